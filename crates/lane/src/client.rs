@@ -15,25 +15,25 @@ use primitives::{Digest, SecretKey};
 use crate::tls::{LaneReceiver, LaneSender, connect};
 use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
 
-/// How long a validator may take to tell a position.
+/// How long a validator may take to report a position.
 const TOLD: Duration = Duration::from_secs(2);
-/// After this time the same bytes are sent again to who has not answered.
+/// After this time the same bytes are sent again to validators that have not answered.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Between two tries to reach a validator whose position is asked for.
+/// Pause between two attempts to reach a validator whose position is requested.
 const PAUSE: Duration = Duration::from_millis(200);
 const ROOTS_PER_VALIDATOR: usize = 4_096;
 const READ_BYTES: usize = 64 << 10;
-/// Replies that wait for the client. Behind them, who sends more waits.
+/// Replies queued for the client. If the queue is full, senders wait.
 const REPLIES: usize = 1_024;
 
-/// Where the shards of a committee are.
+/// The addresses of a committee's shards.
 #[derive(Clone, Debug)]
 pub struct LaneDirectory {
-    /// Their keys.
+    /// The committee with its keys.
     pub committee: LaneCommittee,
     /// For each validator, the addresses of its shards.
     pub addresses: Vec<Vec<SocketAddr>>,
-    /// Whether they speak TLS, each under its registered key.
+    /// Whether they use TLS, each under its registered key.
     pub tls: bool,
 }
 
@@ -46,7 +46,7 @@ impl LaneDirectory {
     }
 }
 
-/// Why a payment has no certificate yet. Whatever the reason, the same bytes may be sent again.
+/// Why a payment has no certificate yet. In every case the same bytes may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaneClientError {
     /// So many validators refuse that no quorum is left.
@@ -54,40 +54,40 @@ pub enum LaneClientError {
     Refused {
         /// Validators of the committee.
         validators: usize,
-        /// Who refuses, and why.
+        /// The validators that refuse, with their reasons.
         refusals: BTreeMap<u8, String>,
     },
-    /// Not enough have answered in time.
+    /// Not enough validators have answered in time.
     #[error(
         "{answered} of {needed} needed answers in time{}: the payment may still be confirmed. \
-         Send the same bytes again; do not pay this money to anybody else",
+         Send the same bytes again; do not pay this money to anyone else",
         also(.refusals)
     )]
     Unanswered {
-        /// Answers that came.
+        /// Number of answers received.
         answered: usize,
         /// The quorum.
         needed: usize,
-        /// Who refuses, and why.
+        /// The validators that refuse, with their reasons.
         refusals: BTreeMap<u8, String>,
     },
-    /// Not enough have told in time what spends an output.
+    /// Not enough validators have reported in time which payment spends an output.
     #[error(
         "{answered} of {needed} needed validators told in time what spends the output{}: ask again before you spend it",
         also(.refusals)
     )]
     Untold {
-        /// Answers that came.
+        /// Number of answers received.
         answered: usize,
         /// The quorum.
         needed: usize,
-        /// Who refuses, and why.
+        /// The validators that refuse, with their reasons.
         refusals: BTreeMap<u8, String>,
     },
-    /// The epoch has no keys for the scheme that is asked for.
+    /// The epoch has no keys for the requested scheme.
     #[error("the members have no keys for this scheme in lane epoch {0}: pay without it")]
     NoSuchScheme(HomeEpoch),
-    /// The request or the receipt is none.
+    /// The request or the receipt is malformed.
     #[error(transparent)]
     Malformed(#[from] LaneRefusal),
 }
@@ -101,7 +101,7 @@ fn also(refusals: &BTreeMap<u8, String>) -> String {
     if refusals.is_empty() { String::new() } else { format!(" ({})", list(refusals)) }
 }
 
-/// What a reader thread tells.
+/// A message of a reader thread.
 enum Came {
     Reply(Reply),
     /// The connection has ended.
@@ -111,11 +111,11 @@ enum Came {
 /// The writing end of a connection.
 struct Connected {
     sender: LaneSender,
-    /// Tells connections to one shard apart.
+    /// Distinguishes successive connections to one shard.
     generation: u64,
 }
 
-/// A client, for one thread. Connections are made when they are needed, and made again when they end.
+/// A client for one thread. It opens connections when they are needed, and opens them again when they end.
 pub struct LaneClient {
     directory: LaneDirectory,
     roots: RootCache,
@@ -127,7 +127,7 @@ pub struct LaneClient {
     scheme: AnswerScheme,
 }
 
-/// Answers to one request, under the scheme that it asked for.
+/// The answers to one request, under the scheme that it asked for.
 enum Collector {
     Trees(AnswerCollector, BTreeSet<u8>),
     Bls(BlsCollector),
@@ -142,8 +142,9 @@ impl Collector {
         }
     }
 
-    /// Adds what a shard of this validator replied: the certificate, once there are enough. A false answer is none: its
-    /// validator is asked again. BLS answers are verified only together: nobody answers for another one.
+    /// Adds a reply of a shard of this validator; returns the certificate once there are enough. A wrong answer does
+    /// not count: its validator is asked again. BLS answers are verified only together: no validator can answer for
+    /// another.
     fn add(
         &mut self,
         from: u8,
@@ -204,7 +205,7 @@ impl LaneClient {
         Ok(self)
     }
 
-    /// The committee that it asks.
+    /// The committee that it sends to.
     pub fn committee(&self) -> &LaneCommittee {
         &self.directory.committee
     }
@@ -223,7 +224,7 @@ impl LaneClient {
         self.collect(StatementKind::Confirmation, summary, &payment.request, patience)
     }
 
-    /// Makes a fast receipt a settled one. Anybody who has the receipt may.
+    /// Settles a fast receipt. Anyone who has the receipt may do this.
     ///
     /// # Errors
     /// [`LaneClientError`]; it may be tried again.
@@ -246,8 +247,8 @@ impl LaneClient {
         self.collect(StatementKind::Acknowledgement, summary, &request, patience)
     }
 
-    /// Asks a quorum which payment spends an output, as the key of its owner: a wallet that was restored from a copy
-    /// may have spent it since. Among q answers is one of a correct signer of every certificate.
+    /// Asks a quorum which payment spends an output, with the key of its owner: a wallet that was restored from a
+    /// copy may have spent it since. Among q answers is one of a correct signer of every certificate.
     ///
     /// # Errors
     /// [`LaneClientError`]; it may be tried again.
@@ -268,7 +269,7 @@ impl LaneClient {
             let now = Instant::now();
             if now >= send_at {
                 for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
-                    // One that registered no key for this epoch is not asked.
+                    // A validator that registered no key for this epoch is not asked.
                     if let Ok(shard) = committee.shard_of(validator, &owner) {
                         self.send(validator, shard, &request);
                     }
@@ -281,7 +282,7 @@ impl LaneClient {
                 Ok((validator, _, _, Came::Reply(Reply::Spender { output: about, spender }))) if about == *output => {
                     match spender {
                         None => drop(told.insert(validator)),
-                        // Nobody can make one up: the owner has signed it.
+                        // It cannot be forged: the owner has signed it.
                         Some(spender) if spender.spends(&network, output) => return Ok(Some(spender)),
                         Some(_) => {}
                     }
@@ -313,7 +314,7 @@ impl LaneClient {
         let mut collector = Collector::new(self.scheme, kind, summary);
         let until = Instant::now() + patience;
         let mut asked = BTreeMap::new();
-        // Those whose refusal is their last word.
+        // Validators whose refusal is final.
         let (mut done, mut refusals) = (BTreeSet::new(), BTreeMap::new());
         let mut send_at = Instant::now();
         loop {
@@ -331,7 +332,7 @@ impl LaneClient {
             match self.replies.recv_timeout(wait) {
                 Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
                 Ok((validator, _, _, Came::Reply(Reply::Refusal { number, again, text }))) => {
-                    // A refusal is not signed. It is its own validator's, or nobody's.
+                    // A refusal is not signed. It counts only if it comes from the validator that was asked.
                     if asked.get(&number) != Some(&validator) {
                         continue;
                     }
@@ -360,7 +361,7 @@ impl LaneClient {
         }
     }
 
-    /// Sends a request; its number, if it could be sent.
+    /// Sends a request; returns its number, if it could be sent.
     fn send(&mut self, validator: u8, shard: u16, request: &[u8]) -> Option<u32> {
         self.numbers = self.numbers.wrapping_add(1);
         let mut frame = Vec::with_capacity(HEAD_BYTES + request.len());
@@ -385,7 +386,7 @@ impl LaneClient {
             read_replies(reading, None, None, |reply| {
                 told.send((validator, shard, generation, Came::Reply(reply))).is_ok()
             });
-            // The client may be gone.
+            // The client may no longer exist.
             drop(told.send((validator, shard, generation, Came::Gone)));
         };
         std::thread::Builder::new().name("lane-replies".into()).spawn(read).ok()?;
@@ -407,7 +408,7 @@ impl Drop for LaneClient {
     }
 }
 
-/// Reads replies until the connection ends, a reply is none, nobody wants more, or it is too late.
+/// Reads replies until the connection ends, a reply is malformed, no one wants more, or the deadline passes.
 fn read_replies(
     mut from: LaneReceiver,
     asked: Option<&PositionOf>,
@@ -446,8 +447,8 @@ fn read_replies(
     }
 }
 
-/// The highest position that the shard of `query` has signed, as far as n − f validators, itself among them, know.
-/// Asks every shard of each other validator until enough validators have told, or `is_stopped`.
+/// The highest position that the shard of `query` has signed, as far as n − f validators, including itself, know.
+/// Asks every shard of each other validator until enough validators have answered, or `is_stopped`.
 pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopped: impl Fn() -> bool) -> Option<u64> {
     let LaneDirectory { addresses, .. } = peers;
     let faulty = (addresses.len() - 1) / 3;
@@ -473,7 +474,7 @@ pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopp
     highest
 }
 
-/// What one shard knows of the position; `None` if it does not answer, or not the truth.
+/// What one shard knows of the position; `None` if it does not answer, or answers wrongly.
 fn position(peers: &LaneDirectory, (validator, shard): (u8, u16), query: PositionQuery) -> Option<Option<u64>> {
     let committee = &peers.committee;
     let (mut sender, receiver) = peers.connect(validator, shard)?;
@@ -482,14 +483,14 @@ fn position(peers: &LaneDirectory, (validator, shard): (u8, u16), query: Positio
     sender.send(&frame).ok()?;
     let mut reply = None;
     let asked = PositionOf { network: committee.network(), query };
-    // All together: who sends a byte at a time does not hold up a start.
+    // One deadline for the whole reply: a peer that sends one byte at a time cannot delay a start.
     read_replies(receiver, Some(&asked), Some(Instant::now() + TOLD), |first| {
         reply = Some(first);
         false
     });
     let Some(Reply::Position { signed, .. }) = reply else { return None };
     let Some((header, signature)) = signed else { return Some(None) };
-    // Only the shard itself can have signed so far.
+    // Only the shard itself can have signed this position.
     let key = committee.key(query.validator, query.shard).ok()?;
     key.verify(&header.bytes(), &signature).then_some(Some(header.position))
 }

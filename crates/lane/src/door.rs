@@ -1,4 +1,4 @@
-//! The address of a shard, which somebody else may have when the shard starts.
+//! Binds the address of a shard, which another process may be using when the shard starts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,12 +9,12 @@ use tokio::net::TcpListener;
 
 use crate::shard::ShardCounts;
 
-/// How long a shard waits before it tries for the second time; each wait is twice the one before.
+/// How long a shard waits before its second attempt; each wait is twice the one before.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Listens once an address can be had. `first` is what the first attempt gave.
+/// Listens once the address is available. `first` is the result of the first attempt.
 pub(crate) async fn listen(first: io::Result<TcpListener>, address: SocketAddr, counts: &ShardCounts) -> TcpListener {
     let (mut attempt, mut wait) = (first, FIRST_WAIT);
     loop {
@@ -31,8 +31,8 @@ pub(crate) async fn listen(first: io::Result<TcpListener>, address: SocketAddr, 
                 tracing::error!(
                     %error, %address, again_in = ?wait,
                     "a lane shard cannot listen: its clients do not reach it, while it votes and its validator's other \
-                     shards serve. Find who has the port (`ss -ltnp`) and stop it, or see that this machine has the \
-                     address; nothing need be restarted"
+                     shards serve. Find the process that has the port (`ss -ltnp`) and stop it, or give this \
+                     machine the address; no restart is needed"
                 );
             }
         }

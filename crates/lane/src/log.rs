@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use payments::{LaneLog, LogOwner, new_log};
 use store::{Disk, DiskFile};
 
-/// Bytes at the end of a log that are written again when it is opened. No more than this is ever written and not
-/// synced: see [`FileLog::open`].
+/// Bytes at the end of a log that are rewritten when it is opened. Never more than this is written and not synced:
+/// see [`FileLog::open`].
 pub(crate) const REWRITTEN: u64 = 64 << 20;
 const PIECE: usize = 1 << 20;
-/// What follows the name of a log that is being made.
+/// The suffix of a log that is being created.
 const UNFINISHED: &str = ".unfinished";
 
-/// Why a log cannot be made or opened.
+/// Why a log cannot be created or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The disk.
+    /// A disk error.
     #[error("the lane log {0}: {1}")]
     Disk(String, io::Error),
-    /// A shard's log is made once, before its epoch begins.
-    #[error("{0} is there already: a log is made once, when the shard's key is registered. Keep it")]
+    /// The log exists already. A shard's log is created once, before its epoch begins.
+    #[error("{0} exists already: a log is created once, when the shard's key is registered. Keep it")]
     Exists(String),
 }
 
@@ -43,11 +43,11 @@ fn at<D: Disk>(disk: &D, name: &str) -> impl Fn(io::Error) -> LogError {
 }
 
 impl<D: Disk> FileLog<D> {
-    /// Makes the log of a shard, durably, once: when its key is registered, before its epoch begins. It has its name
-    /// once it is whole: what an error or a crash leaves of it, the next call makes anew.
+    /// Creates the log of a shard, durably, once: when its key is registered, before its epoch begins. The file gets
+    /// its name once it is complete; if an error or a crash interrupts this, the next call starts again.
     ///
     /// # Errors
-    /// [`LogError::Exists`] if there is one, or as the disk says.
+    /// [`LogError::Exists`] if there is one, or a disk error.
     pub fn create(disk: &D, owner: &LogOwner) -> Result<(), LogError> {
         let name = name(owner);
         let error = at(disk, &name);
@@ -59,11 +59,11 @@ impl<D: Disk> FileLog<D> {
         write_new(disk, &name, owner).map_err(error)
     }
 
-    /// Opens a log, and makes durable all that is read of it: its last bytes are written again where they stand and
-    /// synced, since a failed sync leaves pages that can be read and never reach the disk. `None` if there is none.
+    /// Opens a log, and makes everything durable that is read from it: its last bytes are rewritten in place and
+    /// synced, since a failed sync leaves pages that can be read but never reach the disk. `None` if there is none.
     ///
     /// # Errors
-    /// As the disk says.
+    /// A disk error.
     pub fn open(disk: &D, owner: &LogOwner) -> Result<Option<FileLog<D>>, LogError> {
         let name = name(owner);
         let error = at(disk, &name);
@@ -77,15 +77,15 @@ impl<D: Disk> FileLog<D> {
         Ok(Some(FileLog { file: Arc::new(file), name, length: AtomicU64::new(length) }))
     }
 
-    /// Where it is.
+    /// The location of the file.
     pub fn place(&self) -> &str {
         &self.name
     }
 
-    /// Cuts what a crash left unfinished, durably.
+    /// Cuts off what a crash left unfinished, durably.
     ///
     /// # Errors
-    /// As the disk says.
+    /// A disk error.
     pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
         let error = |error| LogError::Disk(self.name.clone(), error);
         if length < self.length() {
@@ -98,7 +98,7 @@ impl<D: Disk> FileLog<D> {
     /// Appends bytes, which can be read at once.
     ///
     /// # Errors
-    /// As the disk says; nothing may be appended or signed from then on.
+    /// A disk error; nothing may be appended or signed from then on.
     pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let length = self.length();
         self.file.write_at(length, bytes)?;
@@ -106,7 +106,7 @@ impl<D: Disk> FileLog<D> {
         Ok(())
     }
 
-    /// The file, for whoever syncs it.
+    /// The file, for the syncer.
     pub(crate) fn file(&self) -> Arc<D::File> {
         self.file.clone()
     }

@@ -1,4 +1,4 @@
-//! Whoever drives the state machine of a shard, and the thread that makes its log durable.
+//! The thread that drives the state machine of a shard, and the thread that makes its log durable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::wire::{
     PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
 };
 
-/// Batches that the machine takes before it answers.
+/// Batches that the machine processes before it answers.
 const BATCHES_OF_A_STEP: usize = 64;
-/// Bytes that may be written and not synced; above, requests are refused as busy. A log is written again as far as this
-/// when it is opened.
+/// Bytes that may be written and not synced; above, requests are refused as busy. When a log is opened, twice as many
+/// bytes at its end are rewritten.
 const UNSYNCED_MAX: u64 = REWRITTEN / 2;
 
-/// The thread that makes the log durable. What waits meanwhile is served by one sync.
+/// The thread that makes the log durable. One sync serves all positions that arrive in the meantime.
 pub(crate) fn sync(
     file: &impl DiskFile,
     wanted: &std::sync::mpsc::Receiver<u64>,
@@ -44,7 +44,7 @@ pub(crate) fn sync(
     }
 }
 
-/// Whoever drives the validator.
+/// The driver of the validator.
 pub(crate) struct Machine<D: Disk> {
     post: Box<dyn FnMut(LaneEffect) + Send>,
     index: u8,
@@ -55,7 +55,7 @@ pub(crate) struct Machine<D: Disk> {
     out: HashMap<LanePeer, Vec<u8>>,
     has_begun: bool,
     durable: u64,
-    /// Bytes of replies that may wait for one connection.
+    /// Bytes of replies that may be pending for one connection.
     reply_bytes: usize,
     pub(crate) counts: Arc<ShardCounts>,
 }
@@ -107,7 +107,7 @@ impl<D: Disk> Machine<D> {
         backed.into_iter().for_each(|(id, output)| self.step(LaneInput::Backed(id, output), &positions));
         runtime.block_on(async {
             let mut events = Vec::new();
-            // Trees are closed, and budgets refilled, only while requests or news come.
+            // Trees are closed, and budgets refilled, only while requests or news arrive.
             let mut next_tick: Option<Instant> = None;
             loop {
                 events.clear();
@@ -135,7 +135,7 @@ impl<D: Disk> Machine<D> {
                             self.on_requests(peer, &requests, &positions);
                         }
                         event => {
-                            // A vote or a view waits in an open tree like an answer.
+                            // A vote or a view is pending in an open tree like an answer.
                             if matches!(event, Event::News(_)) {
                                 next_tick.get_or_insert_with(|| Instant::now() + tick);
                             }
@@ -197,7 +197,7 @@ impl<D: Disk> Machine<D> {
         self.perform(effects, 0, positions);
     }
 
-    /// Performs effects in order; refusals are of the request with this number.
+    /// Performs effects in order; refusals belong to the request with this number.
     fn perform(&mut self, effects: Vec<LaneEffect>, number: u32, positions: &std::sync::mpsc::Sender<u64>) {
         for effect in effects {
             match effect {
@@ -207,7 +207,7 @@ impl<D: Disk> Machine<D> {
                         return self.step(LaneInput::SyncFailed, positions);
                     }
                 }
-                // The syncer ends only after a failed sync, which it has told.
+                // The syncer ends only after a failed sync, which it has reported.
                 LaneEffect::Sync(position) => drop(positions.send(position)),
                 LaneEffect::Answer { peer, kind, digest, answer } => {
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
@@ -242,7 +242,8 @@ impl<D: Disk> Machine<D> {
         write_refusal(self.out.entry(peer).or_default(), number, refusal);
     }
 
-    /// Gives replies to the writers. Who does not read is let go: its client sends the same bytes again.
+    /// Passes replies to the writers. A connection whose client does not read is closed: the client sends the same
+    /// bytes again.
     fn flush(&mut self) {
         for (peer, bytes) in self.out.drain() {
             let Some(link) = self.links.get(&peer) else { continue };

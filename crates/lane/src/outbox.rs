@@ -1,4 +1,4 @@
-//! What a client has sent and must finish: payments, durable before they are first sent.
+//! Payments that a client has sent and must finish; each is durable before it is first sent.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,10 +15,10 @@ const UNFINISHED: &str = ".unfinished";
 /// Why an outbox refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
-    /// The disk.
+    /// A disk error.
     #[error("the outbox {0}: {1}")]
     Disk(String, io::Error),
-    /// A file that is no payment.
+    /// A file is not a payment.
     #[error("{0} is damaged: restore it from a copy, or ask the validators which payment spends its money")]
     Damaged(String),
     /// Another payment spends the same output.
@@ -26,22 +26,22 @@ pub enum OutboxError {
         "output {output} is spent by payment {by}, which was begun before: finish that one, or its money is frozen"
     )]
     Spent {
-        /// Which.
+        /// The output.
         output: OutputId,
-        /// By which payment.
+        /// The other payment.
         by: Digest,
     },
-    /// Bytes that are no payment.
+    /// The bytes are not a payment.
     #[error(transparent)]
     Malformed(#[from] LaneRefusal),
 }
 
-/// A payment of an outbox, and how far it has come.
+/// A payment of an outbox, and its progress.
 #[derive(Clone, Debug)]
 pub struct SentPayment {
     /// The payment.
     pub payment: SignedPayment,
-    /// Of confirmations, once there is one: receipts are *fast*.
+    /// The certificate of confirmations, once there is one: receipts are *fast*.
     pub certificate: Option<PaymentCertificate>,
     /// Whether a quorum has acknowledged the certificate: receipts are *settled*.
     pub is_settled: bool,
@@ -52,15 +52,15 @@ pub struct SentPayment {
 pub struct Outbox<D: Disk>(D);
 
 impl<D: Disk> Outbox<D> {
-    /// In this directory.
+    /// The outbox in this directory.
     pub fn new(disk: D) -> Outbox<D> {
         Outbox(disk)
     }
 
-    /// Makes a payment durable, so that it may be sent. Nothing happens if it is there already.
+    /// Makes a payment durable, so that it may be sent. Does nothing if it is already stored.
     ///
     /// # Errors
-    /// [`OutboxError::Spent`] if another payment here spends an output of it, or as the disk says.
+    /// [`OutboxError::Spent`] if another stored payment spends one of its outputs, or a disk error.
     pub fn put(&self, payment: &SignedPayment) -> Result<(), OutboxError> {
         let inputs: Vec<OutputId> = PaymentView::parse(&payment.payment)?.inputs().map(|input| input.id).collect();
         for SentPayment { payment: earlier, .. } in self.all()? {
@@ -80,30 +80,30 @@ impl<D: Disk> Outbox<D> {
         self.write(&format!("{PAYMENT}{}", payment.digest), &bytes)
     }
 
-    /// Keeps the certificate of a payment.
+    /// Stores the certificate of a payment.
     ///
     /// # Errors
-    /// As the disk says.
+    /// A disk error.
     pub fn finish(&self, payment: &Digest, certificate: &PaymentCertificate) -> Result<(), OutboxError> {
         let mut bytes = Vec::new();
         certificate.write(&mut bytes);
         self.write(&format!("{CERTIFICATE}{payment}"), &bytes)
     }
 
-    /// Keeps the acknowledgements of a payment's certificate.
+    /// Stores the acknowledgements of a payment's certificate.
     ///
     /// # Errors
-    /// As the disk says.
+    /// A disk error.
     pub fn settle(&self, payment: &Digest, acknowledgement: &PaymentCertificate) -> Result<(), OutboxError> {
         let mut bytes = Vec::new();
         acknowledgement.write(&mut bytes);
         self.write(&format!("{ACKNOWLEDGEMENT}{payment}"), &bytes)
     }
 
-    /// The payments that have no certificate yet: to be sent again as they are.
+    /// The payments that have no certificate yet; send them again unchanged.
     ///
     /// # Errors
-    /// [`OutboxError::Damaged`] names a file, or as the disk says.
+    /// [`OutboxError::Damaged`] names a file, or a disk error.
     pub fn unfinished(&self) -> Result<Vec<SignedPayment>, OutboxError> {
         let unfinished = self.all()?.into_iter().filter(|sent| sent.certificate.is_none());
         Ok(unfinished.map(|sent| sent.payment).collect())
@@ -112,7 +112,7 @@ impl<D: Disk> Outbox<D> {
     /// Every payment, by digest.
     ///
     /// # Errors
-    /// As [`Outbox::unfinished`].
+    /// As for [`Outbox::unfinished`].
     pub fn all(&self) -> Result<Vec<SentPayment>, OutboxError> {
         let files = self.0.list().map_err(|error| OutboxError::Disk(self.0.place(), error))?;
         let mut names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
@@ -132,16 +132,16 @@ impl<D: Disk> Outbox<D> {
         names.iter().filter(is_payment).map(payment).collect()
     }
 
-    /// Forgets payments of which nothing can come any more. What a crash leaves of one, the next call removes.
+    /// Removes finished payments. If a crash leaves a part of one, the next call removes it.
     ///
     /// # Errors
-    /// As the disk says.
+    /// A disk error.
     pub fn forget(&self, payments: &[Digest]) -> Result<(), OutboxError> {
         let failed = |error| OutboxError::Disk(self.0.place(), error);
         let gone: BTreeSet<String> = payments.iter().map(Digest::to_string).collect();
         let files: BTreeSet<String> = self.0.list().map_err(failed)?.into_iter().map(|(name, _)| name).collect();
         let is_over = |digest: &str| gone.contains(digest) || !files.contains(&format!("{PAYMENT}{digest}"));
-        // The payment first: a payment without its certificate would be one to finish.
+        // The payment first: a payment without its certificate would look unfinished.
         for kind in [PAYMENT, CERTIFICATE, ACKNOWLEDGEMENT] {
             let over = |name: &&String| name.strip_prefix(kind).is_some_and(is_over) && !name.ends_with(UNFINISHED);
             files.iter().filter(over).try_for_each(|name| self.0.remove(name)).map_err(failed)?;
@@ -158,7 +158,7 @@ impl<D: Disk> Outbox<D> {
         parse(&bytes).ok_or_else(|| OutboxError::Damaged(format!("{}/{name}", self.0.place())))
     }
 
-    /// Writes a file whole: it has its name once it is durable.
+    /// Writes a file as a whole: it gets its name once it is durable.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), OutboxError> {
         let unfinished = format!("{name}{UNFINISHED}");
         let written = || {

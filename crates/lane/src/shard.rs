@@ -1,4 +1,4 @@
-//! A shard at work: its socket, its log and the threads between them.
+//! A running shard: its socket, its log and the threads between them.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -24,23 +24,23 @@ use crate::machine::{Machine, sync};
 use crate::sockets::accept;
 use crate::tls::acceptor;
 
-/// Batches of requests that wait for the machine; readers wait when there are so many.
+/// Batches of requests that may be queued for the machine; readers wait when the queue is full.
 const BATCHES: usize = 256;
 /// How long connections may take to close.
 const CLOSE: Duration = Duration::from_secs(2);
-/// Bytes of the largest batch of a broker.
+/// Bytes of a broker's largest batch.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// What a shard allows.
+/// The limits of a shard.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardLimits {
-    /// Connections in all.
+    /// Total connections.
     pub connections: usize,
     /// Connections of one address.
     pub connections_of_address: usize,
-    /// How long a connection may say nothing.
+    /// How long a connection may be idle.
     pub idle: Duration,
-    /// Bytes of replies that may wait for one connection; it is closed if it does not read.
+    /// Bytes of replies that may be pending for one connection; it is closed if it does not read.
     pub reply_bytes: usize,
     /// An open tree is closed after this time.
     pub tick: Duration,
@@ -59,7 +59,7 @@ impl Default for ShardLimits {
     }
 }
 
-/// What a shard hears of the ledger, from certified blocks.
+/// News of the ledger for a shard, from certified blocks.
 #[derive(Clone, Debug)]
 pub enum ShardNews {
     /// The lane epoch.
@@ -80,53 +80,53 @@ pub enum ShardNews {
 
 /// What a shard is started with.
 pub struct ShardSetup {
-    /// Its rules, committee and place.
+    /// Its rules, committee and index.
     pub settings: LaneSettings,
     /// Its registered key.
     pub key: SecretKey,
-    /// Its registered BLS key, for clients who ask for such answers.
+    /// Its registered BLS key, for clients that ask for such answers.
     pub bls_key: Option<BlsSecretKey>,
-    /// The validator's share of the group's key of this home, for the same.
+    /// The validator's share of the group's key of this home, for clients that ask for such answers.
     pub share: Option<KeyShare>,
-    /// Where it listens.
+    /// The address on which it listens.
     pub listen: SocketAddr,
-    /// Whether it speaks TLS there, under its key.
+    /// Whether it uses TLS there, under its key.
     pub tls: bool,
-    /// What the ledger created with this home so far.
+    /// The outputs that the ledger has created with this home so far.
     pub backed: Vec<(OutputId, Output)>,
-    /// The committee's shards, to be asked how far this one had signed; `None` if there is nobody to ask.
+    /// The committee's shards, which are asked how far this one had signed; `None` if there is no one to ask.
     pub peers: Option<LaneDirectory>,
-    /// What it allows.
+    /// Its limits.
     pub limits: ShardLimits,
-    /// Hears what is to be posted to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), told to the other shards
-    /// ([`LaneEffect::Barred`]) or done with the shard ([`LaneEffect::Destroy`]). It must not wait.
+    /// Receives effects to post to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), to send to the other
+    /// shards ([`LaneEffect::Barred`]) or to apply to the shard ([`LaneEffect::Destroy`]). It must not block.
     pub post: Box<dyn FnMut(LaneEffect) + Send>,
 }
 
 /// Why a shard cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardError {
-    /// Its log.
+    /// An error of its log.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The directory.
+    /// An error of the directory.
     #[error("{0}: {1}")]
     Directory(String, std::io::Error),
-    /// Another process has the directory.
-    #[error("{0} is used by another process: one process a log")]
+    /// Another process uses the directory.
+    #[error("{0} is used by another process: stop that one, a log belongs to one process")]
     InUse(String),
-    /// The log does not allow it to sign.
-    #[error("{place}: {reason}. The shard stays mute until its next lane epoch; the others go on without it")]
+    /// Because of its log the shard may not sign.
+    #[error("{place}: {reason}. The shard signs nothing until its next lane epoch; the other shards continue")]
     Mute {
         /// The log.
         place: String,
-        /// Why.
+        /// The reason.
         reason: MuteReason,
     },
-    /// The key does not serve TLS.
+    /// The key cannot be used for TLS.
     #[error("the key of the shard: {0}")]
     Tls(#[from] rustls::Error),
-    /// A thread or a runtime.
+    /// A thread or a runtime could not be started.
     #[error("no thread: {0}")]
     Thread(std::io::Error),
 }
@@ -134,7 +134,7 @@ pub enum ShardError {
 /// What a shard has done since it started.
 #[derive(Debug, Default)]
 pub struct ShardCounts {
-    /// Requests that came.
+    /// Requests received.
     pub requests: AtomicU64,
     /// Answers sent.
     pub answers: AtomicU64,
@@ -142,17 +142,17 @@ pub struct ShardCounts {
     pub refusals: AtomicU64,
     /// Syncs of the log.
     pub syncs: AtomicU64,
-    /// Connections now.
+    /// Present connections.
     pub connections: AtomicUsize,
-    /// Connections that were closed because nobody read the replies, or refused because there were too many.
+    /// Connections that were closed because the client did not read, or refused because there were too many.
     pub closed: AtomicU64,
-    /// Times that it could not have its address.
+    /// How often it could not bind its address.
     pub listen_failures: AtomicU64,
-    /// Whether it has had its address.
+    /// Whether it has bound its address.
     pub is_listening: AtomicBool,
 }
 
-/// A shard at work. It stops when it is dropped.
+/// A running shard. It stops when it is dropped.
 #[derive(Debug)]
 pub struct LaneShard {
     address: SocketAddr,
@@ -162,14 +162,14 @@ pub struct LaneShard {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the machine hears.
+/// An event for the machine.
 pub(crate) enum Event {
     Opened(LanePeer, Link),
     Requests(LanePeer, Vec<(u32, Bytes)>),
     Closed(LanePeer),
     Synced(std::io::Result<u64>),
     News(ShardNews),
-    /// Enough validators have told how far this shard had signed: nowhere beyond its log, or it is mute.
+    /// Enough validators have reported how far this shard had signed: not beyond its log, or else it is mute.
     Begin(Option<MuteReason>),
     Stop,
 }
@@ -181,12 +181,13 @@ pub(crate) struct Link {
 }
 
 impl LaneShard {
-    /// Opens the log of a shard, listens, and begins to sign once enough of its peers have told how far the shard had
-    /// signed; at once where there are none to ask. If its address cannot be had it hears of the ledger, votes, and
-    /// tries again for as long as it runs. Not to be called, nor the shard dropped, inside an asynchronous runtime.
+    /// Opens the log of a shard, listens, and begins to sign once enough of its peers have reported how far the shard
+    /// had signed; at once if there are no peers to ask. If its address is not available, it follows the ledger,
+    /// votes, and keeps trying as long as it runs. Do not call this, or drop the shard, inside an asynchronous
+    /// runtime.
     ///
     /// # Errors
-    /// [`ShardError`] says what keeps it from starting.
+    /// [`ShardError`] gives the reason why it cannot start.
     ///
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
@@ -250,31 +251,31 @@ impl LaneShard {
         Ok(LaneShard { address, events, counts, sockets: Some(sockets), threads })
     }
 
-    /// Where it listens, or will once it can.
+    /// The address on which it listens, or will listen once it can.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it still tries to have its address.
+    /// Whether it is still trying to bind its address.
     pub fn awaits_address(&self) -> bool {
         self.sockets.is_some() && !self.counts.is_listening.load(Ordering::Acquire)
     }
 
-    /// Lets go of its address and of all connections. What it hears of the ledger it still answers there.
+    /// Releases its address and all connections. It still acts on news of the ledger.
     pub fn stop_listening(&mut self) {
         if let Some(sockets) = self.sockets.take() {
             sockets.shutdown_timeout(CLOSE);
         }
     }
 
-    /// What it has done.
+    /// Its counts.
     pub fn counts(&self) -> &ShardCounts {
         &self.counts
     }
 
-    /// Tells it what a certified block says.
+    /// Passes it news of a certified block.
     pub fn tell(&self, news: ShardNews) {
-        // It has stopped if nobody listens.
+        // If no one receives this, the shard has stopped.
         drop(self.events.blocking_send(Event::News(news)));
     }
 }
@@ -282,7 +283,7 @@ impl LaneShard {
 impl Drop for LaneShard {
     fn drop(&mut self) {
         drop(self.events.blocking_send(Event::Stop));
-        // Whoever starts the shard again finds its address free.
+        // A shard that is started again must find its address free.
         self.stop_listening();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {

@@ -1,4 +1,4 @@
-//! The connections of a shard: requests in, replies out, so many of one address and no more.
+//! The connections of a shard: requests in, replies out, with a bounded number per address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::wire::{HEAD_BYTES, read_head};
 const READ_BYTES: usize = 64 << 10;
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Chunks of replies that wait for one connection.
+/// Chunks of replies that may be queued for one connection.
 const CHUNKS: usize = 1_024;
 
 /// Connections by address.
@@ -47,7 +47,7 @@ impl Addresses {
     }
 }
 
-/// Serves whoever connects.
+/// Serves incoming connections.
 pub(crate) async fn accept(
     listener: TcpListener,
     events: mpsc::Sender<Event>,
@@ -60,7 +60,7 @@ pub(crate) async fn accept(
     let mut next: LanePeer = 0;
     loop {
         let Ok((stream, from)) = listener.accept().await else {
-            // No descriptor is free: others have to go first.
+            // No file descriptor is free: another connection has to close first.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -75,7 +75,7 @@ pub(crate) async fn accept(
         let (peer, events, counts, addresses) = (next, events.clone(), counts.clone(), addresses.clone());
         let tls = tls.clone();
         tokio::spawn(async move {
-            // A reply that waits for others to fill a packet is late.
+            // A reply must not be delayed to fill a packet.
             let _ = stream.set_nodelay(true);
             match tls {
                 None => {
@@ -90,7 +90,7 @@ pub(crate) async fn accept(
                     }
                 }
             }
-            // The machine has stopped if nobody listens.
+            // If no one receives this, the machine has stopped.
             drop(events.send(Event::Closed(peer)).await);
             counts.connections.fetch_sub(1, Ordering::AcqRel);
             addresses.forget(address);
@@ -98,7 +98,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// One address: the first half of an IPv6 address, which is what one subscriber is given.
+/// The address that counts: the first half of an IPv6 address, which is what one subscriber gets.
 fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
@@ -157,7 +157,7 @@ async fn read_requests(
     }
 }
 
-/// Ends when the machine lets the connection go, or when nothing is read for so long.
+/// Ends when the machine closes the connection, or when the client reads nothing for too long.
 async fn write_replies(
     mut to: impl AsyncWrite + Unpin,
     mut chunks: mpsc::Receiver<Vec<u8>>,

@@ -1,9 +1,9 @@
 //! TLS with the key of the shard, as an option of the clients' socket.
 //!
-//! TLS 1.3 with the shard's raw ed25519 public key (RFC 7250), which the client pins: there are no certificates, names
-//! or authorities. Answers authenticate themselves, so that TLS adds only that nobody on the way reads who pays whom,
-//! or drops what it chooses. What TLS signs begins with 64 spaces and what the lane signs with its tag, so that neither
-//! can be taken for the other.
+//! TLS 1.3 with the shard's raw ed25519 public key (RFC 7250), which the client pins: there are no certificates,
+//! names or authorities. Answers authenticate themselves. So TLS only prevents someone on the network path from
+//! reading who pays whom, or dropping selected payments. Bytes that TLS signs begin with 64 spaces and bytes that the
+//! lane signs with its tag, so neither can be mistaken for the other.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,14 +21,14 @@ use rustls::{CertificateError, ClientConnection, DigitallySignedStruct, Error, S
 use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
 
-/// What both sides name in the handshake, so that nobody talks to a server of another protocol by mistake.
+/// Both sides name this protocol in the handshake, so that no client uses a server of another protocol by mistake.
 const PROTOCOL: &[u8] = b"walras-lane";
 /// DER around the 32 bytes of an ed25519 public key (RFC 8410).
 const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// DER around the 32 bytes of an ed25519 seed (RFC 8410).
 const SECRET_PREFIX: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
-/// How long a connection may take to be made.
+/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(2);
 /// Bytes of TLS records that are read at once.
 const RECORDS: usize = 64 << 10;
@@ -37,7 +37,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// A shard's end: it proves that it has the key.
+/// The server side: the shard proves that it has the key.
 pub(crate) fn acceptor(key: &SecretKey) -> Result<TlsAcceptor, Error> {
     let mut der = Zeroizing::new([0; SECRET_PREFIX.len() + 32]);
     der[..SECRET_PREFIX.len()].copy_from_slice(&SECRET_PREFIX);
@@ -64,11 +64,11 @@ fn client(expected: PublicKey) -> Result<ClientConnection, Error> {
     config.resumption = rustls::client::Resumption::disabled();
     config.enable_sni = false;
     config.alpn_protocols = vec![PROTOCOL.into()];
-    let name = ServerName::try_from("shard").expect("a name, which nobody looks at");
+    let name = ServerName::try_from("shard").expect("a placeholder name, which is not checked");
     ClientConnection::new(Arc::new(config), name)
 }
 
-/// Accepts one key.
+/// Accepts exactly one key.
 #[derive(Debug)]
 struct Pinned {
     key: PublicKey,
@@ -142,14 +142,14 @@ pub struct LaneSender {
 pub struct LaneReceiver {
     stream: TcpStream,
     secured: Option<Secured>,
-    /// Records that came and are not decrypted yet.
+    /// Received records that are not decrypted yet.
     records: Vec<u8>,
 }
 
-/// Connects to a shard: with TLS if a key is given, which the shard must prove to have.
+/// Connects to a shard: with TLS if a key is given; the shard must prove that it has the key.
 ///
 /// # Errors
-/// If nobody listens there, or not whoever has the key.
+/// If no one listens there, or the server does not have the key.
 pub fn connect(address: SocketAddr, key: Option<PublicKey>) -> io::Result<(LaneSender, LaneReceiver)> {
     let mut stream = TcpStream::connect_timeout(&address, CONNECT)?;
     stream.set_nodelay(true)?;
@@ -172,16 +172,16 @@ pub fn connect(address: SocketAddr, key: Option<PublicKey>) -> io::Result<(LaneS
 }
 
 impl LaneSender {
-    /// Ends the connection; whoever receives from it is told.
+    /// Ends the connection; the receiver is notified.
     pub fn close(&self) {
-        // It may be closed already.
+        // It may already be closed.
         drop(self.stream.shutdown(std::net::Shutdown::Both));
     }
 
-    /// Sends all of it.
+    /// Sends all bytes.
     ///
     /// # Errors
-    /// If the connection is over, or nobody reads.
+    /// If the connection is closed, or the peer does not read.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(secured) = &self.secured else { return self.stream.write_all(bytes) };
         let mut left = bytes;
@@ -203,18 +203,18 @@ fn flush(connection: &mut ClientConnection, stream: &mut TcpStream) -> io::Resul
 }
 
 impl LaneReceiver {
-    /// Waits no longer than this for bytes; for ever without.
+    /// Waits no longer than this for bytes; without a timeout it waits forever.
     ///
     /// # Errors
-    /// If it is no time at all.
+    /// If the timeout is zero.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(timeout)
     }
 
-    /// Reads what has come, at least a byte; none if the connection has ended.
+    /// Reads received bytes, at least one; none if the connection has ended.
     ///
     /// # Errors
-    /// If it broke, or the time is over.
+    /// If the connection broke, or the timeout expired.
     pub fn receive(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let Some(secured) = &self.secured else { return self.stream.read(to) };
         loop {
@@ -224,7 +224,7 @@ impl LaneReceiver {
                 done => return done,
             }
             if self.records.is_empty() {
-                // Others may send meanwhile.
+                // Other threads may send in the meantime.
                 drop(connection);
                 let mut records = vec![0; RECORDS];
                 let count = self.stream.read(&mut records)?;

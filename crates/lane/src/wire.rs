@@ -1,4 +1,4 @@
-//! What a client and a shard say to each other over TCP, both in the same frame.
+//! The messages between a client and a shard over TCP, both in the same frame.
 //!
 //! ```text
 //! frame     length 4 of what follows · number 4 · body
@@ -13,7 +13,7 @@
 //!           6 · output 32 · (0 | 1 · signature 64 · payment)      what spends the output, by its owner's signature
 //! ```
 //!
-//! Integers are little-endian. Answers authenticate themselves, so that a connection need not. `again` is 1 if the same
+//! Integers are little-endian. Answers authenticate themselves, so a connection need not. `again` is 1 if the same
 //! bytes may be sent again later.
 
 use payments::{
@@ -35,7 +35,7 @@ pub enum Reply {
     Answer {
         /// Confirmation or acknowledgement.
         kind: StatementKind,
-        /// Of which payment.
+        /// The digest of the payment.
         digest: Digest,
         /// The signature.
         answer: LaneAnswer,
@@ -44,7 +44,7 @@ pub enum Reply {
     BlsAnswer {
         /// Confirmation or acknowledgement.
         kind: StatementKind,
-        /// Of which payment.
+        /// The digest of the payment.
         digest: Digest,
         /// The signer.
         validator: u8,
@@ -53,11 +53,11 @@ pub enum Reply {
     },
     /// It signed a broker's batch.
     Batch(BatchAnswer),
-    /// It told which payment spends an output, as far as it knows.
+    /// It reported which payment spends an output, as far as it knows.
     Spender {
         /// The output.
         output: OutputId,
-        /// What spends it.
+        /// The payment that spends it.
         spender: Option<KnownSpender>,
     },
     /// It refused.
@@ -66,19 +66,19 @@ pub enum Reply {
         number: u32,
         /// Whether the same bytes may be sent again later.
         again: bool,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         text: String,
     },
-    /// The highest position of a shard's log that is known.
+    /// The highest known position of a shard's log.
     Position {
         /// The number of the request.
         number: u32,
-        /// What the shard signed there; `None` if nothing is known.
+        /// The header that the shard signed there; `None` if nothing is known.
         signed: Option<(RootHeader, Signature)>,
     },
 }
 
-/// A question for the highest position of a shard.
+/// A query for the highest position of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionQuery {
     /// The home epoch.
@@ -101,7 +101,7 @@ impl PositionQuery {
         bytes
     }
 
-    /// Reads a request; `None` if it is another one.
+    /// Parses a query; `None` if it is another request.
     pub fn parse(bytes: &[u8]) -> Option<PositionQuery> {
         let bytes: &[u8; PositionQuery::BYTES] = bytes.try_into().ok()?;
         if bytes[0] != POSITION {
@@ -119,10 +119,10 @@ pub fn write_frame(to: &mut Vec<u8>, number: u32, body: &[u8]) {
     to.extend(body);
 }
 
-/// The length of the body and the number of the frame that `bytes` begin with. `None` if more has to come first.
+/// The length of the body and the number of the frame at the beginning of `bytes`. `None` if more bytes are needed.
 ///
 /// # Errors
-/// If the frame announces less than its number, or a body of more than `body_max`.
+/// If the frame announces fewer bytes than its number has, or a body of more than `body_max`.
 pub fn read_head(bytes: &[u8], body_max: usize) -> Result<Option<(usize, u32)>, &'static str> {
     let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
@@ -134,9 +134,9 @@ pub fn read_head(bytes: &[u8], body_max: usize) -> Result<Option<(usize, u32)>, 
     }
 }
 
-/// What answers are about.
+/// The kinds of answers.
 const ANSWERS: [StatementKind; 2] = [StatementKind::Confirmation, StatementKind::Acknowledgement];
-/// What has a root, and so a position in the log.
+/// The kinds that have a root, and so a position in the log.
 const ROOTS: [StatementKind; 5] = [
     StatementKind::Confirmation,
     StatementKind::Acknowledgement,
@@ -179,7 +179,7 @@ pub fn write_batch_answer(to: &mut Vec<u8>, answer: &BatchAnswer) {
     write_frame(to, 0, &body);
 }
 
-/// Writes the frame of what spends an output.
+/// Writes the frame with the payment that spends an output.
 pub fn write_spender(to: &mut Vec<u8>, output: &OutputId, spender: Option<&KnownSpender>) {
     let mut body = vec![6];
     body.extend(output.0);
@@ -193,7 +193,8 @@ pub fn write_spender(to: &mut Vec<u8>, output: &OutputId, spender: Option<&Known
 
 /// Writes the frame of a refusal.
 pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
-    // A payment into an epoch that has not begun here is early: the block that begins it is not certified yet.
+    // A payment into an epoch that has not begun here is early: the block that begins the epoch is not certified here
+    // yet.
     let again = match refusal {
         LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_) => true,
         LaneRefusal::WrongEpoch { into, now } => into > now,
@@ -221,19 +222,19 @@ pub fn write_position(to: &mut Vec<u8>, number: u32, signed: Option<&(RootHeader
     write_frame(to, number, &body);
 }
 
-/// What a position that is asked for is about: a reply does not repeat it.
+/// The query that a position answers: a reply does not repeat it.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionOf {
     /// The identity of the network.
     pub network: Digest,
-    /// What was asked.
+    /// The query.
     pub query: PositionQuery,
 }
 
-/// Reads the body of a reply. `asked` is what positions are about.
+/// Parses the body of a reply. `asked` is the query that positions answer.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault.
 pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Result<Reply, &'static str> {
     let (tag, rest) = body.split_first().ok_or("a reply is empty")?;
     match tag {

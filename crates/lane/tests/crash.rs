@@ -17,10 +17,10 @@ use primitives::{AssetId, Digest, SecretKey};
 use store::{Disk, FaultDisk, RealDisk, Surviving};
 
 const NETWORK: Digest = Digest([9; 32]);
-/// Nothing here is measured: it only has to end.
+/// Nothing is measured here: it only has to end.
 const PATIENCE: Duration = Duration::from_secs(600);
 const COINS: u32 = 400;
-/// Where the child of the killing test keeps its log.
+/// Names the directory where the child of the killing test keeps its log.
 const CHILD: &str = "WALRAS_LANE_CHILD";
 
 fn key() -> SecretKey {
@@ -134,7 +134,7 @@ fn whatever_was_signed_stands_after_a_power_cut_at_any_point() {
                 Some(_) => {
                     assert!(matches!(other, Err(LaneClientError::Refused { .. })), "coin {index} is spent twice")
                 }
-                // Nobody was told of a payment of it: whichever is known stands.
+                // No one got an answer to a payment of it: whichever is known stands.
                 None => freed += u32::from(other.is_ok()),
             }
         }
@@ -142,7 +142,7 @@ fn whatever_was_signed_stands_after_a_power_cut_at_any_point() {
     assert!(freed > 0, "no output is frozen by a crash");
 }
 
-/// Not a test of its own: the shard that the test below kills.
+/// Not a test by itself: the shard that the test below kills.
 #[test]
 fn child() {
     let Ok(home) = std::env::var(CHILD) else { return };
@@ -175,7 +175,7 @@ fn a_killed_shard_never_signs_another_payment_of_the_same_money() {
     let mut signed = BTreeMap::new();
     for life in 0..KILLS {
         let (mut child, address) = spawn(&home);
-        // The shard is killed in the middle of its work, each time a little later.
+        // The shard is killed while it works, each time a little later.
         let killer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(u64::from(3 * life)));
             child.kill().expect("it runs");

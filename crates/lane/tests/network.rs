@@ -20,7 +20,7 @@ use primitives::{AssetId, Digest, PublicKey, SecretKey};
 use store::RealDisk;
 
 const NETWORK: Digest = Digest([9; 32]);
-/// Nothing here is measured: it only has to end.
+/// Nothing is measured here: it only has to end.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn secret(kind: u8, number: usize) -> SecretKey {
@@ -66,8 +66,8 @@ struct Network {
     shards: Vec<Vec<Option<LaneShard>>>,
 }
 
-/// An address that nobody else takes while a shard is stopped: its port is below those that the system gives to whoever
-/// asks for any, and another one for each shard of this process; processes begin at different ones.
+/// An address that no one else takes while a shard is stopped: its port is below those that the system assigns, and
+/// each shard of this process has another one; processes begin at different ports.
 fn free_address() -> SocketAddr {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -179,7 +179,7 @@ fn money_moves_over_tls_and_only_the_shards_key_is_believed() {
         let fast = receipt(&pay(&coin(from), from, 20), &mut client);
         client.settle(&fast, PATIENCE).expect("settles");
     }
-    // Whoever listens there with another key than the registered one is refused before anything is sent.
+    // A server with another key than the registered one is refused before anything is sent.
     let address = network.directory.addresses[0][0];
     assert!(lane::connect(address, Some(shard_key(0, 0).public())).is_ok());
     let refused = lane::connect(address, Some(shard_key(0, 1).public())).expect_err("another shard's key");
@@ -270,7 +270,7 @@ fn an_old_copy_of_a_log_mutes_its_shard_and_the_others_go_on() {
 fn a_shard_without_its_log_does_not_start_and_a_log_is_made_once() {
     let mut network = Network::new(1, 1, 0);
     let again = FileLog::create(&network.disk(0, 0), &network.owner(0, 0)).expect_err("there is one");
-    assert!(again.to_string().contains("made once"), "{again}");
+    assert!(again.to_string().contains("created once"), "{again}");
     std::fs::remove_file(network.home.path().join("0-0/lane-0-0-0")).expect("a log");
     let error = network.start(0, 0).expect_err("it would forget what it signed");
     assert!(matches!(error, ShardError::Mute { reason: MuteReason::MissingLog, .. }), "{error}");
@@ -302,13 +302,13 @@ fn what_the_ledger_tells_is_spendable_from_then_on() {
     assert!(matches!(late, Err(LaneClientError::Refused { .. })), "{late:?}");
 }
 
-/// Sends bytes and reads until the shard closes the connection; the frames that came.
+/// Sends bytes and reads until the shard closes the connection; returns the received frames.
 fn talk(to: SocketAddr, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut stream = TcpStream::connect(to).expect("it listens");
     stream.write_all(bytes).expect("sent");
     stream.shutdown(std::net::Shutdown::Write).expect("half open");
     let mut all = Vec::new();
-    // A connection that is closed while bytes wait may be reset.
+    // A connection that is closed while bytes are unread may be reset.
     let _ = stream.read_to_end(&mut all);
     let mut frames = Vec::new();
     let mut rest = &all[..];
@@ -338,7 +338,7 @@ fn garbage_is_refused_with_a_reason_and_others_are_not_disturbed() {
     network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("confirmed");
 }
 
-/// Who refuses a payment that no quorum answers, once somebody does: on a busy machine that takes its time.
+/// The validators that refuse a payment without a quorum, once there is one: a busy machine needs a while.
 fn refused_in_part(client: &mut LaneClient, payment: &SignedPayment) -> BTreeMap<u8, String> {
     loop {
         match client.confirm(payment, Duration::from_secs(1)) {
@@ -349,7 +349,7 @@ fn refused_in_part(client: &mut LaneClient, payment: &SignedPayment) -> BTreeMap
     }
 }
 
-/// Serves connections one after the other with `each`, as whoever is no shard would.
+/// Serves connections one after the other with `each`, like a server that is not a shard.
 fn impostor(mut each: impl FnMut(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
     let address = listener.local_addr().expect("an address");
@@ -361,7 +361,7 @@ fn impostor(mut each: impl FnMut(TcpStream) + Send + 'static) -> SocketAddr {
 fn nobody_refuses_for_others() {
     let mut network = Network::new(4, 1, 1);
     let addresses = &mut network.directory.addresses;
-    // Three take requests and say nothing; the fourth refuses for all.
+    // Three accept requests and do not answer; the fourth refuses for all.
     let mut held = Vec::new();
     let silent = impostor(move |stream| held.push(stream));
     (0..3).for_each(|validator| addresses[validator][0] = silent);
@@ -445,7 +445,7 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     assert_eq!(outbox.unfinished().expect("readable"), []);
     assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
     outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
-    // What is over goes with its certificate, also when a crash left the certificate alone.
+    // A finished payment is removed with its certificate, also when a crash left only the certificate.
     let names = || {
         let entries = std::fs::read_dir(home.path().join("outbox")).expect("a directory");
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
@@ -471,7 +471,7 @@ fn a_restored_wallet_hears_from_a_quorum_what_it_has_spent() {
     let spender = client.spender(&owner(0), &coin(0).id, PATIENCE).expect("a quorum tells").expect("it is spent");
     assert_eq!((spender.payment, spender.signature), (payment.payment, payment.signature));
     assert_eq!(client.spender(&owner(1), &coin(1).id, PATIENCE), Ok(None));
-    // Two of four are no quorum: who has heard nothing does not spend.
+    // Two of four are no quorum: a wallet that gets no answer does not spend.
     network.stop(2, 0);
     network.stop(2, 1);
     let mut client = network.client();

@@ -4,13 +4,13 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence, SignedBy};
 use smallvec::SmallVec;
 
-/// How far a sequence number may be ahead of the highest one used, or behind it (rule 4).
+/// The maximum distance of a sequence number from the highest used one, above or below (rule 4).
 pub const SEQUENCE_WINDOW: u64 = 64;
 
 /// Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to and including it.
 ///
 /// A number is free if it is at most 64 above the highest used, or among the 64 up to it and not used. So numbers may
-/// arrive in any order and gaps may stay, and each is used at most once (SPEEDEX §K.4).
+/// arrive in any order, gaps may remain, and each is used at most once (SPEEDEX §K.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Window {
     highest: Sequence,
@@ -81,23 +81,23 @@ impl Balance {
     }
 }
 
-/// What Ethereum knows of an account beside its balance.
+/// What Ethereum knows of an account besides its balance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct EvmRecord {
     /// The nonce of its next Ethereum transaction, or of the next contract that it creates.
     pub nonce: u64,
-    /// Wei beside the units of asset 0, less than one unit.
+    /// Wei on top of the units of asset 0, less than one unit.
     pub remainder: u64,
-    /// The Keccak hash of its code; zero if it has none. A key's account has code while it delegates (EIP-7702).
+    /// The Keccak hash of its code; zero if it has none. The account of a key has code while it delegates (EIP-7702).
     pub code: Digest,
-    /// Whether it was created as a contract: then nobody signs for it, whatever key has its address.
+    /// Whether it was created as a contract: then no key can sign for it, even one that hashes to its address.
     pub is_contract: bool,
 }
 
-/// What few accounts have.
+/// Fields that few accounts have.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Rare {
-    /// The registered key; `None` while the account is controlled by the key that its address is the hash of.
+    /// The registered key; `None` while the account is controlled by the key that hashes to its address.
     key: Option<PublicKey>,
     evm: EvmRecord,
 }
@@ -107,13 +107,13 @@ struct Rare {
 pub struct Account {
     address: Address,
     window: Window,
-    /// `None` stands for what every account begins with.
+    /// `None` means the values that every account begins with.
     rare: Option<Box<Rare>>,
-    /// Sorted by asset, no zeros.
+    /// Sorted by asset; no zeros.
     balances: SmallVec<[Balance; 2]>,
 }
 
-/// An account as it is hashed, proved and stored.
+/// An account in the form in which it is hashed, proved and stored.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct AccountState {
     /// Its address.
@@ -122,9 +122,9 @@ pub struct AccountState {
     pub key: Option<PublicKey>,
     /// The sequence numbers it has used.
     pub window: Window,
-    /// Spendable units by asset, sorted by asset, no zeros.
+    /// Spendable units by asset; sorted by asset, no zeros.
     pub balances: Vec<(AssetId, Amount)>,
-    /// What Ethereum knows of it; `None` stands for an [`EvmRecord`] of zeros.
+    /// What Ethereum knows of it; `None` means an [`EvmRecord`] of zeros.
     pub evm: Option<EvmRecord>,
 }
 
@@ -148,7 +148,7 @@ impl Account {
         &mut self.window
     }
 
-    /// Whether `key` controls the account. Nobody controls a contract.
+    /// Whether `key` controls the account. No key controls a contract.
     pub fn is_controlled_by(&self, key: &PublicKey) -> bool {
         match self.rare.as_deref() {
             Some(rare) if rare.evm.is_contract => false,
@@ -157,8 +157,8 @@ impl Account {
         }
     }
 
-    /// Whether a valid signature is one of who controls it. On typed data the signer is the account itself: no
-    /// registered key replaces that one, which signs for Ethereum, too.
+    /// Whether a valid signature is by a key that controls the account. For typed data the signer must be the
+    /// account's own key: no registered key replaces it, because it also signs for Ethereum.
     pub(crate) fn is_signed_for_by(&self, signed_by: &SignedBy) -> bool {
         match signed_by {
             SignedBy::Key { signer, .. } => self.is_controlled_by(signer),
@@ -174,7 +174,7 @@ impl Account {
         self.rare.get_or_insert_default().key = Some(key);
     }
 
-    /// What Ethereum knows of it beside its balance.
+    /// What Ethereum knows of it besides its balance.
     pub fn evm(&self) -> EvmRecord {
         self.rare.as_ref().map_or(EvmRecord::default(), |rare| rare.evm)
     }
@@ -184,7 +184,7 @@ impl Account {
         self.rare = (rare != Rare::default()).then(|| Box::new(rare));
     }
 
-    /// Whether it has acted by native transactions, or registered a key.
+    /// Whether it has sent native transactions or registered a key.
     pub(crate) fn has_acted(&self) -> bool {
         self.window != Window::default() || self.key().is_some()
     }
@@ -204,7 +204,7 @@ impl Account {
         self.find(asset).map_or(0, |at| self.balances[at].amount())
     }
 
-    /// Spendable units by asset, sorted by asset, no zeros.
+    /// Spendable units by asset; sorted by asset, no zeros.
     pub fn balances(&self) -> impl Iterator<Item = (AssetId, Amount)> + '_ {
         self.balances.iter().map(|balance| (balance.asset, balance.amount()))
     }
@@ -223,7 +223,7 @@ impl Account {
         }
     }
 
-    /// Takes units. The filter has made sure that they are there (rule 5).
+    /// Takes units. The filter has checked that the account has them (rule 5).
     pub(crate) fn debit(&mut self, asset: AssetId, amount: Amount) {
         if amount == 0 {
             return;
@@ -240,7 +240,7 @@ impl Account {
         self.balances.binary_search_by_key(&asset, |balance| balance.asset)
     }
 
-    /// The account as it is hashed, proved and stored.
+    /// The account in the form in which it is hashed, proved and stored.
     pub fn state(&self) -> AccountState {
         AccountState {
             address: self.address,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plain rule: a set of used numbers.
+        /// Compares with the plain rule: a set of used numbers.
         #[test]
         fn each_number_is_used_once_within_64_of_the_highest(steps in proptest::collection::vec(0..200u64, 1..200)) {
             let mut window = Window::default();

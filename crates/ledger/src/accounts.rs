@@ -1,12 +1,13 @@
-//! All accounts, in 256 shards by the first byte of the address, each in pages.
+//! All accounts, in 256 shards by the first byte of the address; each shard consists of pages.
 //!
-//! A shard is a subtree of the account trie and the unit of ownership: in a block each shard is changed by one thread,
-//! so that no atomics and no locks are needed and the order of effects cannot matter.
+//! A shard is a subtree of the account trie and the unit of ownership: in a block one thread changes each shard, so
+//! no atomics and no locks are needed and the order of effects cannot matter.
 //!
-//! A page is the unit of sharing: a running checkpoint and the ledger hold the same pages, and the ledger copies a page
-//! when it next writes to it. Accounts of a block lie anywhere, so that a block touches about as many pages as
-//! accounts: pages are small, and a block after a checkpoint copies little more than what it changes. The index is cut
-//! by the second byte of the address for the same reason: only new accounts write to it.
+//! A page is the unit of sharing: a checkpoint that is being written and the ledger share the same pages, and the
+//! ledger copies a page when it next writes to it. The accounts of a block are spread over all pages, so a block
+//! touches about as many pages as accounts: pages are small, and a block after a checkpoint copies little more than
+//! what it changes. The index is split by the second byte of the address for the same reason: only new accounts write
+//! to it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use crate::account::Account;
 /// Number of shards.
 pub const SHARDS: usize = 256;
 
-/// Accounts in a page. Twice as many would save two bytes an account and copy twice as much after a checkpoint.
+/// Accounts in a page. Twice as many would save two bytes per account and copy twice as much after a checkpoint.
 const PAGE: usize = 16;
 
-/// Tables that a shard's index is cut into.
+/// Tables that a shard's index is split into.
 const TABLES: usize = 16;
 
 /// The shard of an address.
@@ -34,7 +35,7 @@ fn table_of(address: &Address) -> usize {
     address.0[1] as usize % TABLES
 }
 
-/// Accounts side by side; behind the shard's last one there are empty ones.
+/// Adjacent accounts; after the shard's last account there are empty ones.
 type Page = [Account; PAGE];
 
 /// The accounts whose addresses begin with one byte.
@@ -44,7 +45,8 @@ pub struct Shard {
     len: usize,
     /// Positions of accounts, hashed by address.
     index: [Arc<HashTable<u32>>; TABLES],
-    /// Seeded at random, for whoever makes addresses could otherwise make them collide. Nothing depends on the seed.
+    /// Seeded at random, because an attacker who chooses addresses could otherwise make them collide. Nothing depends
+    /// on the seed.
     hasher: DefaultHashBuilder,
 }
 
@@ -66,12 +68,12 @@ impl Shard {
         &mut Arc::make_mut(&mut self.pages[position / PAGE])[position % PAGE]
     }
 
-    /// The position of an account, which is made if there is none.
+    /// The position of an account, which is created if it does not exist.
     pub(crate) fn find_or_insert(&mut self, address: &Address) -> u32 {
         self.find(address).unwrap_or_else(|| self.insert(Account::new(*address)))
     }
 
-    /// Adds an account that is not there.
+    /// Adds an account that does not exist yet.
     pub(crate) fn insert(&mut self, account: Account) -> u32 {
         if self.len.is_multiple_of(PAGE) {
             self.pages.push(Arc::new(std::array::from_fn(|_| Account::new(Address::default()))));
@@ -114,7 +116,7 @@ impl Shard {
         // A table holds a 4-byte position and a control byte for each bucket, and fills at most 7 of 8 buckets.
         let buckets = |table: &HashTable<u32>| (table.capacity() * 8 / 7).next_power_of_two();
         let index: usize = self.index.iter().map(|table| buckets(table) * 5).sum();
-        // A page has two counters before it, and its allocation an overhead of about a word.
+        // A page has two counters before it, and its allocation has an overhead of about a word.
         let pages = self.pages.len() * (size_of::<Page>() + 24) + self.pages.capacity() * size_of::<Arc<Page>>();
         pages + index + heap
     }
@@ -148,14 +150,14 @@ impl Accounts {
         &mut self.shards
     }
 
-    /// The account at an address, which is made if there is none.
+    /// The account at an address, which is created if it does not exist.
     pub(crate) fn get_or_insert(&mut self, address: &Address) -> &mut Account {
         let shard = Arc::make_mut(&mut self.shards[shard_of(address)]);
         let position = shard.find_or_insert(address);
         shard.at_mut(position)
     }
 
-    /// Adds an account that is not there.
+    /// Adds an account that does not exist yet.
     pub(crate) fn insert(&mut self, account: Account) {
         Arc::make_mut(&mut self.shards[shard_of(&account.address())]).insert(account);
     }
@@ -170,7 +172,7 @@ impl Accounts {
         self.len() == 0
     }
 
-    /// Bytes of memory that the accounts and their index take.
+    /// Bytes of memory that the accounts and their index use.
     pub fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.bytes()).sum()
     }
@@ -190,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map; and a clone holds what was when it was taken.
+        /// Compares with a map; a clone keeps the state of the moment when it was taken.
         #[test]
         fn clones_stand_still(steps in prop::collection::vec((0..600u16, 1..50u64, prop::bool::weighted(0.02)),
             1..900)) {

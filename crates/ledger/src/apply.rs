@@ -1,19 +1,19 @@
 //! A superblock's native phase: filter, orders, clearing, settlement, effects.
 //!
-//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into
-//! the book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most
-//! one partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks
-//! sequence numbers, takes debits, and is paid refunds, payments and fills; what the auctioneer keeps is burnt.
+//! For a decided block, the filter names the transactions that count. Their offers and cancellations are applied to
+//! the book, the whole book is cleared as one batch, and executed offers leave it, in order of limit price, with at
+//! most one partial fill a pair. Then the registry of validators processes the block. Each shard of accounts marks
+//! sequence numbers, takes debits, and receives refunds, payments and fills. The auctioneer's surplus is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
-//! node that catches up has the batch in the archived receipts; it checks that one instead of solving
-//! ([`Ledger::apply_attached`], SPEEDEX §K.3). An offer that the marginal key shows to trade in full then goes straight
-//! from its transaction to its fill and never enters book or trie. The state after is the same.
+//! node that catches up has the batch in the archived receipts; it checks that batch instead of solving
+//! ([`Ledger::apply_attached`], SPEEDEX §K.3). An offer that the marginal key shows to trade in full then goes
+//! directly from its transaction to its fill and never enters book or trie. The resulting state is the same.
 //!
-//! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
-//! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
-//! every asset, the change of spendable balances, of what offers lock, of what validators have staked and of what
-//! escrow holds equals the change of what is issued: sums taken where each is written.
+//! **Properties.** Every step works on disjoint parts of the state, so the outcome does not depend on threads. The
+//! filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
+//! every asset, the change of spendable balances, locked, staked and escrowed units equals the change of issued
+//! units; each sum is taken where the values are written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,19 +37,19 @@ use crate::sums::Sums;
 use crate::validators::{LaneStakes, STAKED};
 use crate::{Ledger, Refusal};
 
-/// What is known of a block's signatures.
+/// What is known about a block's signatures.
 #[derive(Clone, Copy, Debug)]
 pub enum Signatures<'a> {
-    /// All were found valid before: on arrival, or before the block was logged.
+    /// All were verified before: on arrival, or before the block was logged.
     Valid,
     /// For each native transaction of the block, in order, whether its signature is valid.
     Known(&'a [bool]),
-    /// None was checked yet.
+    /// None is verified yet.
     Unchecked,
 }
 
 impl<'a> Signatures<'a> {
-    /// What is known once those that were not checked are; `None` if all are valid.
+    /// What is known after the unchecked signatures are verified; `None` if all are valid.
     fn known(self, checked: Option<&'a [bool]>) -> Option<&'a [bool]> {
         match self {
             Signatures::Known(valid) => Some(valid),
@@ -58,18 +58,18 @@ impl<'a> Signatures<'a> {
     }
 }
 
-/// The steps of a block, told to whoever measures them.
+/// The steps of a block, reported for measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The block's digest, and signatures where they were not checked before.
+    /// The block's digest, and signatures that were not verified before.
     Signatures,
     /// The deterministic filter.
     Filter,
-    /// Reading offers, cancellations and payments off the transactions, and working offers into the book.
+    /// Reading offers, cancellations and payments from the transactions, and applying offers to the book.
     Orders,
-    /// Prices and amounts, or the check of those that were given.
+    /// Prices and amounts, or the check of given ones.
     Clearing,
-    /// Fills, and taking them out of the book.
+    /// Fills, and removing them from the book.
     Settlement,
     /// The accounts: sequence numbers, debits, credits, and digests of what changed.
     Effects,
@@ -99,74 +99,72 @@ pub struct Applied {
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// What became of each native transaction, in the order of the block.
+    /// The outcome of each native transaction, in the order of the block.
     pub outcomes: Vec<Outcome>,
     /// The batch.
     pub batch: Batch,
-    /// What Ethereum transactions came to.
+    /// The results of Ethereum transactions.
     pub contracts: ContractReceipts,
     /// Accounts that changed, by address.
     pub modified: Vec<Address>,
     /// How the prices were found; none if nothing was for sale, or the clearing was given.
     pub report: Option<clearing::Report>,
-    /// What happened at the bridge to the payment lane, and what the lane learns of it once the block is certified.
+    /// Events at the bridge to the payment lane, which the lane learns once the block is certified.
     pub lane: Vec<BridgeEvent>,
-    /// What the tries have to learn.
+    /// Input for the tries.
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`]
-/// the state may be half changed: stop, and recover from the log. After the others it is as it was.
+/// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
+/// state may be half changed: stop, and recover from the log. After the others it is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Not the next block.
+    /// The block is not the next one.
     #[error("block {got} does not follow height {height}")]
     Height {
         /// The ledger's height.
         height: Height,
-        /// The block's.
+        /// The block's height.
         got: Height,
     },
-    /// A block on top of another history.
-    #[error("block {height} builds on {got}, but this ledger's last block is {parent}")]
+    /// The block builds on another history.
+    #[error("block {height} builds on {got}, but the last block of this ledger is {parent}")]
     Parent {
         /// The block's height.
         height: Height,
         /// The ledger's last block.
         parent: Digest,
-        /// What the block names.
+        /// The parent that the block names.
         got: Digest,
     },
-    /// The clearing that was given for the block is false.
-    #[error("block {height}: the given clearing is false: {violation}")]
+    /// The clearing that was given for the block is wrong.
+    #[error("block {height}: the given clearing is wrong: {violation}")]
     Attached {
         /// The block's height.
         height: Height,
-        /// The first thing found wrong.
+        /// The first violation found.
         violation: Violation,
     },
     /// The solver refused the book.
     #[error("block {height}: {reason}")]
     Clearing {
-        /// The block's height.
+        /// The solver's reason.
         height: Height,
         /// What it said.
         reason: String,
     },
-    /// The auctioneer pays out more of an asset than it took in.
-    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it took in, stop")]
+    /// The auctioneer pays out more of an asset than it received.
+    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it received, stop")]
     Auctioneer {
         /// The block's height.
         height: Height,
         /// The asset.
         asset: AssetId,
-        /// Units that it lacks.
+        /// Units that are missing.
         units: u128,
     },
-    /// Money appeared or vanished.
-    #[error(
-        "block {height}: asset {asset}: the issue changed by {issued}, what is held by {places:?}: units came or went, stop"
-    )]
+    /// Units appeared or vanished.
+    #[error("block {height}: asset {asset}: issue {issued}, holdings {places:?}: units appeared or vanished, stop")]
     Conservation {
         /// The block's height.
         height: Height,
@@ -178,22 +176,22 @@ pub enum Fault {
         issued: i128,
     },
     /// Wei appeared or vanished while contracts were executed.
-    #[error("block {height}: accounts changed by {held} wei and {burnt} wei were burnt: wei came or went, stop")]
+    #[error("block {height}: accounts changed by {held} wei, {burnt} wei burnt: wei appeared or vanished, stop")]
     Wei {
         /// The block's height.
         height: Height,
-        /// Change of what accounts hold.
+        /// Change of the wei that accounts hold.
         held: i128,
-        /// What was burnt.
+        /// Burnt wei.
         burnt: i128,
     },
 }
 
-/// What the books' side of a block comes to.
+/// The result of a block in the books.
 struct Traded {
     batch: Batch,
     pairs: Vec<PairOutcome>,
-    /// Change of what offers lock.
+    /// Change of units that offers lock.
     locked: Sums,
     report: Option<clearing::Report>,
 }
@@ -202,7 +200,7 @@ impl Ledger {
     /// Applies the next block by the clearing that the solver finds. `stage` is called at the end of each step.
     ///
     /// # Errors
-    /// [`Fault`] if the block is not the next one, or an invariant broke.
+    /// [`Fault`] if the block is not the next one, or an invariant is violated.
     pub fn apply(
         &mut self,
         block: &Superblock,
@@ -212,15 +210,17 @@ impl Ledger {
         self.run(block, None, signatures, stage)
     }
 
-    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that is given instead of looking for
-    /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
-    /// the solver finds.
+    /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
+    /// The book is solved only if that clearing says that not every offer could be served: then it must be what the
+    /// solver finds.
     ///
-    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for
-    /// batches of certified or own receipts, and hold the state root against the one that the next block names.
+    /// A book has many clearings that pass, so the check alone does not prove that this is the block's clearing. Use
+    /// it for batches of certified receipts or of the node's own receipts, and compare the state root with the one
+    /// that the next block names.
     ///
-    /// # Errors [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an
-    /// invariant broke.
+    /// # Errors
+    /// [`Fault`] if the block is not the next one, the clearing is wrong (the state is unchanged), or an invariant is
+    /// violated.
     pub fn apply_attached(
         &mut self,
         block: &Superblock,
@@ -231,8 +231,8 @@ impl Ledger {
         self.run(block, Some(attached), signatures, stage)
     }
 
-    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction,
-    /// in order, why the filter would remove it, if it would.
+    /// Checks a block's transactions against the present state, and changes nothing: for each native transaction, in
+    /// order, the reason why the filter would remove it, if it would.
     pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked)
@@ -240,10 +240,10 @@ impl Ledger {
         self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block)).refusals
     }
 
-    /// Whether an accusation by this evidence would stand in the next block.
+    /// Whether an accusation with this evidence would be accepted in the next block.
     ///
     /// # Errors
-    /// [`Refusal`] says why not: nothing is proved, or nobody is left to be convicted.
+    /// [`Refusal`] gives the reason why not: nothing is proved, or no account is left to convict.
     pub fn convicts(&self, evidence: &Evidence) -> Result<(), Refusal> {
         self.validators.convicted(evidence, self.height + 1).map(|_| ())
     }
@@ -324,7 +324,7 @@ impl Ledger {
         Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, changes })
     }
 
-    /// Keeps what Ethereum saw before each phase of a block.
+    /// Stores what Ethereum saw before each phase of a block.
     fn note_history(&mut self, native: Vec<SeenBefore>, mut undo: Undo) {
         if self.contracts.head().is_none() {
             return;
@@ -337,7 +337,7 @@ impl Ledger {
         self.history.push(undo);
     }
 
-    /// Digests of the accounts that a block changed: those that contracts wrote are taken again.
+    /// Digests of the accounts that a block changed: accounts that contracts wrote are hashed again.
     fn redigest(&self, changed: Vec<([u8; 20], Option<[u8; 32]>)>, written: &[Address]) -> AccountDigests {
         if written.is_empty() {
             return changed;
@@ -348,7 +348,7 @@ impl Ledger {
             (address.0, Some(account_digest(account, &mut room)))
         };
         let mut all: Vec<_> = written.iter().map(digest).collect();
-        // The sort is stable, so that of two digests of an account the one of contracts stays.
+        // The sort is stable, so of two digests of an account the one after contracts is kept.
         all.extend(changed);
         all.sort_by_key(|(address, _)| *address);
         all.dedup_by_key(|(address, _)| *address);
@@ -365,7 +365,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Places the orders, clears the book and takes out what executes.
+    /// Places the orders, clears the book and removes executed offers.
     fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
         let mut locked = self.book.place(&by_pair);
@@ -411,7 +411,7 @@ impl Ledger {
         Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
 
-    /// Checks a clearing that is given, and makes the changes that it comes to.
+    /// Checks a given clearing, and makes its changes.
     fn trade_as(
         &mut self,
         height: Height,
@@ -426,7 +426,7 @@ impl Ledger {
         Ok(self.make(attached, pairs, groups.as_ref()))
     }
 
-    /// Makes the changes that a checked clearing comes to.
+    /// Makes the changes of a checked clearing.
     fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
         let locked = self.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
@@ -437,7 +437,7 @@ impl Ledger {
         Traded { batch, pairs, locked, report: None }
     }
 
-    /// Prices and amounts for a whole book on top of this ledger's valuations; `None` if nothing is for sale.
+    /// Prices and amounts for a whole book, starting from this ledger's valuations; `None` if nothing is for sale.
     pub(crate) fn clear(&self, book: &OrderBook) -> Result<Option<Clearing>, String> {
         if book.is_empty() {
             return Ok(None);
@@ -449,8 +449,8 @@ impl Ledger {
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 
-    /// Where the search for prices starts: asset 0 is the measure of all, and whatever had no price in the last batch
-    /// has none here that means anything.
+    /// Where the search for prices starts: asset 0 is the unit of value, and an asset that had no price in the last
+    /// batch has no meaningful one here.
     pub(crate) fn last_valuations(&self) -> Vec<Price> {
         let mut last: Vec<Price> = self.assets.iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
         last[0] = Price::ONE;
@@ -477,19 +477,19 @@ impl Ledger {
         Minima { sell: least(pair.sell), buy: least(pair.buy) }
     }
 
-    /// Notes the valuations of the assets that have a price; nothing is known of the others.
+    /// Stores the valuations of the assets that have a price; the others have none.
     fn revalue(&mut self, valuations: &[Price], groups: &Groups) {
         let priced =
             valuations.iter().zip(groups.priced()).map(|(valuation, is_priced)| is_priced.then_some(*valuation));
         self.assets.iter_mut().zip(priced).for_each(|(asset, valuation)| asset.valuation = valuation);
     }
 
-    /// Nothing is for sale, so nothing has a price.
+    /// Clears the valuations: nothing is for sale, so nothing has a price.
     fn forget_valuations(&mut self) {
         self.assets.iter_mut().for_each(|asset| asset.valuation = None);
     }
 
-    /// Burns what the auctioneer keeps, and units of asset 0: fees and forfeited deposits.
+    /// Burns the auctioneer's surplus, and units of asset 0: fees and forfeited deposits.
     fn burn(&mut self, height: Height, fees: i128, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
         let mut kept = Sums::default();
         for trade in &batch.trades {
@@ -506,7 +506,7 @@ impl Ledger {
             let kept = kept.get(number);
             issued.add(id, -kept);
             let units = i128::from(asset.issued) + issued.get(number);
-            asset.issued = Amount::try_from(units).expect("what is issued stays between zero and the cap");
+            asset.issued = Amount::try_from(units).expect("issued units stay between zero and the cap");
             if kept > 0 {
                 batch.burnt.push((id, kept as Amount));
             }
@@ -514,13 +514,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// What happens at the bridge to the payment lane.
+    /// Applies the operations at the bridge to the payment lane.
     fn cross(&mut self, orders: &Orders) -> Crossing {
         self.lane.as_mut().map_or_else(Crossing::default, |lane| Arc::make_mut(lane).apply(&orders.bridge))
     }
 
-    /// What the registry pays out, and the change of what it holds. Sub-blocks with a false transaction earn nothing.
-    /// The lane has convicted some accounts, and others answer for it.
+    /// What the registry pays out, and the change of what it holds. Sub-blocks with an invalid transaction earn
+    /// nothing. The lane has convicted some accounts; the stakes of others back lane members and stay locked.
     fn follow_validators(
         &mut self,
         block: &Superblock,
@@ -541,8 +541,8 @@ impl Ledger {
         (moved.credits, bonded)
     }
 
-    /// Checks that the places which hold units changed together as the issue did. A place that holds units stands in
-    /// the list, or its first block is a fault.
+    /// Checks that the places that hold units changed together by as much as the issue. Every place that holds units
+    /// is in the list; if one is missing, its first block is a fault.
     fn check_conservation(
         &self,
         height: Height,
@@ -561,7 +561,7 @@ impl Ledger {
     }
 }
 
-/// Changes of pairs, and then later ones that take out nothing as a whole; both are in order.
+/// Merges changes of pairs with later ones that remove no ranges; both are in order.
 fn with_later(changes: Vec<PairChange>, later: Vec<PairChange>) -> Vec<PairChange> {
     if later.is_empty() {
         return changes;
@@ -579,8 +579,8 @@ fn native(block: &Superblock) -> Vec<&Transaction> {
     block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
 }
 
-/// The proposers whose sub-blocks hold no false transaction, of either kind. Of Ethereum transactions a signature that
-/// recovers to nobody is false; what is false in their bytes is refused before a vote.
+/// The proposers whose sub-blocks contain no invalid transaction of either kind. An Ethereum transaction is invalid
+/// if its signature recovers to no address; invalid bytes are rejected before a vote.
 fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
     let mut rest = refusals;
     let mut is_sound = |sub: &&SubBlock| {
@@ -591,7 +591,7 @@ fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
     block.sub_blocks.iter().filter(|sub| is_sound(sub)).map(|sub| sub.proposer).collect()
 }
 
-/// The batch that these pairs make up, before anything is burnt.
+/// The batch that consists of these pairs, before anything is burnt.
 fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
     let mut batch = Batch { valuations: valuations.to_vec(), full, ..Batch::default() };
     batch.fills.reserve_exact(pairs.iter().map(|pair| pair.fills.len()).sum());
@@ -626,7 +626,7 @@ mod tests {
         Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")
     }
 
-    /// The fees of the block do not cover what the auctioneer lacks either.
+    /// The fees of the block do not cover the auctioneer's deficit either.
     #[test]
     fn an_auctioneer_who_lacks_a_unit_stops_the_block() {
         let pair = |sell, buy| Pair { sell: AssetId(sell), buy: AssetId(buy) };
@@ -639,7 +639,7 @@ mod tests {
         let fault = ledger.burn(1, 35, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
         assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
         batch.trades[0].sold = 11;
-        ledger.burn(1, 35, &mut batch, &mut issued).expect("nothing is lacking");
+        ledger.burn(1, 35, &mut batch, &mut issued).expect("nothing is missing");
         assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
     }
 }

@@ -1,15 +1,16 @@
-//! A clearing that is known already, and its check (SPEEDEX §K.3).
+//! The check of a clearing that is already known (SPEEDEX §K.3).
 //!
-//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells,
-//! and each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to
-//! that key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts
-//! into fills, then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So
-//! the check costs what trades and not what rests, and nothing is changed before all of it has passed.
+//! A replaying node and a node that catches up have the batch of a block in its receipts: valuations, what every pair
+//! sells, and each pair's marginal key, which is the place of the last offer that executes. The check walks each
+//! pair's offers up to that key, with resting offers and the block's own offers merged. It compares the clearing with
+//! the one rule that turns amounts into fills, then checks conservation for every asset, and, where fullness is
+//! claimed, checks the offers behind the key against μ. So the check costs what trades and not what rests, and
+//! changes nothing before all of it has passed.
 //!
-//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such
-//! a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
+//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass
+//! such a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
 //! validator solves, and the clearing of a block is the one that the solver finds. The check serves batches that were
-//! solved before; the state root after them says whether they were the right ones.
+//! solved before; the state root after them shows whether they were the right ones.
 
 use std::collections::BTreeMap;
 
@@ -29,37 +30,37 @@ use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 pub struct AttachedTrade {
     /// The pair.
     pub pair: Pair,
-    /// Units that its offers give in all, at least 1.
+    /// Units that its offers sell in total, at least 1.
     pub sold: Amount,
     /// The place of the last offer that executes, in full or in part.
     pub marginal: Place,
 }
 
-/// A clearing that is given beside the block that it belongs to.
+/// A clearing that is provided together with its block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Attached {
     /// One valuation per asset, by number; none where nothing is for sale.
     pub valuations: Vec<Price>,
     /// The pairs that trade, in order.
     pub trades: Vec<AttachedTrade>,
-    /// Whether every offer better than the rate by more than μ executes in full.
+    /// Whether every offer that is better than the rate by more than μ executes in full.
     pub full: bool,
 }
 
-/// The first thing found wrong with an attached clearing.
+/// The first violation found in an attached clearing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// One of the rules that need no marginal key.
+    /// A rule is violated that needs no marginal key.
     #[error(transparent)]
     Clearing(#[from] Wrong),
-    /// The offers up to a marginal key add up to more than can exist.
+    /// The offers up to a marginal key sum to more than can exist.
     #[error(transparent)]
     Input(#[from] clearing::InputError),
-    /// Valuations where nothing is for sale.
-    #[error("nothing is for sale, but there are valuations or trades, or fullness is denied")]
+    /// There are valuations although nothing is for sale.
+    #[error("nothing is for sale, but the clearing has valuations or trades, or says that it is not full")]
     NothingForSale,
-    /// The marginal key is not that of the last offer that executes.
-    #[error("the last offer of {pair:?} that executes does not stand at the marginal key {marginal:?}")]
+    /// The marginal key is not the place of the last offer that executes.
+    #[error("the last offer of {pair:?} that executes is not at the marginal key {marginal:?}")]
     Marginal {
         /// The pair.
         pair: Pair,
@@ -74,8 +75,8 @@ pub enum Violation {
         /// The offer's place.
         place: Place,
     },
-    /// Fullness is denied, and the solver finds another clearing.
-    #[error("the clearing says that it is not full, and is not the one that the solver finds")]
+    /// Fullness is denied, but the solver finds another clearing.
+    #[error("the clearing says that it is not full, but it is not the one that the solver finds")]
     NotTheBest,
 }
 
@@ -105,7 +106,7 @@ impl Attached {
 }
 
 impl Ledger {
-    /// What the attached clearing comes to for every pair that is ordered or traded. Changes nothing.
+    /// The outcome of the attached clearing for every pair that is ordered or traded. Changes nothing.
     pub(crate) fn check_attached(
         &self,
         orders: &Orders,
@@ -184,7 +185,7 @@ impl Ledger {
             return Err(Wrong::NoOffers { sell, buy }.into());
         }
         let rate = prices.rate(pair);
-        // What cannot execute is not walked over.
+        // Offers that cannot execute are not walked over.
         if !rate.reaches(marginal.limit) {
             return Err(Violation::Marginal { pair, marginal });
         }
@@ -205,7 +206,7 @@ impl Ledger {
         }
     }
 
-    /// Every offer that must execute in full does, unless no fill of it could satisfy its limit in whole units.
+    /// Every offer that must execute in full does, unless no fill of it in whole units could satisfy its limit.
     fn check_full(
         &self,
         orders: &PairOrders,
@@ -216,7 +217,7 @@ impl Ledger {
         let (pair, rate) = (orders.pair, prices.rate(orders.pair));
         let start = marginal.map_or(std::ops::Bound::Unbounded, |last| std::ops::Bound::Excluded(*last));
         let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
-        // What is stepped over ahead of the marginal offer need not execute, or it would have come first.
+        // Offers skipped ahead of the marginal offer need not execute, or they would have come first.
         let partial = executed.fills.iter().find(|fill| fill.left + fill.returned > 0);
         let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.offered() });
         let mut offers = partial.into_iter().chain(behind.take_while(|offer| rate.reaches(offer.place.limit)));
@@ -226,12 +227,12 @@ impl Ledger {
         }
     }
 
-    /// Whether a pair has offers, with a block's orders worked in.
+    /// Whether a pair has offers, including the block's orders.
     fn has_offers(&self, orders: &PairOrders) -> bool {
         self.offers_with(orders, ..).next().is_some()
     }
 
-    /// The offers of a pair in a range of places, with a block's orders worked in.
+    /// The offers of a pair in a range of places, including the block's orders.
     fn offers_with<'a>(
         &'a self,
         orders: &PairOrders<'a>,
@@ -250,7 +251,7 @@ impl Ledger {
     }
 }
 
-/// No more of an asset is paid out than was sold.
+/// Checks that no more of an asset is paid out than was sold.
 pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {

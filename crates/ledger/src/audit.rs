@@ -1,4 +1,5 @@
-//! The whole state checked from scratch: what each block asserts of its changes, here of all balances and offers.
+//! Checks the whole state from scratch: the invariants that each block asserts of its changes, here for all balances
+//! and offers.
 
 use primitives::{Amount, AssetId, MAX_ISSUED};
 use rayon::prelude::*;
@@ -7,73 +8,73 @@ use crate::Ledger;
 use crate::book::Pair;
 use crate::validators::STAKED;
 
-/// What exists of one asset.
+/// All existing units of one asset, by where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Sum of spendable balances.
     pub balances: Amount,
-    /// Sum of what resting offers lock.
+    /// Sum of units that resting offers lock.
     pub locked: Amount,
-    /// What validators have staked, what is on its way back to them, and the pool of rewards.
+    /// Units that validators have staked, units being paid back to them, and the pool of rewards.
     pub bonded: Amount,
     /// Escrow of the payment lane, and deposits of its open cases.
     pub escrow: Amount,
-    /// Units that remainders of wei make together, burnt ones that are carried among them; none but of asset 0.
+    /// Whole units that remainders of wei add up to, including burnt wei that are carried; only asset 0 has any.
     pub remainders: Amount,
-    /// What is issued; equals the sum of all five.
+    /// Issued units; equals the sum of all five.
     pub issued: Amount,
 }
 
-/// An invariant that does not hold.
+/// An invariant that is violated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
-    /// Money appeared or vanished.
+    /// Units appeared or vanished.
     #[error(
-        "asset {asset}: balances {balances} + locked {locked} + bonded {bonded} + escrow {escrow} is not the issue {issued}"
+        "asset {asset}: balances {balances} + locked {locked} + bonded {bonded} + escrow {escrow} != issue {issued}"
     )]
     Conservation {
         /// The asset.
         asset: AssetId,
         /// Sum of spendable balances.
         balances: u128,
-        /// Sum of what offers lock.
+        /// Sum of units that offers lock.
         locked: u128,
-        /// Sum of what validators have staked.
+        /// Sum of units that validators have staked.
         bonded: u128,
         /// Escrow of the payment lane.
         escrow: u128,
-        /// What is issued.
+        /// Issued units.
         issued: Amount,
     },
-    /// Remainders of wei do not make whole units together, or one makes a unit by itself.
-    #[error("{0} wei below whole units: with what is carried they are no whole number of units, or one is too much")]
+    /// Remainders of wei do not add up to whole units, or one of them is a whole unit by itself.
+    #[error("{0} wei in remainders: with carried wei they are not whole units, or one remainder is too large")]
     Wei(u128),
-    /// Code that no account has, or that is missing, or contracts where the chain has none.
-    #[error("the code of contracts is not that which accounts name")]
+    /// Code is stored that no account has, code is missing, or there are contracts on a chain without them.
+    #[error("the stored code of contracts is not the code that accounts name")]
     Code,
-    /// A balance or an offer in an asset that is not listed.
+    /// A balance or an offer is in an asset that is not listed.
     #[error("asset {0} is held or offered, but not listed")]
     UnknownAsset(AssetId),
-    /// Offers out of order, an empty one, or more than can exist.
-    #[error("the book of {0:?} is out of order, or holds an offer of nothing or more than can exist")]
+    /// The offers of a pair are out of order, or one is empty or larger than can exist.
+    #[error("the book of {0:?} is out of order, or contains an offer of zero units or of more than can exist")]
     Book(Pair),
-    /// A registry of validators that cannot be.
-    #[error("the registry of validators is not sound: {0}")]
+    /// The registry of validators violates an invariant.
+    #[error("the registry of validators violates an invariant: {0}")]
     Validators(&'static str),
-    /// A payment lane that cannot be.
-    #[error("the bridge to the payment lane is not sound: {0}")]
+    /// The payment lane violates an invariant.
+    #[error("the bridge to the payment lane violates an invariant: {0}")]
     Lane(&'static str),
 }
 
 impl Ledger {
-    /// Sums every balance and offer, and holds them against what is issued; one entry per asset.
+    /// Sums every balance and offer, and compares the sums with what is issued; one entry per asset.
     ///
     /// # Errors
     /// [`AuditError`] names the asset or pair.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
         self.check_assets()?;
         if self.lane.as_ref().is_some_and(|lane| lane.bridge().clock().height() != self.height + 1) {
-            return Err(AuditError::Lane("lane time is not that of the next block"));
+            return Err(AuditError::Lane("lane time is not the time of the next block"));
         }
         self.validators.fault(self.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
         let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
@@ -118,7 +119,7 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// Whole units that remainders of wei make, those of accounts and what is burnt and carried.
+    /// Whole units in remainders of wei: those of accounts, and burnt wei that are carried.
     fn remainders(&self) -> Result<Amount, AuditError> {
         let wei_per_unit = self.wei_per_unit();
         let accounts = self.accounts.shards().iter().flat_map(|shard| shard.iter());

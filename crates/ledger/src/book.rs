@@ -1,4 +1,4 @@
-//! The resting offers, by ordered pair, in the order in which they execute: limit price, account, offer id.
+//! The resting offers, by ordered pair, in their order of execution: limit price, account, offer id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Pair {
     pub buy: AssetId,
 }
 
-/// The place of an offer among those of its pair. The order of places is the order of execution (SPEEDEX §4.2).
+/// The place of an offer in the book of its pair. The order of places is the order of execution (SPEEDEX §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, borsh::BorshSerialize, borsh::BorshDeserialize)]
 pub struct Place {
     /// The limit price.
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// The books of all pairs. A running checkpoint shares their chunks.
+/// The books of all pairs. A checkpoint that is being written shares their chunks.
 #[derive(Clone, Default)]
 pub struct OrderBook {
     pairs: BTreeMap<Pair, Arc<PairOffers>>,
@@ -74,7 +74,7 @@ impl OrderBook {
         self.pairs.iter().map(|(pair, offers)| (*pair, offers.as_ref()))
     }
 
-    /// The offers of a pair, to be changed.
+    /// The offers of a pair, for changes.
     pub(crate) fn entry(&mut self, pair: Pair) -> &mut Arc<PairOffers> {
         self.pairs.entry(pair).or_default()
     }
@@ -87,7 +87,7 @@ impl OrderBook {
         self.pairs.retain(|_, offers| !offers.is_empty());
     }
 
-    /// Bytes of memory that the offers take, their tries apart.
+    /// Bytes of memory that the offers use, without their tries.
     pub fn bytes(&self) -> usize {
         self.pairs.values().map(|offers| offers.bytes()).sum()
     }

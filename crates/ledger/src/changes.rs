@@ -1,5 +1,6 @@
-//! What a block changed, as the tries learn it, taken while the values stand still, so that hashing the tries can go on
-//! while the next block is applied: accounts by the digests of their states, offers by place and amount.
+//! What a block changed, as input for the tries. It is taken while the values do not change, so that hashing the
+//! tries can continue while the next block is applied. Accounts are given by the digests of their states, offers by
+//! place and amount.
 
 use std::sync::LazyLock;
 
@@ -32,24 +33,25 @@ pub struct Changes {
     pub validators: Digest,
     /// Slots of contracts that changed: account and slot, with the value if it is not zero.
     pub slots: Vec<([u8; 52], Option<ValueDigest>)>,
-    /// What contracts see beside accounts and storage; `None` on a chain without them.
+    /// What contracts see besides accounts and storage; `None` on a chain without them.
     pub contracts: Option<Digest>,
     /// The bridge to the payment lane; `None` on a chain without one.
     pub bridge: Option<BridgeChange>,
 }
 
-/// The offers of one pair that changed. What came and executed in one block is not here.
+/// The offers of one pair that changed. Offers that were placed and fully executed in the same block are not
+/// included.
 #[derive(Clone, Debug)]
 pub struct PairChange {
     /// The pair.
     pub pair: Pair,
-    /// Every offer up to and including this place leaves, most of them as whole subtrees; then come the edits.
+    /// Every offer up to and including this place leaves, most of them as whole subtrees; then the edits are applied.
     pub through: Option<Place>,
-    /// Offers that come, change or leave, by place.
+    /// Offers that are added, changed or removed, by place.
     pub edits: Vec<Edit>,
 }
 
-/// A context that many values are hashed in: hashed once itself.
+/// A context for hashing many values: the context itself is hashed once.
 struct Context(LazyLock<ContextKey>);
 
 impl Context {
@@ -64,24 +66,24 @@ impl Context {
 
 static ACCOUNT: Context = Context::new(|| hash_derive_key_context(ACCOUNT_CONTEXT));
 
-/// The digest of an account as it stands; `room` is overwritten.
+/// The digest of an account's present state; `room` is overwritten.
 pub(crate) fn account_digest(account: &Account, room: &mut Vec<u8>) -> ValueDigest {
     room.clear();
     account.write_state(room);
     ACCOUNT.digest(room)
 }
 
-/// The digest under which an account stands in the account trie.
+/// The digest of an account in the account trie.
 pub fn account_state_digest(state: &AccountState) -> ValueDigest {
     ACCOUNT.digest(&borsh::to_vec(state).expect("writing to memory cannot fail"))
 }
 
-/// The value under which an offer stands in the trie of its pair, where its place is the key: its amount.
+/// The value of an offer in the trie of its pair: its amount. The key is its place.
 pub fn offer_value(amount: Amount) -> [u8; 8] {
     amount.to_le_bytes()
 }
 
-/// The digest under which an asset stands in the trie of assets.
+/// The digest of an asset in the trie of assets.
 pub fn asset_digest(asset: &Asset) -> ValueDigest {
     blake3::derive_key(ASSET_CONTEXT, &borsh::to_vec(asset).expect("writing to memory cannot fail"))
 }

@@ -1,5 +1,5 @@
-//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is changed
-//! where it stands, or written anew.
+//! A run of offers of one pair. The book shares chunks with clones of itself. A chunk with one owner is changed in
+//! place; a shared chunk is copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use primitives::{Address, Amount, Price, Sequence};
 use crate::book::{Offer, Place};
 use crate::pair_offers::Edit;
 
-/// Offers in a chunk at most. Fewer would make clearing add up more chunks, more would copy more for each new offer.
+/// The most offers in a chunk. Fewer would make clearing sum more chunks, more would copy more for each new offer.
 pub(crate) const CHUNK: usize = 64;
 
-/// One array per field, so that clearing reads limits and amounts alone; what lies behind `len` means nothing.
+/// One array per field, so that clearing reads only limits and amounts. Entries from `len` on have no meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     len: usize,
@@ -36,24 +36,24 @@ impl Chunk {
         &self.amounts[..self.len]
     }
 
-    /// The limits and the amounts, of which there are `len`: this does not even look at the chunk, which may be in no
-    /// cache.
+    /// The limits and the amounts, of which there are `len`. The length is a parameter, so this does not read the
+    /// chunk, which may not be in any cache.
     pub(crate) fn unseen(&self, len: usize) -> (&[Price], &[Amount]) {
         (&self.limits[..len], &self.amounts[..len])
     }
 
-    /// What the offers sum up to.
+    /// The totals of the offers.
     pub(crate) fn total(&self) -> Total {
-        Total::of(self.limits(), self.amounts()).expect("offers stand in order, and each sells something")
+        Total::of(self.limits(), self.amounts()).expect("offers are in order, and each sells something")
     }
 
-    /// The first offer that stands behind `place`.
+    /// The position of the first offer behind `place`.
     pub(crate) fn upper_bound(&self, place: &Place) -> usize {
         let at = self.lower_bound(place);
         at + usize::from(self.is_at(at, place))
     }
 
-    /// Whether an offer stands at this place, if its position would be `at`.
+    /// Whether an offer is at this place, if its position would be `at`.
     pub(crate) fn is_at(&self, at: usize, place: &Place) -> bool {
         at < self.len && self.place(at) == *place
     }
@@ -99,7 +99,7 @@ impl Chunk {
         Offer { place: self.place(at), amount: self.amounts[at] }
     }
 
-    /// The first offer that stands at `place` or behind it.
+    /// The position of the first offer at `place` or behind it.
     pub(crate) fn lower_bound(&self, place: &Place) -> usize {
         let limits = self.limits();
         let from = limits.partition_point(|limit| *limit < place.limit);
@@ -113,11 +113,11 @@ impl Chunk {
         range.start
     }
 
-    /// Bytes of a chunk with the counters of its shared pointer and the overhead of its allocation.
+    /// Bytes of a chunk, including the counters of its shared pointer and the overhead of its allocation.
     pub(crate) const BYTES: usize = size_of::<Chunk>() + 24;
 }
 
-/// Offers on their way into chunks, and chunks that may be written anew.
+/// Offers that are being put into chunks, and spare chunks for reuse.
 #[derive(Default)]
 pub(crate) struct Columns {
     limits: Vec<Price>,
@@ -127,7 +127,7 @@ pub(crate) struct Columns {
     spare: Vec<Arc<Chunk>>,
 }
 
-/// Chunks kept to be written anew, at most.
+/// The most chunks kept for reuse.
 const SPARE: usize = 64;
 
 impl Columns {
@@ -149,7 +149,7 @@ impl Columns {
         self.ids.extend_from_slice(&chunk.ids[range]);
     }
 
-    /// Puts a chunk's offers before all others.
+    /// Inserts a chunk's offers before all others.
     pub(crate) fn prepend(&mut self, chunk: &Chunk) {
         let range = 0..chunk.len;
         self.limits.splice(0..0, chunk.limits[range.clone()].iter().copied());
@@ -158,14 +158,14 @@ impl Columns {
         self.ids.splice(0..0, chunk.ids[range].iter().copied());
     }
 
-    /// Takes a chunk that is no longer needed.
+    /// Keeps a chunk that is no longer needed for reuse, if nobody shares it.
     pub(crate) fn reuse(&mut self, mut chunk: Arc<Chunk>) {
         if self.spare.len() < SPARE && Arc::get_mut(&mut chunk).is_some() {
             self.spare.push(chunk);
         }
     }
 
-    /// Cuts the offers into chunks of about equal length, hands them out in order, and forgets the offers.
+    /// Cuts the offers into chunks of about equal length, passes them to `take` in order, and clears the offers.
     pub(crate) fn cut(&mut self, mut take: impl FnMut(Arc<Chunk>)) {
         let (len, pieces) = (self.len(), self.len().div_ceil(CHUNK));
         for piece in 0..pieces {
@@ -184,7 +184,7 @@ impl Columns {
             let (limits, amounts, ids) = ([limits[0]; CHUNK], [0; CHUNK], [0; CHUNK]);
             Arc::new(Chunk { len, limits, amounts, ids, accounts: [Address([0; 20]); CHUNK] })
         });
-        let written = Arc::get_mut(&mut chunk).expect("nobody holds a spare chunk");
+        let written = Arc::get_mut(&mut chunk).expect("nobody shares a spare chunk");
         written.len = len;
         written.limits[..len].copy_from_slice(limits);
         written.amounts[..len].copy_from_slice(amounts);

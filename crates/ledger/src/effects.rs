@@ -1,4 +1,4 @@
-//! The accounts' side of a block: each shard of accounts is changed by one thread, once.
+//! The effects of a block on accounts: one thread changes each shard of accounts, once.
 
 use std::sync::Arc;
 
@@ -22,14 +22,15 @@ pub(crate) struct Effects {
     pub changed: Vec<([u8; 20], Option<[u8; 32]>)>,
     /// Change of spendable balances.
     pub balances: Sums,
-    /// Change of what is issued.
+    /// Change of issued units.
     pub issued: Sums,
-    /// What Ethereum saw of the changed accounts before, on a chain with contracts. An account's first note counts.
+    /// What Ethereum saw of the changed accounts before, on a chain with contracts. The first note of an account
+    /// counts.
     pub seen: Vec<SeenBefore>,
 }
 
 impl Ledger {
-    /// Marks sequence numbers, takes debits, gives refunds, registers keys and pays credits in.
+    /// Marks sequence numbers, takes debits, pays refunds, registers keys and pays credits.
     pub(crate) fn take_effects(
         &mut self,
         transactions: &[&Transaction],
@@ -67,7 +68,7 @@ impl Ledger {
     }
 }
 
-/// The sender of a transaction while its effects are taken.
+/// The sender of a transaction while its effects are applied.
 struct Sender<'s> {
     account: &'s mut Account,
     effects: &'s mut Effects,
@@ -98,18 +99,18 @@ impl<'a> Visitor<'a> for Sender<'_> {
         self.effects.issued.add(asset, units);
     }
 
-    /// The filter has judged all transactions of the block by the old key.
+    /// Registers a key. The filter has checked all transactions of the block with the old key.
     fn register(&mut self, key: PublicKey) {
         self.account.register(key);
     }
 }
 
-/// One shard while its effects are taken.
+/// One shard while its effects are applied.
 struct ShardEffects<'a> {
     shard: &'a mut Shard,
     touched: Vec<u32>,
     effects: Effects,
-    /// Wei of a unit of asset 0, on a chain with contracts.
+    /// Wei per unit of asset 0, on a chain with contracts.
     wei_per_unit: Option<u64>,
 }
 
@@ -118,7 +119,7 @@ impl<'a> ShardEffects<'a> {
         ShardEffects { shard, touched: Vec::new(), effects: Effects::default(), wei_per_unit }
     }
 
-    /// Notes that an account is about to change.
+    /// Records that an account is about to change.
     fn touch(&mut self, position: u32) {
         self.touched.push(position);
         if let Some(wei_per_unit) = self.wei_per_unit {

@@ -1,20 +1,19 @@
-//! The deterministic filter: which transactions of a block count (SPEEDEX §8 and appendix I).
+//! The deterministic filter decides which transactions of a block count (SPEEDEX §8 and appendix I).
 //!
-//! Upon a block, each transaction is first checked alone against the state before the block. Then all transactions of
-//! one account are checked together: if they could spend more than the account has, or claim a key of the account twice
-//! (a sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are removed.
-//! Last come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed
-//! an asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as
-//! those that create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]).
-//! What an operation spends and claims is said by its footprint. At the very end, if a block opens more pairs than
-//! there is room for, the lowest are opened and offers of the others removed.
+//! For a block, each transaction is first checked alone against the state before the block. Then all transactions of
+//! one account are checked together: if they could spend more than the account has, or claim a key of the account
+//! twice (a sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are
+//! removed. Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues
+//! together exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits
+//! them, such as those that create one account. Of these, the one with the lowest id counts, and the others do
+//! nothing ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block
+//! opens more pairs than there is room for, the lowest are opened and the offers of the others are removed.
 //!
-//! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before anything else is
-//! asked of them.
+//! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
 //!
-//! **Properties.** Every judgement looks at the transactions that stand alone, before any are removed, so that the
-//! answer depends neither on order nor on threads; and removing a transaction cannot cause a conflict among the others.
-//! Only what is beyond a quota depends on the sub-block that it stands in and on its place there.
+//! **Properties.** Every check uses the transactions that are valid alone, before any are removed, so the answer
+//! depends neither on order nor on threads, and removing a transaction cannot cause a conflict among the others. Only
+//! quota refusals depend on a transaction's sub-block and its place there.
 //!
 //! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
@@ -29,8 +28,8 @@ use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
 
-/// Offers of one limit price that are looked at to explain why a cancellation finds nothing: the price is the sender's
-/// choice, and whoever crowds one may not make others walk.
+/// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
+/// chooses the price, and an account that fills one price with offers must not make others do long searches.
 const EXPLAINED: usize = 64;
 
 /// A transaction that will be applied.
@@ -42,15 +41,16 @@ pub(crate) struct Admitted {
     pub position: u32,
     /// Units that a cancellation unlocks.
     pub refund: Amount,
-    /// Whether another transaction does what this one asks for: then it pays, and does nothing else.
+    /// Whether another transaction already has the effect that this one asks for: then this one pays and does nothing
+    /// else.
     pub is_idle: bool,
 }
 
 /// The filter's answer.
 pub(crate) struct Filtered {
-    /// What is applied, by the sender's shard; within a shard by account and sequence number.
+    /// Transactions to apply, by the sender's shard; within a shard by account and sequence number.
     pub admitted: Vec<Vec<Admitted>>,
-    /// For each transaction of the block, why it is refused, if it is.
+    /// For each transaction of the block, the reason why it is refused, if it is.
     pub refusals: Vec<Option<Refusal>>,
 }
 
@@ -61,7 +61,7 @@ impl Filtered {
     }
 }
 
-/// A transaction that stands alone.
+/// A transaction that is valid alone.
 struct Candidate<'a> {
     index: u32,
     position: u32,
@@ -69,24 +69,24 @@ struct Candidate<'a> {
     transaction: &'a Transaction,
 }
 
-/// What one shard's transactions come to.
+/// The result of checking one shard's transactions.
 #[derive(Default)]
 struct Judged<'a> {
-    /// Those that stand alone.
+    /// Transactions that are valid alone.
     candidates: Vec<Candidate<'a>>,
     refused: Vec<(u32, Refusal)>,
-    /// What they claim that other accounts may claim as well.
+    /// Their claims that other accounts may make as well.
     shared: Shared,
 }
 
-/// Claims on keys and sums that are not an account's own, by index of the transaction.
+/// Claims on keys and sums that do not belong to one account, by index of the transaction.
 #[derive(Default)]
 struct Shared {
     once: Vec<(Once, u32)>,
     sums: Vec<(Sum, u32, Amount)>,
 }
 
-/// Checks what a footprint requires.
+/// Checks the requirements of a footprint.
 struct Check<'l> {
     ledger: &'l Ledger,
     sender: Address,
@@ -131,14 +131,14 @@ impl<'a> Visitor<'a> for Opens<'_> {
     }
 }
 
-/// Gathers what the transactions of one account spend and claim together.
+/// Collects what the transactions of one account spend and claim together.
 #[derive(Default)]
 struct AccountClaims<'s> {
     sums: SmallVec<[(Sum, u128); 4]>,
     owned: SmallVec<[Once; 4]>,
     /// Index of the transaction whose footprint is read.
     index: u32,
-    /// Where claims go that other accounts may make as well.
+    /// Collects claims that other accounts may make as well.
     shared: Option<&'s mut Shared>,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Visitor<'a> for AccountClaims<'_> {
 }
 
 impl AccountClaims<'_> {
-    /// Why the account's transactions cannot stand together, if they cannot.
+    /// Why the account's transactions conflict with each other, if they do.
     fn conflict(&mut self, ledger: &Ledger, account: &Account) -> Option<Refusal> {
         self.owned.sort_unstable();
         if let Some(twice) = self.owned.windows(2).find(|two| two[0] == two[1])
@@ -180,8 +180,8 @@ impl AccountClaims<'_> {
 }
 
 impl Ledger {
-    /// Judges all transactions of a block; `valid[i]` says whether the signature of `transactions[i]` is, and `beyond`
-    /// names those beyond the quotas of their sub-blocks.
+    /// Checks all transactions of a block. `valid[i]` says whether the signature of `transactions[i]` is valid, and
+    /// `beyond` lists those beyond the quotas of their sub-blocks.
     pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>, beyond: &[u32]) -> Filtered {
         let order = by_shard(transactions);
         let judged: Vec<Judged> = (0..SHARDS)
@@ -233,8 +233,8 @@ impl Ledger {
         judged
     }
 
-    /// Holds one transaction against the state before the block; returns the sender's position in its shard, and what a
-    /// cancellation unlocks.
+    /// Checks one transaction against the state before the block; returns the sender's position in its shard, and the
+    /// units that a cancellation unlocks.
     fn check_in(
         &self,
         shard: &Shard,
@@ -268,7 +268,7 @@ impl Ledger {
         Ok((position, check.refund))
     }
 
-    /// Judges the candidates of one account together; they are sorted by sequence number.
+    /// Checks the candidates of one account together; they are sorted by sequence number.
     fn filter_account(
         &self,
         account: &Account,
@@ -294,7 +294,7 @@ impl Ledger {
         }
     }
 
-    /// Refuses all sides of conflicts between accounts, those included whose account has a conflict of its own.
+    /// Refuses all sides of conflicts between accounts, including transactions whose own account has a conflict.
     fn refuse_sides<'s>(&self, shared: impl Iterator<Item = &'s Shared> + Clone, refusals: &mut [Option<Refusal>]) {
         let mut refuse = |index: u32, refusal| {
             refusals[index as usize].get_or_insert(refusal);
@@ -332,7 +332,7 @@ impl Ledger {
         (self.limits.open_pairs as usize).saturating_sub(self.book.pairs())
     }
 
-    /// Of the pairs that transactions which stand would open, opens the lowest as far as there is room, and refuses the
+    /// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
     /// offers of the others.
     fn refuse_pairs(&self, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
         let assets = self.assets.len();
@@ -354,7 +354,7 @@ impl Ledger {
         }
     }
 
-    /// How far a sum of this sender may go in the next block.
+    /// The limit of a sum of this sender in the next block.
     pub(crate) fn room(&self, sum: Sum, sender: &Account) -> Amount {
         match sum {
             Sum::Spent(asset) => sender.balance(asset),
@@ -364,7 +364,7 @@ impl Ledger {
         }
     }
 
-    /// How far a sum that is no account's own may go in the next block.
+    /// The limit of a sum that belongs to no account in the next block.
     fn shared_room(&self, sum: Sum) -> Amount {
         match sum {
             Sum::Issued(asset) => MAX_ISSUED - self.assets[asset.0 as usize].issued,
@@ -374,12 +374,12 @@ impl Ledger {
         }
     }
 
-    /// Holds one transaction against the present state, as the filter would if it were alone in the next block.
+    /// Checks one transaction against the present state, as the filter would if it were alone in the next block.
     ///
-    /// A node calls this before it takes a transaction into its mempool. The signature is not checked here.
+    /// A node calls this before it adds a transaction to its mempool. The signature is not checked here.
     ///
     /// # Errors
-    /// [`Refusal`] says why the transaction would be removed.
+    /// [`Refusal`] gives the reason why the transaction would be removed.
     pub fn admit(&self, transaction: &Transaction) -> Result<(), Refusal> {
         let account = self.admit_but_for_balance(transaction)?;
         let mut claims = AccountClaims::default();
@@ -387,7 +387,7 @@ impl Ledger {
         claims.conflict(self, account).map_or(Ok(()), Err)
     }
 
-    /// The sender of a transaction that [`Ledger::admit`] would take if the sender had the money.
+    /// The sender of a transaction that [`Ledger::admit`] would accept if the sender had the balance.
     pub(crate) fn admit_but_for_balance(&self, transaction: &Transaction) -> Result<&Account, Refusal> {
         let shard = &self.accounts.shards()[shard_of(&transaction.body.account)];
         let (position, _) =
@@ -395,7 +395,8 @@ impl Ledger {
         Ok(shard.at(position))
     }
 
-    /// Tells a cancellation of somebody else's offer from one of nothing, where that is found soon.
+    /// Distinguishes a cancellation of another account's offer from one that finds no offer, if a short search can
+    /// tell.
     fn explain(&self, refusal: Refusal, transaction: &Transaction) -> Refusal {
         match transaction.body.operation {
             Operation::CancelOffer { sell, buy, limit, offer }
@@ -412,12 +413,12 @@ impl Ledger {
     }
 }
 
-/// Emits a footprint to a visitor that requires nothing.
+/// Emits a footprint to a visitor that has no requirements.
 pub(crate) fn visit<'a>(of: &'a impl Footprint, fee: Amount, visitor: &mut impl Visitor<'a>) {
     of.emit(fee, visitor).expect("only requirements fail");
 }
 
-/// Of the transactions that stand and claim a key of [`Scope::KeepOne`], all but the one of the lowest id, ascending.
+/// All accepted transactions that claim a key of [`Scope::KeepOne`], except the one with the lowest id, ascending.
 fn idle<'s>(
     shared: impl Iterator<Item = &'s Shared>,
     refusals: &[Option<Refusal>],
@@ -476,7 +477,7 @@ mod tests {
     enum Trial {
         /// Draws on a sum of all accounts with a cap of 100 units.
         Capped(Amount),
-        /// Redeems something, which counts once, whoever asks for it.
+        /// Redeems something, which counts once, whichever account asks.
         Redeem(u8),
         /// A venue spends units of its deposit of 50.
         Draw(Amount),
@@ -499,7 +500,8 @@ mod tests {
         Ledger::new(&Genesis { mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() }).expect("sound")
     }
 
-    /// What the filter says of operations by sender, and which do nothing; an operation's id is its index backwards.
+    /// The filter's refusals of operations by sender, and the indices of those that do nothing; an operation's id is
+    /// its index reversed.
     fn judge(operations: &[(u8, Trial)]) -> (Vec<Option<Refusal>>, Vec<u32>) {
         let (ledger, mut shared) = (ledger(), Shared::default());
         let mut refusals = vec![None; operations.len()];
@@ -534,7 +536,7 @@ mod tests {
     fn of_what_is_redeemed_twice_the_lowest_id_that_stands_counts() {
         let redeem = |who| (who, Trial::Redeem(7));
         assert_eq!(judge(&[redeem(1), redeem(2), redeem(3)]), (vec![None; 3], vec![0, 1]));
-        // The one of the lowest id is removed for what its account spends.
+        // The transaction with the lowest id is removed because its account overspends.
         let overdrawn = Some(Refusal::Overdraft);
         let (refusals, idle) = judge(&[redeem(1), redeem(2), redeem(3), (3, Trial::Draw(51))]);
         assert_eq!((refusals, idle), (vec![None, None, overdrawn, overdrawn], vec![0]));

@@ -1,12 +1,13 @@
-//! What an operation means: its footprint.
+//! The footprint of an operation defines what the operation means.
 //!
-//! [`emit`] is the one place that says what each native operation needs, spends, claims and changes. It tells a
-//! [`Visitor`], which takes what concerns it; nothing is stored in between. The filter visits for requirements, sums
-//! and once-keys, reservations for sums and once-keys, orders for the book, credits and the registry, effects for the
-//! accounts. So two rules cannot drift apart, and a new operation is one match arm.
+//! [`emit`] is the one place that defines what each native operation needs, spends, claims and changes. It calls a
+//! [`Visitor`], which uses the parts that concern it; nothing is stored in between. The filter visits for
+//! requirements, sums and once-keys, reservations for sums and once-keys, orders for the book, credits and the
+//! registry, effects for the accounts. So two rules cannot diverge, and a new operation is one match arm.
 //!
-//! Everything that a transaction spends or owns is filed under its sender, so that no account can make the transactions
-//! of another one fail by spending. Keys that several senders may claim have a scope of their own ([`Scope`]).
+//! Everything that a transaction spends or owns is recorded under its sender, so that no account can make the
+//! transactions of another one fail by spending. Keys that several senders may claim have their own scope
+//! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
@@ -20,21 +21,21 @@ use crate::orders::Credit;
 /// What must hold in the state before the block.
 #[derive(Clone, Copy)]
 pub(crate) enum Requirement<'a> {
-    /// The asset is listed. It is required before anything else is asked of the asset.
+    /// The asset is listed. This is required before anything else is checked about the asset.
     Listed(AssetId),
     /// There is no such account.
     Absent(&'a Address),
     /// An offer rests at this place.
     Rests(Pair, Place),
-    /// An offer of this size is not below the least.
+    /// An offer of this size is not below the minimum.
     Size(Pair, Amount, Price),
     /// The book has room for an offer of this pair.
     Room(Pair),
     /// The sender issues the asset.
     Issuer(AssetId),
-    /// The registry of validators permits it.
+    /// The registry of validators permits the edit.
     Registry(RegistryEdit<'a>),
-    /// The bridge to the payment lane permits it.
+    /// The bridge to the payment lane permits the edit.
     Bridge(BridgeEdit<'a>),
 }
 
@@ -43,28 +44,28 @@ pub(crate) enum Requirement<'a> {
 pub(crate) enum RegistryEdit<'a> {
     /// The sender stakes.
     Stake(&'a Stake),
-    /// The sender takes units out of its stake.
+    /// The sender withdraws units from its stake.
     Unstake(Amount),
     /// A validator is convicted.
     Convict(&'a Evidence),
 }
 
-/// Units that the transactions of a block may not exceed together.
+/// A sum of units with a limit that the transactions of a block may not exceed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Sum {
     /// What the sender spends of an asset; its balance is the limit.
     Spent(AssetId),
-    /// What all issue of an asset; the cap on what exists is the limit.
+    /// What all accounts issue of an asset; the cap on existing units is the limit.
     Issued(AssetId),
-    /// Of the trial operations: all draw on one sum with a cap.
+    /// For the trial operations: all draw on one sum with a cap.
     #[cfg(test)]
     Capped,
-    /// Of the trial operations: a venue draws on its deposit.
+    /// For the trial operations: a venue draws on its deposit.
     #[cfg(test)]
     Deposit,
 }
 
-/// What may happen once in a block.
+/// A key that may be claimed only once in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Once {
     /// A sequence number of the sender is used.
@@ -75,26 +76,26 @@ pub(crate) enum Once {
     Key,
     /// The sender's stake changes.
     Stake,
-    /// A key becomes that of a validator.
+    /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
-    /// An account comes into being.
+    /// An account is created.
     Created(Address),
     /// Something happens at the bridge to the payment lane.
     Bridge(BridgeKey),
-    /// Of the trial operations: something is redeemed, by whomever.
+    /// For the trial operations: something is redeemed, by any sender.
     #[cfg(test)]
     Redeemed(u8),
 }
 
-/// Whose transactions fail if a block claims a once-key more than once.
+/// Which transactions fail if a block claims a once-key more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of the sender's: the key is the sender's own.
+    /// All of the sender's: the key belongs to the sender.
     Account(Refusal),
-    /// Those that claim it, whoever sent them.
+    /// Those that claim it, from any sender.
     Sides(Refusal),
-    /// None: the effect does not depend on who asks for it. Of those that are left when all others are removed the one
-    /// of the lowest id counts; the others pay fee and sequence number and do nothing.
+    /// None: the effect does not depend on the sender. Of those that are left after all others are removed, the one
+    /// with the lowest id counts; the others pay fee and sequence number and do nothing.
     KeepOne,
 }
 
@@ -114,7 +115,7 @@ impl Once {
 }
 
 impl Sum {
-    /// Whether the sum is the sender's own, so that a conflict concerns its account alone.
+    /// Whether the sum belongs to the sender, so that a conflict concerns only its account.
     pub(crate) fn is_own(self) -> bool {
         match self {
             Sum::Spent(_) => true,
@@ -126,7 +127,7 @@ impl Sum {
         }
     }
 
-    /// Why those are refused who exceed the limit together.
+    /// Why transactions that exceed the limit together are refused.
     pub(crate) fn refusal(self) -> Refusal {
         match self {
             Sum::Spent(_) => Refusal::Overdraft,
@@ -139,14 +140,14 @@ impl Sum {
     }
 }
 
-/// Takes the parts of a footprint that concern it; the others it passes over.
+/// Receives the parts of a footprint; it implements the ones that concern it and ignores the others.
 pub(crate) trait Visitor<'a> {
     /// Something must hold in the state before the block. An error ends the footprint.
     fn require(&mut self, _: Requirement<'a>) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Units count towards a sum. What is [`Sum::Spent`] leaves the sender's balance.
+    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance.
     fn sum(&mut self, _: Sum, _: Amount) {}
 
     /// A once-key is claimed.
@@ -155,13 +156,13 @@ pub(crate) trait Visitor<'a> {
     /// Units are paid to an account after the block's debits; zero units make the account exist.
     fn credit(&mut self, _: Credit) {}
 
-    /// An offer is made.
+    /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
 
-    /// An offer of the sender is taken out of the book, and what it locks is unlocked.
+    /// An offer of the sender is removed from the book, and what it locks is unlocked.
     fn cancel(&mut self, _: Pair, _: Place) {}
 
-    /// So many units of an asset more, or fewer, exist.
+    /// The number of existing units of an asset changes by this much.
     fn issue(&mut self, _: AssetId, _: i128) {}
 
     /// The sender's key changes.
@@ -170,13 +171,13 @@ pub(crate) trait Visitor<'a> {
     /// The registry of validators changes.
     fn edit_registry(&mut self, _: RegistryEdit<'a>) {}
 
-    /// Something is done to the bridge to the payment lane.
+    /// The bridge to the payment lane is edited.
     fn edit_bridge(&mut self, _: BridgeEdit<'a>) {}
 }
 
-/// What has a footprint.
+/// Anything that has a footprint.
 pub(crate) trait Footprint {
-    /// Tells the visitor the whole footprint of what costs `fee`.
+    /// Emits the whole footprint to the visitor; the cost is `fee`.
     fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal>;
 }
 
@@ -256,12 +257,12 @@ impl Footprint for Body {
     }
 }
 
-/// Nobody could move what a reserved address holds.
+/// Refuses a reserved address: nobody could move what it holds.
 fn not_reserved(to: &Address) -> Result<(), Refusal> {
     if is_reserved(to) { Err(Refusal::ReservedAddress) } else { Ok(()) }
 }
 
-/// What every transaction uses up, whatever it does.
+/// What every transaction uses up, whatever its operation: fee and sequence number.
 pub(crate) fn pay_for<'a>(sequence: Sequence, fee: Amount, visitor: &mut impl Visitor<'a>) {
     visitor.once(Once::Sequence(sequence));
     visitor.sum(Sum::Spent(AssetId(0)), fee);

@@ -12,36 +12,35 @@ use crate::validators::{Member, STAKED, Terms};
 const CONTEXT: &str = "walras 2026 genesis v1";
 const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v1";
 const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v1";
-/// The number of every developers' chain. Everybody knows keys of accounts there, and signs for it carelessly.
+/// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
-/// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
-/// A change of results is a new number. A chain names the rules in force in its genesis.
+/// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
+/// does. A change that changes results needs a new number. A chain names the rules in force in its genesis.
 pub const RULES: u32 = 4;
-const _: () =
-    assert!(clearing::RULES == 4, "what the solver finds has changed: that is a new number of the chain's rules");
-/// The usual fee is one unit of asset 0 divided by this, as people count units.
+const _: () = assert!(clearing::RULES == 4, "the solver's results have changed: increase RULES");
+/// The usual fee is one whole asset 0 (10^decimals units) divided by this.
 const FEES_IN_ONE: Amount = 10_000;
-/// The least stake is at least what the founders stake together, divided by this: a registry of cheap stakes costs more
-/// to fill than it is worth.
+/// The minimum stake is at least the founders' total stake divided by this: filling a registry of cheap stakes then
+/// costs more than it gains.
 const STAKES_MAX: u128 = 4_096;
-/// Most validators of a committee: an index is a byte.
+/// The most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
 
 /// An asset: a claim on its issuer, in whole units.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Asset {
-    /// Short name, unique in the ledger, of letters, digits, `.`, `-` and `_`.
+    /// Short name, unique in the ledger; letters, digits, `.`, `-` and `_`.
     pub symbol: String,
-    /// Decimal places that people see: 10^decimals units make one.
+    /// Decimal places for display: 10^decimals units make one.
     pub decimals: u8,
-    /// The account that can issue and burn it.
+    /// The account that can issue and burn the asset.
     pub issuer: Address,
-    /// The least units that an offer sells of it, and asks of it.
+    /// The least units of the asset that an offer sells or asks for.
     pub least_units: Amount,
     /// Units in existence.
     pub issued: Amount,
     /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The
-    /// next batch's search may start there.
+    /// next search for prices may start from it.
     pub valuation: Option<Price>,
 }
 
@@ -50,23 +49,23 @@ pub struct Asset {
 pub struct Listing {
     /// Short name; see [`Asset::symbol`].
     pub symbol: String,
-    /// Decimal places that people see.
+    /// Decimal places for display.
     pub decimals: u8,
-    /// The account that can issue and burn it.
+    /// The account that can issue and burn the asset.
     pub issuer: Address,
-    /// The least units that an offer sells of it, and asks of it.
+    /// The least units of the asset that an offer sells or asks for.
     pub least_units: Amount,
 }
 
 impl Listing {
-    /// An asset with the usual least size of offers.
+    /// An asset with the usual minimum size of offers.
     pub fn new(symbol: impl Into<String>, decimals: u8, issuer: Address) -> Listing {
         Listing { symbol: symbol.into(), decimals, issuer, least_units: LEAST_UNITS }
     }
 }
 
-/// The fee of a chain that says nothing else, in units of an asset 0 of so many decimals: 0.0001, and at least a unit.
-/// Whoever makes others look at a transaction pays for it.
+/// The usual fee of a chain, in units of an asset 0 with this many decimals: 0.0001, and at least one unit. It makes
+/// a sender pay for the work that a transaction causes.
 pub fn usual_fee(decimals: u8) -> Amount {
     (10u64.saturating_pow(decimals.into()) / FEES_IN_ONE).max(1)
 }
@@ -78,30 +77,30 @@ pub struct Genesis {
     pub rules: u32,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
-    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted it is at
-    /// least one: see [`usual_fee`].
+    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted the fee is
+    /// at least one: see [`usual_fee`].
     pub fee: Amount,
     /// The auctioneer's commission ε (SPEEDEX §4.1).
     pub epsilon: Fraction,
     /// The band μ below the rate, beyond which an offer must execute in full.
     pub mu: Fraction,
-    /// What the chain carries at most.
+    /// The upper bounds of what the chain carries.
     pub limits: Limits,
     /// The assets, numbered from 0 in this order.
     pub assets: Vec<Listing>,
     /// Units that accounts hold at the start.
     pub balances: Vec<(Address, AssetId, Amount)>,
-    /// Of a network of validators: who they are, and how others take their place.
+    /// For a network of validators: its validators, and the terms by which others replace them.
     pub membership: Option<Membership>,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneTerms>,
-    /// Whether it is a developers' chain: its one node may edit accounts, choose the time, and go back to earlier
+    /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
 }
 
 impl Default for Genesis {
-    /// Nothing, by the rules of this binary.
+    /// An empty genesis with the rules of this binary.
     fn default() -> Genesis {
         Genesis {
             rules: RULES,
@@ -119,13 +118,13 @@ impl Default for Genesis {
     }
 }
 
-/// The validators at the start, and what holds for all who follow them. Their stakes and the pool are units of asset 0
-/// beside the balances.
+/// The validators at the start, and the terms for all later ones. Their stakes and the pool are units of asset 0 on
+/// top of the balances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Membership {
-    /// What holds for all.
+    /// The terms for all validators.
     pub terms: Terms,
-    /// Units that rewards are paid from.
+    /// Units that pay rewards.
     pub reward_pool: Amount,
     /// The committee of epoch 0, by index.
     pub founders: Vec<Member>,
@@ -134,14 +133,14 @@ pub struct Membership {
 /// What is wrong with a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
-    /// The chain follows rules that this binary does not know.
+    /// The chain follows rules that this binary does not implement.
     #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
     Rules(u32),
-    /// A symbol that cannot be used.
+    /// The symbol is malformed or not unique.
     #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', and not used before")]
     Symbol(usize, String),
-    /// Offers could be so small that rounding outweighs the band.
-    #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the least for these mu and epsilon")]
+    /// Offers could be so small that rounding exceeds the band.
+    #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the minimum for these mu and epsilon")]
     LeastUnits {
         /// The asset.
         number: usize,
@@ -149,43 +148,43 @@ pub enum GenesisError {
         symbol: String,
         /// The least units given.
         given: Amount,
-        /// The least that least units may be: 2 / (mu − epsilon), rounded up.
+        /// The minimum of the least units: 2 / (mu − epsilon), rounded up.
         needed: Amount,
     },
-    /// Too many decimals.
+    /// The asset has too many decimals.
     #[error("asset {0}: {1} decimals; at most 18")]
     Decimals(usize, u8),
-    /// A balance in an asset that is not listed.
+    /// A balance names an asset that is not listed.
     #[error("account {0} holds asset {1}, which is not listed")]
     UnknownAsset(Address, AssetId),
-    /// More units than an asset may have.
+    /// The balances hold more units than an asset may have.
     #[error("asset {0}: the balances sum to more than 9223372036854775807 units")]
     TooMuch(AssetId),
-    /// No asset 0, which pays fees.
-    #[error("no assets are listed; asset 0 pays the fees")]
+    /// There is no asset 0, which pays fees.
+    #[error("no assets are listed: list at least asset 0, which pays the fees")]
     NoAssets,
-    /// A payment lane that cannot be.
+    /// The terms of the payment lane are impossible.
     #[error("lane: {0}")]
     Lane(&'static str),
-    /// A developers' chain that others could take for a real one.
-    #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change what does not fit")]
+    /// The developers' chain could be mistaken for a real one.
+    #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change the part that does not fit")]
     Developers(&'static str),
-    /// A founder who cannot be one.
+    /// A founder cannot be a validator.
     #[error("validator {0}: {1}")]
     Founder(usize, &'static str),
-    /// Terms that no network could work by.
+    /// The terms are impossible for any network.
     #[error("terms of the validators: {0}")]
     Terms(&'static str),
-    /// Limits that do not fit what is there, or each other.
-    #[error("limits.{limit} is {given}, and {needed_by} needs {needed}: raise the one or lower the other")]
+    /// Limits do not fit the genesis or each other.
+    #[error("limits.{limit} is {given}, but {needed_by} needs {needed}: raise the limit or lower the need")]
     Limit {
         /// The limit.
         limit: &'static str,
-        /// What is given.
+        /// The given value.
         given: u64,
-        /// What clashes with it.
+        /// What conflicts with it.
         needed_by: &'static str,
-        /// What that needs.
+        /// The value that this needs.
         needed: u64,
     },
     /// The band is not wider than the commission.
@@ -204,8 +203,8 @@ impl Genesis {
         self.digest_with(self.membership.as_ref())
     }
 
-    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree
-    /// on.
+    /// The digest of this genesis without its validators: a network's identity is made of this and of what the
+    /// validators agree on.
     pub fn digest_without_validators(&self) -> Digest {
         self.digest_with(None)
     }
@@ -223,10 +222,10 @@ impl Genesis {
         if self.is_developers { Digest::of(DEVELOPERS_CONTEXT, &digest.0) } else { digest }
     }
 
-    /// The assets with what is issued of each at the start.
+    /// The assets with their issued units at the start.
     ///
     /// # Errors
-    /// [`GenesisError`] names the first entry that is wrong.
+    /// [`GenesisError`] names the first wrong entry.
     pub fn issued_assets(&self) -> Result<Vec<Asset>, GenesisError> {
         if self.rules != RULES {
             return Err(GenesisError::Rules(self.rules));
@@ -263,7 +262,7 @@ impl Genesis {
             self.membership.iter().flat_map(|all| &all.founders).any(|founder| founder.account == *account)
         };
         if !self.lane.iter().flat_map(|lane| &lane.accounts).all(staked) {
-            return Err(GenesisError::Lane("accounts: one is no founder's, so that nothing is staked to answer"));
+            return Err(GenesisError::Lane("accounts: one is not a founder's, so it has no stake to slash"));
         }
         let escrow = self.lane.iter().flat_map(|lane| &lane.outputs);
         let escrow = escrow.map(|output| (output.to.address(), output.asset, output.amount));
@@ -283,20 +282,20 @@ impl Genesis {
 }
 
 impl Genesis {
-    /// What stands on a developers' chain is worth nothing, and others must not be able to rely on it.
+    /// Assets on a developers' chain are worth nothing, so others must not be able to rely on it.
     fn check_developers(&self) -> Result<(), GenesisError> {
         let fault = match () {
             _ if !self.is_developers => return Ok(()),
             _ if self.chain != DEVELOPERS_CHAIN => "has the number 31337",
             _ if self.membership.is_some() => "has one node and no validators",
-            _ if self.lane.is_some() => "has no payment lane, whose certificates outlive the heights that are undone",
+            _ if self.lane.is_some() => "has no payment lane, because its certificates outlive heights that are undone",
             _ if !self.limits.has_contracts() => "has contracts (limits.block_gas above 0)",
             _ => return Ok(()),
         };
         Err(GenesisError::Developers(fault))
     }
 
-    /// Limits must leave room for what there is from the start, and for each other.
+    /// Checks that the limits leave room for the initial state, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
         let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = self.limits;
         let (founders, committee) =
@@ -304,8 +303,8 @@ impl Genesis {
         let quotas = sub_block_gas.saturating_mul(committee.max(1).into());
         let (with_price, with_gas) = (u64::from(least_base_fee > 0), u64::from(self.limits.has_contracts()));
         for (limit, given, needed_by, needed) in [
-            ("resting_offers", resting_offers, "a market", 2),
-            ("open_pairs", open_pairs.into(), "a market", 2),
+            ("resting_offers", resting_offers, "one market", 2),
+            ("open_pairs", open_pairs.into(), "one market", 2),
             ("resting_offers", resting_offers, "limits.open_pairs", open_pairs.into()),
             ("validators", validators.into(), "consensus.committee", committee.into()),
             ("validators", validators.into(), "consensus.validators", founders as u64),
@@ -323,7 +322,7 @@ impl Genesis {
 }
 
 impl Membership {
-    /// Units of asset 0 that are neither in balances nor in offers, and whose they are: the pool is nobody's.
+    /// Units of asset 0 that are neither in balances nor in offers, with their owners; the pool has no owner.
     fn bonded(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> {
         let stakes = self.founders.iter().map(|founder| (founder.account, STAKED, founder.stake));
         stakes.chain([(Address::default(), STAKED, self.reward_pool)])
@@ -334,7 +333,7 @@ impl Membership {
             return Err(GenesisError::Terms("a committee has 1 to 256 validators"));
         }
         if self.founders.is_empty() || self.founders.len() > COMMITTEE_MAX as usize {
-            return Err(GenesisError::Terms("1 to 256 validators found a network"));
+            return Err(GenesisError::Terms("a network is founded by 1 to 256 validators"));
         }
         let staked: u128 = self.founders.iter().map(|founder| u128::from(founder.stake)).sum();
         if !self.terms.schedule.is_fixed() && u128::from(self.terms.minimum_stake.max(1)) < staked.div_ceil(STAKES_MAX)

@@ -1,13 +1,13 @@
-//! The replicated state machine: a superblock in, receipts and roots out.
+//! The replicated state machine: takes superblocks, returns receipts and roots.
 //!
-//! The hot state ([`Ledger`]) is laid out for millions of accounts and offers and is changed by [`Ledger::apply`]; the
-//! Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run beside the
-//! next block. Neither knows a clock, a disk or a socket.
+//! The hot state ([`Ledger`]) is laid out for millions of accounts and offers and is changed by [`Ledger::apply`].
+//! The Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run in
+//! parallel with the next block. Neither uses a clock, a disk or a socket.
 //!
-//! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count)
-//! → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
-//! (stakes, committees and rewards) → `bridge` (the payment lane) → `effects` (the accounts) → `contracts` (Ethereum
-//! transactions) → `changes` → `roots`.
+//! `footprint` is the one definition of what each operation means. The flow of a block (`apply`): `filter` (which
+//! transactions count) → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the
+//! books) → `validators` (stakes, committees and rewards) → `bridge` (the payment lane) → `effects` (the accounts) →
+//! `contracts` (Ethereum transactions) → `changes` → `roots`.
 
 mod account;
 mod accounts;
@@ -71,9 +71,9 @@ use primitives::{Address, Amount, Digest, Fraction, Height};
 
 use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, found_weth9};
 
-/// The hot state of the exchange after some block.
+/// The hot state of the exchange after a block.
 ///
-/// A clone shares its memory with the original until either is changed: a checkpoint is written from one.
+/// A clone shares its memory with the original until either is changed: checkpoints are written from a clone.
 #[derive(Clone)]
 pub struct Ledger {
     chain: u64,
@@ -91,13 +91,13 @@ pub struct Ledger {
     contracts: Contracts,
     /// The payment lane, if the chain has one.
     lane: Option<Arc<LaneBridge>>,
-    /// What executes contracts; no part of the state.
+    /// Executes contracts; not part of the state.
     engine: EvmEngine,
-    /// What Ethereum saw at the last heights; no part of the state.
+    /// What Ethereum saw at the last heights; not part of the state.
     history: History,
-    /// Whether as many offers rest as may before no more are taken.
+    /// Whether the book holds its maximum of resting offers and accepts no more.
     is_book_full: bool,
-    /// Whether blocks may edit accounts; the genesis says so, and no checkpoint.
+    /// Whether blocks may edit accounts; set by the genesis, not part of a checkpoint.
     is_developers: bool,
 }
 
@@ -105,7 +105,7 @@ impl Ledger {
     /// The state at height 0.
     ///
     /// # Errors
-    /// [`GenesisError`] names what is wrong with the genesis.
+    /// [`GenesisError`] names the error of the genesis.
     pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
         let mut accounts = Accounts::default();
         let assets = genesis.issued_assets()?;
@@ -122,7 +122,7 @@ impl Ledger {
         let Membership { mut terms, reward_pool, founders } = membership;
         let limits = genesis.limits;
         let last_block = genesis.digest();
-        // A chain of one node is named by its genesis.
+        // A chain of one node is identified by its genesis.
         if genesis.membership.is_none() {
             terms.network = last_block;
         }
@@ -156,7 +156,7 @@ impl Ledger {
         })
     }
 
-    /// The same state under what the genesis alone says, after it was restored from a checkpoint.
+    /// Adds the settings that only the genesis has to a state that was restored from a checkpoint.
     pub fn under(self, genesis: &Genesis) -> Ledger {
         Ledger { is_developers: genesis.is_developers, ..self }
     }
@@ -186,8 +186,8 @@ impl Ledger {
         self.chain
     }
 
-    /// The identity of the network, which typed data names: of the genesis and the founders, and of the restart if the
-    /// network has begun again.
+    /// The identity of the network, which typed data names: it covers the genesis and the founders, and the restart
+    /// if the network has restarted.
     pub fn network(&self) -> Digest {
         self.validators.terms().network
     }
@@ -227,7 +227,7 @@ impl Ledger {
         &self.book
     }
 
-    /// Who has staked, and the pool of rewards.
+    /// The staked validators, and the pool of rewards.
     pub fn validators(&self) -> &Validators {
         &self.validators
     }

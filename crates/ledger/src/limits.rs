@@ -1,9 +1,10 @@
 //! Bounds of what a chain carries.
 //!
-//! *Limits* are settings of a chain: they stand in its genesis and so in its identity. *Quotas* bound what one proposer
-//! can make everybody do; they are part of the rules, and change with their number.
+//! *Limits* are settings of a chain: they are in its genesis and so part of its identity. *Quotas* bound the work
+//! that one proposer can cause for everyone; they are part of the rules, and changing one changes the number of the
+//! rules.
 //!
-//! | what | bound | where it stands |
+//! | what | bound | where it is set |
 //! |---|---|---|
 //! | resting offers, open pairs, validators | [`Limits`] | genesis, `limits` |
 //! | bytes of a sub-block | `sub_block_bytes` | genesis, `consensus` |
@@ -15,14 +16,14 @@
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
-//! | sequence numbers of an account under way | [`crate::SEQUENCE_WINDOW`] | rules |
+//! | sequence numbers of an account in use | [`crate::SEQUENCE_WINDOW`] | rules |
 //! | validators of a committee | 256: an index is a byte | rules |
 //! | chunk of a state | 32,768 entries; files in chunks of `store::CHUNK_BYTES` | format |
 //! | queues, peers, followers, requests | constants and settings of the node | local |
 //!
-//! A book that holds [`Limits::resting_offers`] or more takes no offer until some have left it, so it never holds more
-//! than those and the offers of one block. Pairs are counted exactly: of the pairs that a block would open, the lowest
-//! are opened as far as there is room.
+//! A book that holds [`Limits::resting_offers`] or more accepts no offer until some have left it, so it never holds
+//! more than that limit plus the offers of one block. Pairs are counted exactly: of the pairs that a block would
+//! open, the lowest are opened as far as there is room.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction};
@@ -30,55 +31,56 @@ use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction};
 use crate::bridge;
 use crate::contracts::TRANSACTION_GAS_MAX;
 
-/// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
+/// Accusations of one sub-block that are processed: each costs two signature checks, and pays nothing if it is
 /// refused.
 pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
-/// Stakes of one sub-block that are looked at: each costs a check of a signature and a walk over the registry.
+/// Stakes of one sub-block that are processed: each costs a signature check and a walk over the registry.
 pub const STAKES_PER_SUB_BLOCK: u32 = 64;
 
-/// Checks of signatures that posts of one sub-block about the payment lane may cost.
+/// Signature checks that the posts of one sub-block about the payment lane may cost.
 pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = 2_048;
 
 /// Bytes of the sub-blocks of one superblock: `sub_block_bytes` times the validators of a committee. Counts inside a
 /// block have 32 bits.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 31;
-/// Bytes that a log of votes may hold: sub-blocks of all validators at all heights that a validator works on at a time.
+/// Bytes that a vote log may hold: sub-blocks of all validators at all heights that a validator works on at the same
+/// time.
 pub const VOTES_BYTES_MAX: u64 = 64 << 30;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= u32::MAX as u64, "counts inside a block have 32 bits");
 const _: () = assert!(VOTES_BYTES_MAX >= 2 * BLOCK_BYTES_MAX, "a vote log holds the largest block, twice");
 
-/// Bytes that a log of votes may need while `heights` are not ended, with as many sub-blocks of `bytes` at each as
-/// there are validators: each is written down at most twice before whole files are forgotten.
+/// Bytes that a vote log may need while `heights` heights are undecided, with one sub-block of `bytes` per validator
+/// at each: each is written at most twice before whole files are deleted.
 pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
     heights.saturating_mul(validators).saturating_mul(bytes).saturating_mul(2)
 }
 
 /// Gas of a block on a chain with contracts, if its committee does not need more.
 const USUAL_BLOCK_GAS: u64 = 120_000_000;
-/// Wei that a unit of gas costs at least on a chain with contracts: a transfer costs about what a native transaction
-/// does, a ten-thousandth of a whole one of asset 0.
+/// The minimum price of a unit of gas in wei on a chain with contracts: a transfer costs about as much as a native
+/// transaction, a ten-thousandth of a whole asset 0.
 const USUAL_BASE_FEE: u64 = 5_000_000_000;
 
-/// Limits of a chain, from its genesis on.
+/// Limits of a chain, set by its genesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Limits {
-    /// Offers that rest, before no more are taken.
+    /// Resting offers; at this number no more are accepted.
     pub resting_offers: u64,
     /// Ordered pairs that have resting offers.
     pub open_pairs: u32,
-    /// Accounts that validate: beyond these, whoever has staked least is unstaked.
+    /// Accounts that validate: beyond these, the account with the lowest stake is unstaked.
     pub validators: u32,
     /// Gas that Ethereum transactions of a block may declare; zero on a chain without contracts.
     pub block_gas: u64,
-    /// Gas that Ethereum transactions of a sub-block may declare; those beyond are skipped.
+    /// Gas that Ethereum transactions of a sub-block may declare; transactions beyond it are skipped.
     pub sub_block_gas: u64,
-    /// Wei that a unit of gas costs at least.
+    /// The minimum price of a unit of gas, in wei.
     pub least_base_fee: u64,
 }
 
 impl Limits {
-    /// The same with contracts, for committees of so many validators: each sub-block has an equal share of a block's
+    /// The same limits with contracts, for committees of this size: each sub-block has an equal share of a block's
     /// gas, and at least what one transaction may declare.
     pub fn with_contracts(self, committee: u32) -> Limits {
         let committee = u64::from(committee.max(1));
@@ -107,12 +109,12 @@ impl Default for Limits {
     }
 }
 
-/// Transactions of a sub-block that are signed as typed data: each costs a recovery, some 45 µs, which no batch
-/// equation makes cheaper. A sub-block with more is invalid, by its bytes alone.
+/// Transactions of a sub-block that may be signed as typed data: each costs a recovery of some 45 µs, which no batch
+/// equation makes cheaper. A sub-block with more is invalid by its bytes alone.
 pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
 
-/// What is left of a sub-block's quotas. Whoever makes a sub-block leaves out what [`Quota::admits`] does not admit: it
-/// would be refused.
+/// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,
+/// because they would be refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     accusations: u32,
@@ -130,7 +132,7 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// Counts the next transaction of the sub-block; false if a quota is used up.
+    /// Counts the next transaction of the sub-block; false if a quota is exhausted.
     pub fn admits(&mut self, transaction: &Transaction) -> bool {
         if matches!(transaction.signed_by, SignedBy::TypedData { .. }) {
             match self.recoveries.checked_sub(1) {

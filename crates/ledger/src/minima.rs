@@ -9,7 +9,7 @@ use primitives::Amount;
 
 use crate::Refusal;
 
-/// The least units of an asset that an offer sells or asks, where a genesis says nothing else.
+/// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.
 pub const LEAST_UNITS: Amount = 4_096;
 
 impl From<TooSmall> for Refusal {

@@ -1,4 +1,4 @@
-//! What a block's admitted transactions ask for, read off them without touching any state.
+//! What a block's admitted transactions ask for, read without touching any state.
 
 use primitives::{Address, Amount, AssetId, Transaction};
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{RegistryEdit, Visitor};
 use crate::pair_offers::Edit;
 
-/// Units on their way to an account; zero units make the account exist.
+/// Units to be paid to an account; zero units make the account exist.
 #[derive(Clone, Copy)]
 pub(crate) struct Credit {
     pub to: Address,
@@ -25,7 +25,7 @@ pub(crate) struct NewOffer {
     pub index: u32,
 }
 
-/// New offers and cancellations of a block by pair and place, its payments, and what concerns validators and the
+/// New offers and cancellations of a block by pair and place, its payments, and its operations on validators and the
 /// payment lane.
 #[derive(Default)]
 pub(crate) struct Orders<'a> {
@@ -34,11 +34,11 @@ pub(crate) struct Orders<'a> {
     pub credits: Vec<Credit>,
     /// Changes of the registry of validators, each with its sender.
     pub registry: Vec<(Address, RegistryEdit<'a>)>,
-    /// What is done to the bridge to the payment lane, each with its sender.
+    /// Operations on the bridge to the payment lane, each with its sender.
     pub bridge: Vec<(Address, BridgeEdit<'a>)>,
 }
 
-/// What comes into one pair's book and what leaves it by cancellation, each by place.
+/// New offers and cancellations of one pair, each by place.
 #[derive(Clone, Copy)]
 pub(crate) struct PairOrders<'a> {
     pub pair: Pair,
@@ -107,7 +107,7 @@ impl<'a> Orders<'a> {
         orders
     }
 
-    /// The orders by pair.
+    /// The orders, grouped by pair.
     pub(crate) fn by_pair(&self) -> Vec<PairOrders<'_>> {
         let mut offers = self.offers.chunk_by(|a, b| a.pair == b.pair).peekable();
         let mut cancels = self.cancels.chunk_by(|a, b| a.0 == b.0).peekable();
@@ -125,17 +125,17 @@ impl<'a> Orders<'a> {
 }
 
 impl PairOrders<'_> {
-    /// A pair that nothing is ordered of.
+    /// A pair without orders.
     pub(crate) fn none(pair: Pair) -> PairOrders<'static> {
         PairOrders { pair, offers: &[], cancels: &[] }
     }
 
-    /// Whether one of the new offers stands at this place.
+    /// Whether one of the new offers is at this place.
     pub(crate) fn creates(&self, place: &Place) -> bool {
         self.offers.binary_search_by_key(place, |new| new.offer.place).is_ok()
     }
 
-    /// The offers as edits of the pair's book, those up to and including `through` left out.
+    /// The offers as edits of the pair's book, without those up to and including `through`.
     pub(crate) fn edits(&self, through: Option<&Place>) -> Vec<Edit> {
         let beyond = |place: &Place| through.is_none_or(|through| place > through);
         let new = self.offers.iter().map(|new| Edit { place: new.offer.place, amount: Some(new.offer.amount) });
@@ -144,7 +144,7 @@ impl PairOrders<'_> {
     }
 }
 
-/// Edits of two lists, by place; where both name a place the second wins.
+/// Merges the edits of two lists, by place; where both name a place the second wins.
 pub(crate) fn merged(first: impl Iterator<Item = Edit>, second: impl Iterator<Item = Edit>) -> Vec<Edit> {
     let mut merged = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
     let mut second = second.peekable();

@@ -1,9 +1,9 @@
-//! The resting offers of one pair: chunks in order, so that a change costs what it touches and not what rests.
+//! The resting offers of one pair, as chunks in order: a change costs as much as it touches, not as much as rests.
 //!
-//! Beside each chunk stands what it sums up to, so that a batch is cleared without looking at chunks far from the rate.
-//! A few changes to a chunk are made where it stands; chunks that many changes meet, that grow too long or too short,
-//! or that execute, are rebuilt. What does not change is shared with whoever holds an older state. How the offers are
-//! cut into chunks depends on their history, and nothing else depends on how they are cut.
+//! The totals of each chunk are stored beside it, so that a batch is cleared without reading chunks far from the
+//! rate. A few edits to a chunk are made in place. Chunks that have many edits, grow too long or too short, or
+//! execute, are rebuilt. Unchanged chunks are shared with owners of an older state. How the offers are cut into
+//! chunks depends on their history, and nothing else depends on the cuts.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::book::{Offer, Pair, Place};
 use crate::chunk::{CHUNK, Chunk, Columns};
 use crate::receipt::Fill;
 
-/// A chunk that would be smaller is joined with its neighbour.
+/// A smaller chunk is joined with its neighbour.
 const SPARSE: usize = CHUNK / 4;
-/// A chunk that meets more edits than this is rebuilt: each one alone moves half of the chunk's offers.
+/// A chunk with more edits than this is rebuilt: each edit in place moves half of the chunk's offers.
 const IN_PLACE: usize = 8;
 
-/// A chunk in its place.
+/// A chunk with its totals.
 #[derive(Clone, Debug)]
 struct Link {
-    /// What the chunk sums up to; its first limit serves searches.
+    /// The totals of the chunk; its first limit serves searches.
     total: Total,
     len: usize,
     chunk: Arc<Chunk>,
 }
 
-/// The resting offers of one ordered pair, in order of execution. 46 bytes an offer where chunks are full; a chunk is
-/// at least a quarter full, and about three quarters as a rule.
+/// The resting offers of one ordered pair, in order of execution. 46 bytes per offer in full chunks; a chunk is at
+/// least a quarter full, and typically about three quarters.
 #[derive(Clone, Debug, Default)]
 pub struct PairOffers {
     links: Vec<Link>,
@@ -42,7 +42,7 @@ pub struct PairOffers {
 pub struct Edit {
     /// The offer's place.
     pub place: Place,
-    /// Units that it has for sale from now on; `None` if it leaves.
+    /// Units for sale from now on; `None` if the offer leaves.
     pub amount: Option<Amount>,
 }
 
@@ -56,7 +56,7 @@ impl Link {
         first > place.limit || (first == place.limit && self.chunk.place(0) > *place)
     }
 
-    /// The offers as the solver sees them.
+    /// The offers in the solver's form.
     fn run(&self) -> Run<'_> {
         let (limits, amounts) = self.chunk.unseen(self.len);
         Run { limits, amounts, total: self.total }
@@ -67,8 +67,8 @@ impl Link {
         self.total.amount()
     }
 
-    /// Makes these edits where the chunk stands, unless there are too many of them, or the chunk could become too long
-    /// or too short.
+    /// Makes these edits in place, unless there are too many of them, or the chunk could become too long or too
+    /// short.
     fn edit_in_place(&mut self, edits: &[Edit]) -> bool {
         let come = edits.iter().filter(|edit| edit.amount.is_some()).count();
         let go = edits.len() - come;
@@ -108,9 +108,9 @@ impl PairOffers {
         self.links.iter().flat_map(|link| (0..link.chunk.len()).map(|at| link.chunk.offer(at)))
     }
 
-    /// The offers whose places lie in `range`, in order of execution. To begin costs a search, not a walk.
+    /// The offers whose places lie in `range`, in order of execution. Starting costs a search, not a walk.
     ///
-    /// [`Place::lowest`] and [`Place::highest`] make places of prices.
+    /// [`Place::lowest`] and [`Place::highest`] convert prices to places.
     pub fn range(&self, range: impl RangeBounds<Place>) -> impl Iterator<Item = Offer> + '_ {
         let (mut link, mut at) = match range.start_bound() {
             Bound::Unbounded => (0, 0),
@@ -145,7 +145,7 @@ impl PairOffers {
         chunk.is_at(at, place).then(|| chunk.amounts()[at])
     }
 
-    /// Whether one of the first `most` offers at this limit has this id, whosever it is.
+    /// Whether one of the first `most` offers at this limit has this id, in any account.
     pub fn any_at(&self, limit: Price, id: Sequence, most: usize) -> bool {
         self.range(Place::lowest(limit)..=Place::highest(limit)).take(most).any(|offer| offer.place.id == id)
     }
@@ -155,7 +155,7 @@ impl PairOffers {
         self.links.iter().map(|link| u128::from(link.sum())).sum()
     }
 
-    /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
+    /// The offers as they were before `fills`, which are sorted by place: the present offers plus what was sold.
     pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
         let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.offered()) };
         let mut before = self.clone();
@@ -163,32 +163,31 @@ impl PairOffers {
         before
     }
 
-    /// The offers with these changes made, which are sorted by place.
+    /// The offers with these edits made, which are sorted by place.
     pub fn with(&self, edits: &[Edit]) -> PairOffers {
         let mut changed = self.clone();
         changed.apply(None, edits);
         changed
     }
 
-    /// The offers as the solver sees them: chunks are its runs, and their sums are at hand.
+    /// The offers in the solver's form: chunks are its runs, and their sums are cached.
     pub fn view(&self, pair: Pair) -> PairBook<'_> {
         PairBook { sell: pair.sell, buy: pair.buy, runs: self.links.iter().map(Link::run).collect() }
     }
 
-    /// The first of the offers, as the solver sees them: all whose limits `reach`, which must hold for a prefix of
-    /// limits.
+    /// The first offers in the solver's form: all whose limits `reach`, which must hold for a prefix of limits.
     pub(crate) fn leading_view(&self, pair: Pair, reach: impl Fn(Price) -> bool) -> PairBook<'_> {
         let runs = self.links.iter().take_while(|link| reach(link.total.first())).map(Link::run);
         PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
     }
 
-    /// Bytes of memory, those shared with other states included.
+    /// Bytes of memory, including chunks shared with other states.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.links.capacity() * size_of::<Link>();
         size_of::<PairOffers>() + links + self.links.len() * Chunk::BYTES
     }
 
-    /// Whether places rise, no offer is of nothing, and what is cached is so.
+    /// Whether places rise, no offer is empty, and the cached totals are correct.
     pub(crate) fn is_sound(&self) -> bool {
         let chunk = |link: &Link| {
             let sane = (1..=CHUNK).contains(&link.len) && link.len == link.chunk.len();
@@ -199,19 +198,19 @@ impl PairOffers {
     }
 
     /// The chunk and the position in it of the first offer at `place` or behind it; the position may be one past the
-    /// chunk's last.
+    /// end of the chunk.
     fn lower_bound(&self, place: &Place) -> (usize, usize) {
         let link = self.links.partition_point(|link| !link.is_after(place)).saturating_sub(1);
         (link, self.links.get(link).map_or(0, |link| link.chunk.lower_bound(place)))
     }
 
-    /// Takes out every offer up to and including `through`, then makes `edits`, which are sorted by place; an edit may
-    /// put back what `through` took. Returns by how much the units locked changed, summed over the chunks.
+    /// Removes every offer up to and including `through`, then makes `edits`, which are sorted by place; an edit may
+    /// restore an offer that `through` removed. Returns the change of the locked units, summed over the chunks.
     pub(crate) fn apply(&mut self, through: Option<&Place>, edits: &[Edit]) -> i128 {
         self.apply_with(&mut Workspace::default(), through, edits)
     }
 
-    /// [`PairOffers::apply`] in memory that serves many pairs, one after another.
+    /// [`PairOffers::apply`] with working memory that is reused for many pairs.
     pub(crate) fn apply_with(&mut self, workspace: &mut Workspace, through: Option<&Place>, edits: &[Edit]) -> i128 {
         let Workspace { old, open, left } = workspace;
         left.clear();
@@ -226,7 +225,7 @@ impl PairOffers {
     }
 }
 
-/// Memory for changes.
+/// Working memory for changes.
 #[derive(Default)]
 pub(crate) struct Workspace {
     old: Vec<Link>,
@@ -242,7 +241,7 @@ impl Columns {
         }
     }
 
-    /// Takes over the offers of a chunk from position `at` on, with edits made that belong into it.
+    /// Copies the offers of a chunk from position `at` on, with the edits that belong into it.
     fn merge(&mut self, chunk: &Chunk, mut at: usize, edits: &[Edit]) {
         for edit in edits {
             let to = chunk.lower_bound(&edit.place).max(at);
@@ -254,25 +253,25 @@ impl Columns {
     }
 }
 
-/// The first of these edits, which are sorted, that belong before `follower`, and the others.
+/// The first of these sorted edits that belong before `follower`, and the rest.
 fn before<'a>(edits: &'a [Edit], follower: Option<&Link>) -> (&'a [Edit], &'a [Edit]) {
     let is_own = |edit: &Edit| follower.is_none_or(|follower| follower.is_after(&edit.place));
     edits.split_at(edits.iter().take_while(|edit| is_own(edit)).count())
 }
 
-/// A pair's offers while they are changed.
+/// A pair's offers during a change.
 struct Rebuild<'a> {
     links: &'a mut Vec<Link>,
     /// Offers behind those of `links` that are not in a chunk yet.
     open: &'a mut Columns,
     len: usize,
-    /// Units in the chunks made less units in the chunks taken apart.
+    /// Units in the new chunks minus units in the removed chunks.
     change: i128,
 }
 
 impl Rebuild<'_> {
-    /// Makes the edits behind `through` that can be made in place, and leaves the others; returns the first chunk that
-    /// is to be rebuilt.
+    /// Makes the edits behind `through` that can be made in place, and leaves the others in `left`; returns the first
+    /// chunk to rebuild.
     fn edit_in_place(&mut self, through: Option<&Place>, edits: &[Edit], left: &mut Vec<Edit>) -> usize {
         let mut at = through.map_or(0, |last| self.links.partition_point(|link| !link.is_after(last)));
         let mut from = if through.is_some() { 0 } else { self.links.len() };
@@ -303,7 +302,7 @@ impl Rebuild<'_> {
         from
     }
 
-    /// Takes out every offer up to and including `through`, and makes `edits`, from the chunk at `from` on.
+    /// Removes every offer up to and including `through`, and makes `edits`, starting with the chunk at `from`.
     fn rebuild(&mut self, from: usize, old: &mut Vec<Link>, through: Option<&Place>, edits: &[Edit]) {
         old.extend(self.links.drain(from..));
         let mut edits = edits;
@@ -322,10 +321,10 @@ impl Rebuild<'_> {
         self.finish();
     }
 
-    /// Takes a chunk over from position `cut` on, as it is if nothing in it changes.
+    /// Takes a chunk over from position `cut` on, unchanged if nothing in it changes.
     fn take(&mut self, link: Link, cut: usize, edits: &[Edit]) {
         if cut == 0 && edits.is_empty() && self.open.len() == 0 {
-            // Not even looked at: most chunks of a large book are in no cache.
+            // The chunk is not even read: most chunks of a large book are in no cache.
             self.links.push(link);
             return;
         }
@@ -347,7 +346,7 @@ impl Rebuild<'_> {
         });
     }
 
-    /// Makes chunks of what is left.
+    /// Makes chunks of the rest.
     fn finish(&mut self) {
         if (1..SPARSE).contains(&self.open.len())
             && let Some(last) = self.links.pop()
@@ -387,7 +386,7 @@ mod tests {
     type Step = (Option<(u32, u8, u8)>, BTreeMap<(u32, u8, u8), Option<u64>>);
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        // Few limits and accounts, so that places meet and share prices; enough offers for several chunks.
+        // Few limits and accounts, so that places coincide and share prices; enough offers for several chunks.
         let at = || (0..40u32, 0..5u8, 0..8u8);
         let amount = prop_oneof![3 => (1..100u64).prop_map(Some), 1 => Just(None)];
         let edits = prop_oneof![
@@ -400,7 +399,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-        /// Against a plain sorted map.
+        /// Compares with a plain sorted map.
         #[test]
         fn equals_a_sorted_map(steps in steps(), probes in prop::collection::vec((0..42u32, 0..6u8, 0..9u8), 2..20)) {
             let mut offers = PairOffers::default();
@@ -417,7 +416,7 @@ mod tests {
                 plainly(&mut plain, through.as_ref(), &edits);
                 prop_assert!(offers.is_sound());
                 prop_assert_eq!(offers.locked() as i128, locked + change);
-                prop_assert_eq!(shared.iter().collect::<Vec<_>>(), held, "a clone stands still");
+                prop_assert_eq!(shared.iter().collect::<Vec<_>>(), held, "a clone does not change");
                 let rest: Vec<_> = plain.iter().map(|(place, amount)| Offer { place: *place,
                     amount: *amount }).collect();
                 prop_assert_eq!(offers.iter().collect::<Vec<_>>(), rest.clone());

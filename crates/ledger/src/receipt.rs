@@ -9,18 +9,18 @@ use crate::book::{Pair, Place};
 use crate::contracts::ContractReceipts;
 use crate::refusal::Refusal;
 
-/// What became of one transaction.
+/// The outcome of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Outcome {
     /// It took effect.
     Applied,
-    /// It placed an offer, which met this block's batch.
+    /// It placed an offer, which was part of this block's batch.
     Offered(Traded),
     /// It had no effect, and its sequence number is still free.
     Refused(Refusal),
 }
 
-/// How an offer met the batch of the block that it was made in.
+/// How an offer was executed in the batch of the block that placed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Traded {
     /// Units sold.
@@ -29,9 +29,9 @@ pub struct Traded {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
-    /// Units that went back to the account, because they are too few for an offer.
+    /// Units returned to the account, because they are too few for an offer.
     pub returned: Amount,
-    /// Why it sold what it sold.
+    /// Why it sold this much.
     pub why: Why,
 }
 
@@ -40,13 +40,13 @@ pub struct Traded {
 pub enum Why {
     /// The rate is better than the limit: sold in full.
     Filled,
-    /// The rate is at the limit, within μ: the market took a part.
+    /// The rate is at the limit, within μ, and the market took part of the offer.
     Part,
-    /// The rate is at the limit, within μ, and the market took no more.
+    /// The rate is at the limit, within μ, and the market took nothing of the offer.
     AtTheMargin,
-    /// The rate, net of commission, is below the limit.
+    /// The rate, net of commission, is worse than the limit.
     AboveTheRate,
-    /// The rate is better than the limit, but a whole number of units would not be.
+    /// The rate is better than the limit, but it is not after rounding to whole units.
     Rounding,
     /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
     NotTaken,
@@ -65,7 +65,7 @@ pub struct Fill {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
-    /// Units that went back to the account, because they are too few for an offer; then none rest.
+    /// Units returned to the account, because they are too few for an offer; then none rest.
     pub returned: Amount,
 }
 
@@ -98,28 +98,28 @@ pub struct Batch {
     pub fills: Vec<Fill>,
     /// Whether every offer better than the rate by more than μ was sold in full.
     pub full: bool,
-    /// Units burnt of each asset: commission, rounding and fees; only assets with some.
+    /// Units burnt of each asset: commission, rounding and fees; only assets with a nonzero amount.
     pub burnt: Vec<(AssetId, Amount)>,
 }
 
 /// The version of the encoding of receipts.
 const RECEIPTS_FORMAT: u8 = 3;
 
-/// The receipts of a block, as they are archived; their encoding begins with the version of its format.
+/// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockReceipts {
     /// Height of the block.
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome
-    /// of the transaction that it names is in [`outcomes_by_id`].
+    /// Each transaction's id and outcome, in the order of the block. An id may be here more than once;
+    /// [`outcomes_by_id`] has the one outcome of each id.
     pub outcomes: Vec<(TransactionId, Outcome)>,
     /// Accounts that the block changed, by address.
     pub modified: Vec<Address>,
     /// The batch.
     pub batch: Batch,
-    /// What Ethereum transactions came to.
+    /// The results of Ethereum transactions.
     pub contracts: ContractReceipts,
 }
 
@@ -148,9 +148,9 @@ impl Outcome {
         }
     }
 
-    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of
-    /// copies. `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the
-    /// id.
+    /// The rank of this outcome among those of one id: effects first, then refusals by number, and last those of
+    /// copies. `None` for an invalid signature: its author had nothing from the signer, so the copy does not count
+    /// under the id.
     fn rank(&self) -> Option<u8> {
         match self.refusal() {
             None => Some(0),
@@ -161,8 +161,8 @@ impl Outcome {
     }
 }
 
-/// The one outcome of each transaction of a block, by id. Of several outcomes under one id an effect counts, else the
-/// refusal of the lowest number; copies with a false signature have no outcome under the id.
+/// The one outcome of each transaction of a block, by id. Of several outcomes under one id an effect counts,
+/// otherwise the refusal with the lowest number; copies with an invalid signature do not count under the id.
 pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome)>) -> Vec<(TransactionId, Outcome)> {
     let ranked = outcomes.into_iter().filter_map(|(id, outcome)| Some((id, outcome.rank()?, outcome)));
     let mut ranked: Vec<_> = ranked.collect();

@@ -1,4 +1,4 @@
-//! The tries over a block's receipts: what became of each transaction, and which accounts the block changed.
+//! The tries over a block's receipts: the outcome of each transaction, and the accounts that the block changed.
 //!
 //! ```text
 //! receipts root = H(outcomes, modified, batch, contracts, block)
@@ -9,10 +9,9 @@
 //!                   └ trie by transaction, native and Ethereum; each kind of receipt is hashed in a context of its own
 //! ```
 //!
-//! With the receipts root alone anybody can check that a transaction had an outcome, and that an account did or did not
-//! change in the block: who follows one account need not look at blocks that leave it alone. And since it names the
-//! block, who has a certified root knows which history the state has: a state that is fetched from others is held
-//! against it.
+//! The receipts root alone proves that a transaction had an outcome, and that an account did or did not change in the
+//! block: a client that follows one account can skip blocks that do not change it. The root also names the block, so
+//! a certified root identifies the history of the state, and a state fetched from others is checked against it.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
@@ -26,7 +25,7 @@ const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";
 const ROOT_CONTEXT: &str = "walras 2026 receipts root v4";
 
-/// The value of every account in the log: that it is there is all it says.
+/// The value of every account in the trie: only the presence of the key matters.
 const MODIFIED: [u8; 32] = [1; 32];
 
 /// The tries over the receipts of one block. Their root also commits to the batch.
@@ -47,13 +46,13 @@ pub struct ReceiptsParts {
     pub modified: Digest,
     /// Digest of the block's batch.
     pub batch: Digest,
-    /// Digest of what else its contract phase came to.
+    /// Digest of the other results of its contract phase.
     pub contracts: Digest,
     /// Digest of the block.
     pub block: Digest,
 }
 
-/// What validators sign of a block's outcome: the state root after it and its receipts root (none at the genesis).
+/// What validators sign as a block's outcome: the state root after it and its receipts root (none at the genesis).
 pub fn outcome_root(state: &Digest, receipts: &Digest) -> Digest {
     Digest::of(OUTCOME_CONTEXT, &[state.0, receipts.0].concat())
 }
@@ -130,7 +129,7 @@ impl ReceiptsTrie {
         self.parts().root()
     }
 
-    /// What it is made of.
+    /// The digests that the root is made of.
     pub fn parts(&mut self) -> ReceiptsParts {
         let (outcomes, modified) = (Digest(self.outcomes.root().0), Digest(self.modified.root().0));
         ReceiptsParts { outcomes, modified, batch: self.batch, contracts: self.contracts, block: self.block }
@@ -166,7 +165,7 @@ impl ReceiptProof {
     /// no such transaction.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, id: &TransactionId) -> Result<Option<Outcome>, ProofFault> {
         let shown = shown(&self.parts, self.parts.outcomes, root, &id.0, &self.path)?;
         if shown == self.outcome.as_ref().map(outcome_digest) { Ok(self.outcome) } else { Err(ProofFault::OtherValue) }
@@ -178,7 +177,7 @@ impl EthereumReceiptProof {
     /// executed no such transaction.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, id: &TransactionId) -> Result<Option<&EthereumReceipt>, ProofFault> {
         let shown = shown(&self.parts, self.parts.outcomes, root, &id.0, &self.path)?;
         let is_shown = shown == self.receipt.as_ref().map(EthereumReceipt::digest);
@@ -187,11 +186,10 @@ impl EthereumReceiptProof {
 }
 
 impl ModifiedProof {
-    /// Checks the proof against a block's receipts root; returns whether the account is proved to have changed in it,
-    /// or not to have.
+    /// Checks the proof against a block's receipts root; returns whether the account changed in the block.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, account: &Address) -> Result<bool, ProofFault> {
         match shown(&self.parts, self.parts.modified, root, &account.0, &self.path)? {
             Some(MODIFIED) => Ok(true),
@@ -201,7 +199,7 @@ impl ModifiedProof {
     }
 }
 
-/// What a path shows of a key in the trie `part`, if the parts are those of `root`.
+/// What a path proves of a key in the trie `part`, if the parts hash to `root`.
 fn shown(
     parts: &ReceiptsParts,
     part: Digest,

@@ -5,30 +5,28 @@ use primitives::Malformed;
 
 use crate::account::WindowError;
 
-/// Why a transaction is refused, at the door or by the filter of a block.
+/// Why a transaction is refused, when it is submitted or by the filter of a block.
 ///
-/// The first group is found by looking at one transaction and the state before the block; the second by looking at all
-/// transactions of the block together (SPEEDEX §8 and appendix I).
+/// Reasons of the first group are found by looking at one transaction and the state before the block; those of the
+/// second group by looking at all transactions of the block together (SPEEDEX §8 and appendix I).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize, thiserror::Error,
 )]
 pub enum Refusal {
-    /// The signature is not the signer's on this body, for this network.
-    #[error(
-        "the signature does not fit the transaction and its signer, or is for another network; see `network` under /v1/limits"
-    )]
+    /// The signature is not one by the signer over this body for this network.
+    #[error("the signature is not the signer's, or is for another network; see `network` at /v1/limits")]
     BadSignature,
-    /// Signed for another chain.
+    /// The transaction is signed for another chain.
     #[error("the transaction is for another chain; see `chain` under /v1/limits")]
     WrongChain,
-    /// No such account.
-    #[error("the account does not exist; it comes into being with the first payment to it")]
+    /// The account does not exist.
+    #[error("the account does not exist; the first payment to it creates it")]
     UnknownAccount,
     /// The signer's key does not control the account.
     #[error("the signer's key does not control the account")]
     WrongSigner,
     /// The sequence number has been used.
-    #[error("the sequence number has been used; each counts once")]
+    #[error("the sequence number has been used; take an unused one")]
     SequenceUsed,
     /// The sequence number is 64 or more below the highest used one.
     #[error("the sequence number is too old; take one above the account's highest")]
@@ -36,41 +34,41 @@ pub enum Refusal {
     /// The sequence number is more than 64 above the highest used one.
     #[error("the sequence number is more than 64 above the account's highest used one")]
     SequenceTooFar,
-    /// An asset that does not exist.
+    /// The asset does not exist.
     #[error("no asset has this number; /v1/assets lists them")]
     UnknownAsset,
-    /// An amount of zero.
+    /// The amount is zero.
     #[error("{}", Malformed::ZeroAmount)]
     ZeroAmount,
-    /// An amount above 2^63 − 1.
+    /// The amount is above 2^63 − 1.
     #[error("{}", Malformed::AmountTooLarge)]
     AmountTooLarge,
-    /// An offer whose two assets are one.
+    /// The offer sells and buys the same asset.
     #[error("{}", Malformed::SameAsset)]
     SameAsset,
-    /// A payment to oneself.
+    /// The account pays itself.
     #[error("{}", Malformed::SelfPayment)]
     SelfPayment,
-    /// A new account's address is not that of its key.
+    /// The address of a new account is not the hash of its key.
     #[error("{}", Malformed::AddressNotOfKey)]
     AddressNotOfKey,
-    /// The account to create exists.
-    #[error("the account to create exists already")]
+    /// The account to create already exists.
+    #[error("the account to create already exists")]
     AccountExists,
-    /// Issue or burn by someone else than the issuer.
+    /// An account other than the issuer issues or burns the asset.
     #[error("only the asset's issuer can issue or burn it")]
     NotIssuer,
-    /// Nothing rests at the place that the cancellation names.
+    /// No offer rests at the place that the cancellation names.
     #[error("no resting offer of this account has that pair, limit price and id; it may have traded or been cancelled")]
     UnknownOffer,
-    /// The place that the cancellation names is another account's.
+    /// The offer that the cancellation names belongs to another account.
     #[error("the offer belongs to another account")]
     NotYourOffer,
-    /// Debits exceed the balance.
+    /// The account's debits exceed its balance.
     #[error("the account's transactions would spend more than its balance; in a block all of them are removed")]
     Overdraft,
-    /// The same transaction stands in the block more than once; one copy counts.
-    #[error("the same transaction stands in the block already")]
+    /// The same transaction is in the block more than once; one copy counts.
+    #[error("the same transaction is already in the block")]
     Duplicate,
     /// Two transactions of the account use one sequence number.
     #[error("two different transactions of the account use one sequence number; all of the account's are removed")]
@@ -81,38 +79,38 @@ pub enum Refusal {
     /// Two transactions of the account change its key.
     #[error("two transactions change the account's key in one block; all of the account's are removed")]
     KeyConflict,
-    /// An asset's issue would exceed the cap.
+    /// The block's issues of the asset would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
     IssueTooLarge,
-    /// A validator's network address that is none.
+    /// The network address of a validator is malformed.
     #[error("{}", Malformed::NetworkAddress)]
     NetworkAddress,
     /// The chain's committee never changes.
     #[error("this chain's validators are those of its genesis: nothing can be staked or unstaked")]
     CommitteeFixed,
-    /// The stake would be below the least.
-    #[error("the stake would be below the least that a validator stakes; see `minimum_stake` under /v1/validators")]
+    /// The stake would be below the minimum.
+    #[error("the stake would be below the minimum of a validator; see `minimum_stake` under /v1/validators")]
     StakeTooSmall,
-    /// The validator key is another validator's.
-    #[error("the validator key belongs to another validator; each has its own")]
+    /// The validator key belongs to another validator.
+    #[error("the validator key belongs to another validator; use another key")]
     ValidatorKeyTaken,
-    /// The validator key's holder has not agreed.
+    /// The holder of the validator key has not agreed.
     #[error("the validator key has not signed for this account and chain")]
     NotPossessed,
-    /// The account has staked nothing.
-    #[error("the account is no validator")]
+    /// The account has no stake.
+    #[error("the account is not a validator; see /v1/validators")]
     NotAValidator,
-    /// More than is staked.
-    #[error("the account has staked less than that")]
+    /// The account unstakes more than it has staked.
+    #[error("the account has staked less than it wants to unstake")]
     UnstakeTooMuch,
     /// The validator was convicted.
     #[error("the validator was convicted of contradicting itself and is excluded")]
     Excluded,
-    /// Evidence that convicts nobody.
+    /// The evidence convicts nobody.
     #[error("the evidence does not convict a validator of this network")]
     BadEvidence,
-    /// Evidence of an epoch whose stakes may have been paid back.
-    #[error("the evidence is of an epoch too long ago to be punished")]
+    /// The evidence is of an epoch whose stakes may have been paid back.
+    #[error("the evidence is of an epoch that is too old to be punished")]
     EvidenceTooOld,
     /// Two transactions of the account change its stake.
     #[error("two transactions change the account's stake in one block; all of the account's are removed")]
@@ -120,81 +118,79 @@ pub enum Refusal {
     /// Two accounts claim one validator key.
     #[error("two accounts claim the same validator key in one block; both are removed")]
     ValidatorKeyConflict,
-    /// An offer of less than the least that one sells.
-    #[error("the offer sells less than the least of its asset; see `least_units` under /v1/assets")]
+    /// The offer sells less than the minimum.
+    #[error("the offer sells less than the minimum of its asset; see `least_units` under /v1/assets")]
     SellsTooLittle,
-    /// An offer that asks less than the least that one asks.
-    #[error(
-        "the offer asks less than the least of the asset it buys: raise amount or limit; see `least_units` under /v1/assets"
-    )]
+    /// The offer asks for less than the minimum.
+    #[error("the offer asks less than the minimum of the asset it buys: raise amount or limit; see /v1/assets")]
     AsksTooLittle,
-    /// The book held as many offers as it may before the block.
+    /// The book was full before the block.
     #[error(
-        "the book is full: no offer is taken until some have traded or been cancelled; see `limits` in the genesis"
+        "the book is full: it accepts new offers when some have traded or been cancelled; see `limits` in the genesis"
     )]
     BookFull,
-    /// The offer would open a pair, and as many as may are open.
-    #[error("as many pairs as may be are open: sell or buy something else; see `limits` in the genesis")]
+    /// The offer would open a pair, but the maximum number of pairs is open.
+    #[error("no more pairs can be opened: trade a pair that is open; see `limits` in the genesis")]
     TooManyPairs,
-    /// Beyond the quota of its sub-block.
-    #[error("the sub-block holds more stakes, accusations or posts about the lane than are looked at; send it again")]
+    /// The transaction is beyond the quota of its sub-block.
+    #[error("the sub-block is over its quota of stakes, accusations or lane posts: send it again")]
     OverQuota,
-    /// As many validators as may have staked at least as much.
-    #[error("as many validators as there may be have each staked no less: stake more than the least of them")]
+    /// The registry is full, and all validators have staked at least as much.
+    #[error("the registry is full: stake more than the validator with the lowest stake")]
     RegistryFull,
-    /// A post about the payment lane that is too long.
+    /// The post about the payment lane is too long.
     #[error("{}", Malformed::LanePostTooLong)]
     LanePostTooLong,
     /// The chain has no payment lane.
     #[error("this chain has no payment lane; see `lane` in the genesis")]
     NoLane,
-    /// Withdrawal of an asset that the lane does not carry.
+    /// The payment lane does not carry the withdrawn asset.
     #[error("the payment lane does not carry this asset; see `lane.assets` in the genesis")]
     NotInLane,
-    /// Withdrawal of less than the least output.
+    /// The withdrawal is below the least output.
     #[error("the withdrawal is below the least output of its asset; see `lane.assets` in the genesis")]
     WithdrawsTooLittle,
-    /// A post about the lane that cannot be read.
-    #[error("the post about the payment lane cannot be read, or is for another network")]
+    /// The post about the lane cannot be decoded.
+    #[error("the post about the payment lane cannot be decoded, or is for another network")]
     BadLanePost,
-    /// Signatures or a certificate of a post that do not hold.
-    #[error("the post's certificate or signatures do not hold")]
+    /// A signature or certificate of the post is invalid.
+    #[error("the post's certificate or one of its signatures is invalid")]
     UnprovenLanePost,
-    /// A case is opened with another deposit than the genesis says.
-    #[error("the deposit is not the one for opening a case; see `lane.case_deposit` in the genesis")]
+    /// The deposit for opening a case is not the one that the genesis sets.
+    #[error("the deposit is not the required one for opening a case; see `lane.case_deposit` in the genesis")]
     WrongCaseDeposit,
-    /// A certificate is redeemed too early or too late.
+    /// The certificate is redeemed too early or too late.
     #[error("certificates are redeemable from their epoch until three lane epochs later")]
     NotRedeemable,
-    /// A payment of which an input was credited to its owner.
+    /// An input of the payment was credited to its owner.
     #[error("the payment is void: an input was credited to its owner by a verdict")]
     VoidPayment,
-    /// A case is opened too late, or too early.
+    /// The case is opened too early or too late.
     #[error("a case about an output can be opened until the middle of the second lane epoch after its own")]
     CaseTooLate,
-    /// A case about an output that the ledger did not create.
+    /// The case is about an output that the ledger did not create.
     #[error("the ledger backs no such output; show the certificate of the payment that created it")]
     UnknownOutput,
-    /// A vote or a view without a case.
+    /// The output of the vote or view has no open case.
     #[error("there is no open case about this output")]
     NoCase,
-    /// A vote to halt in another round than the present one.
-    #[error("votes to halt are counted in another epoch or round now; see /v1/lane")]
+    /// The vote to halt is for another round than the present one.
+    #[error("the vote to halt is for another epoch or round than the present one; see /v1/lane")]
     WrongHaltRound,
-    /// A payment to the address of a token.
+    /// The payment is to the address of a token.
     #[error("the address is reserved for the token of an asset; nobody could move what it holds")]
     ReservedAddress,
-    /// Keys of the lane are registered for another epoch than the next one, or again.
-    #[error("a member of the payment lane registers fresh keys once, for the next lane epoch; see /v1/lane")]
+    /// Lane keys are registered for another epoch than the next one, or a second time.
+    #[error("a member of the payment lane can register new keys once, for the next lane epoch only; see /v1/lane")]
     WrongLaneKeys,
-    /// A dealing or a complaint that no key generation of the lane awaits.
-    #[error("no key generation of the lane awaits this dealing or complaint now; see `lane.bls` in the genesis")]
+    /// No key generation of the lane expects the dealing or complaint.
+    #[error("no key generation of the lane expects this dealing or complaint now; see `lane.bls` in the genesis")]
     NotAwaited,
 }
 
 impl Refusal {
-    /// Whether a proposer cannot have had a reason to take the transaction in: it is malformed, forged, or false by
-    /// what never changes on a chain. A sub-block with such a transaction earns nothing.
+    /// Whether a correct proposer never includes the transaction: it is malformed, forged, or invalid by rules that
+    /// never change on a chain. A sub-block with such a transaction earns no reward.
     pub(crate) fn is_false(self) -> bool {
         match self {
             Refusal::BadSignature
@@ -257,7 +253,7 @@ impl Refusal {
         }
     }
 
-    /// The code by which programs know the reason.
+    /// The code by which programs recognize the reason.
     pub fn code(self) -> &'static str {
         match self {
             Refusal::BadSignature => "bad_signature",

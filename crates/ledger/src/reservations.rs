@@ -1,21 +1,22 @@
-//! What waiting transactions have reserved, so that a block made of them overdraws nothing (SPEEDEX §K.6).
+//! What pending transactions have reserved, so that a block built from them overdraws no account (SPEEDEX §K.6).
 //!
-//! Upon a transaction, the sums and the once-keys of its footprint (its sequence number, the units that it may spend,
-//! the offer that it cancels and so on) are reserved, each by one atomic operation on a word of its own; if one is
-//! refused, those before it are given back. Keys of which one claim is kept are not reserved: several may wait. Many
-//! threads reserve at once and none waits for another. Credits of waiting transactions count for nothing until they are
-//! in the ledger, so the process is conservative.
+//! When a transaction is admitted, the sums and the once-keys of its footprint (its sequence number, the units that
+//! it may spend, the offer that it cancels and so on) are reserved, each by one atomic operation on its own word. If
+//! one reservation is refused, the earlier ones are released. Keys of which only one claim is kept are not reserved:
+//! several such transactions may be pending. Many threads reserve at once without waiting for each other. Credits of
+//! pending transactions do not count until they are in the ledger, so the process is conservative.
 //!
-//! Words are found by the hash of what they stand for in an open table whose slots are claimed by compare-and-swap and
-//! never given up while threads are at it; [`Reservations::make_room`], which nobody else may look at meanwhile, drops
-//! those that stand for nothing any more.
+//! Words are found by the hash of the thing they represent, in an open-addressing table. Slots are claimed by
+//! compare-and-swap and never freed while other threads use the table. [`Reservations::make_room`] needs exclusive
+//! access and drops the slots that hold no reservation.
 //!
 //! **Properties.** However threads interleave, the sums reserved of an account's asset never exceed its balance, no
-//! sequence number of an account is reserved twice, and what is released is as if it had never been. Two things with
-//! one hash (the hash is keyed, and has 63 bits) would share a word, which refuses too much and never too little.
+//! sequence number of an account is reserved twice, and a release leaves no trace of its reservation. Two things with
+//! the same hash (the hash is keyed, and has 63 bits) would share a word, which can only refuse too much, never too
+//! little.
 //!
-//! **Deviations from the paper.** There every account holds its counters and its bitmap; here a million accounts that
-//! wait for nothing cost nothing, and accounts stand still while transactions are taken in.
+//! **Deviations from the paper.** There every account holds its own counters and bitmap. Here a million accounts
+//! without pending transactions cost nothing, and accounts do not change while transactions are admitted.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -28,23 +29,23 @@ use crate::filter::visit;
 use crate::footprint::{Footprint, Once, Scope, Sum, Visitor};
 use crate::{Account, Ledger, Refusal};
 
-/// Words that one transaction needs at most: a sequence number, two sums and one more, or one sum and two once-keys.
+/// The most words that one transaction needs: a sequence number, two sums and one more, or one sum and two once-keys.
 const WORDS: usize = 4;
-/// Sequence numbers that two words tell apart: those that are free at one time lie within so many.
+/// Number of sequence numbers that two words tell apart: all numbers that are free at one time lie within this range.
 const SEQUENCES: u64 = 128;
 
-/// What a word stands for.
+/// What a word represents.
 #[derive(Clone, Copy, Hash)]
 enum Thing {
     /// Sequence numbers of an account, one bit each: the lower or the upper 64 of every 128.
     Sequences(Address, bool),
-    /// Units of a sum: the account's own, or nobody's if all accounts share it.
+    /// Units of a sum: the account's own, or no account's if all accounts share it.
     Sum(Address, Sum),
-    /// What may happen once: of the account, or of nobody if all accounts share the key.
+    /// A once-key: the account's own, or no account's if all accounts share it.
     Once(Address, Once),
 }
 
-/// A part of what one transaction reserves.
+/// One part of what a transaction reserves.
 #[derive(Clone, Copy)]
 enum Part {
     /// A bit that must be clear, and the refusal if it is not.
@@ -55,12 +56,12 @@ enum Part {
 
 #[derive(Default)]
 struct Slot {
-    /// Hash of the thing; 0 while nobody has claimed the slot.
+    /// Hash of the thing; 0 while the slot is unclaimed.
     tag: AtomicU64,
     word: AtomicU64,
 }
 
-/// What waiting transactions have reserved; see the module text.
+/// What pending transactions have reserved; see the module text.
 #[derive(Default)]
 pub struct Reservations {
     slots: Vec<Slot>,
@@ -71,14 +72,14 @@ pub struct Reservations {
 /// Why nothing was reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReserveError {
-    /// The transaction could not stand beside those that have reserved.
+    /// The transaction conflicts with the state or with those that have reserved.
     Refused(Refusal),
-    /// No slot is left: make room.
+    /// No slot is left: call [`Reservations::make_room`].
     NoRoom,
 }
 
 impl Reservations {
-    /// Makes room for `transactions` more, and forgets what stands for nothing any more.
+    /// Makes room for `transactions` more, and drops the slots that hold no reservation.
     pub fn make_room(&mut self, transactions: usize) {
         let wanted = (*self.claimed.get_mut() + transactions * WORDS) * 4 / 3 + 1;
         if wanted <= self.slots.len() {
@@ -95,13 +96,13 @@ impl Reservations {
         }
     }
 
-    /// Reserves all that `transaction` may use, if it is admissible alone in `ledger` ([`Ledger::admit`]), or nothing.
-    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts
-    /// richer.
+    /// Reserves everything that `transaction` may use, or nothing. The transaction must be admissible alone in
+    /// `ledger` ([`Ledger::admit`]). Later changes of the ledger must be released here at the same time, except those
+    /// that only make accounts richer.
     ///
     /// # Errors
-    /// [`ReserveError`] says why nothing was: the first obstacle, in the order of sequence number, fee, once-keys and
-    /// what the operation spends.
+    /// [`ReserveError`] gives the first obstacle, in the order of sequence number, fee, once-keys and what the
+    /// operation spends.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = ledger.admit_but_for_balance(transaction).map_err(ReserveError::Refused)?;
         self.reserve(&transaction.body, ledger.fee(), ledger, account)
@@ -125,10 +126,10 @@ impl Reservations {
         Ok(())
     }
 
-    /// Gives back what was reserved for `transaction`; `fee` as it was then.
+    /// Releases what was reserved for `transaction`; `fee` must be the fee at the time of the reservation.
     ///
     /// # Panics
-    /// If nothing was.
+    /// If nothing was reserved for it.
     pub fn release(&self, transaction: &Transaction, fee: Amount) {
         parts(&transaction.body, transaction.body.account, fee, None).iter().for_each(|part| self.give_back(part));
     }
@@ -170,7 +171,7 @@ impl Reservations {
         self.claim(self.hasher.hash_one(thing) | 1).ok_or(ReserveError::NoRoom)
     }
 
-    /// The word of a tag, in a slot that is claimed if there is none. `None` if the table is three quarters full.
+    /// The word of a tag; claims a slot if the tag has none. `None` if the table is three quarters full.
     fn claim(&self, tag: u64) -> Option<&AtomicU64> {
         let mask = self.slots.len().checked_sub(1)?;
         for step in 0..self.slots.len() {
@@ -196,7 +197,8 @@ impl Reservations {
     }
 }
 
-/// What a transaction reserves; limits only matter when it is reserved, and are those of the ledger and its account.
+/// What a transaction reserves. Limits matter only when it is reserved; they are those of the ledger and the sender's
+/// account.
 fn parts(
     of: &impl Footprint,
     sender: Address,
@@ -208,7 +210,7 @@ fn parts(
     reader.parts
 }
 
-/// Reads what a transaction reserves off its footprint.
+/// Reads from a footprint what the transaction reserves.
 struct Reader<'l> {
     sender: Address,
     against: Option<(&'l Ledger, &'l Account)>,

@@ -1,4 +1,4 @@
-//! The Merkle tries over the state, its one root, and proofs that need the root alone (rule 9).
+//! The Merkle tries over the state, the state root over them, and proofs that need only the root (rule 9).
 //!
 //! ```text
 //! root = H(accounts, offers, assets, contracts, bridge, validators)
@@ -9,8 +9,8 @@
 //!            └ trie by address
 //! ```
 //!
-//! Nonce, code and wei of an account stand in its own digest. The bridge is H(trie of entries, digest of the rest). A
-//! chain without contracts, or without a payment lane, has zeros in their place.
+//! The nonce, code and wei of an account are part of its own digest. The bridge is H(trie of entries, digest of the
+//! rest). A chain without contracts, or without a payment lane, has zeros in their place.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ const CONTRACTS_CONTEXT: &str = "walras 2026 contracts root v1";
 const BRIDGE_CONTEXT: &str = "walras 2026 bridge root v1";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
-/// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a
+/// Tries that are hashed together: few nodes of one trie change in a block, and similar nodes are hashed sixteen at a
 /// time.
 const TOGETHER: usize = 32;
 
@@ -50,7 +50,7 @@ pub struct RootParts {
     pub contracts: Digest,
     /// The bridge to the payment lane; zero on a chain without one.
     pub bridge: Digest,
-    /// Digest of the registry of validators: it is small, and a light client needs it whole.
+    /// Digest of the registry of validators. It is small, and a light client needs all of it.
     pub validators: Digest,
 }
 
@@ -64,7 +64,7 @@ impl RootParts {
 /// The offers of one pair by [`Place::key`], with their amounts.
 type OfferTrie = Trie<36, 8>;
 
-/// The tries of the state after some block.
+/// The tries of the state after a block.
 #[derive(Clone, Default)]
 pub struct Roots {
     accounts: Trie<20>,
@@ -72,11 +72,11 @@ pub struct Roots {
     pair_roots: Trie<8>,
     assets: Trie<4>,
     storage: Trie<52>,
-    /// What contracts see beside accounts and storage; `None` on a chain without them.
+    /// What contracts see besides accounts and storage; `None` on a chain without them.
     contracts: Option<Digest>,
     /// Entries of the bridge to the payment lane.
     entries: Trie<{ BridgeEntry::KEY }>,
-    /// What the bridge has beside entries; `None` on a chain without a payment lane.
+    /// The state of the bridge besides its entries; `None` on a chain without a payment lane.
     bridge: Option<Digest>,
     validators: Digest,
 }
@@ -88,7 +88,7 @@ pub struct SlotProof {
     pub parts: RootParts,
     /// Root of the trie of storage.
     pub storage: Digest,
-    /// What contracts see beside accounts and storage.
+    /// What contracts see besides accounts and storage.
     pub contracts: Digest,
     /// The value, big-endian; `None` proves that it is zero.
     pub value: Option<[u8; 32]>,
@@ -114,11 +114,11 @@ pub struct OfferProof {
     pub parts: RootParts,
     /// Units for sale; `None` proves that no offer rests at the place.
     pub amount: Option<Amount>,
-    /// The pair's root, unless nothing of the pair rests.
+    /// The pair's root, unless the pair has no resting offers.
     pub pair_root: Option<Digest>,
     /// The path in the trie of pairs.
     pub pair_path: Vec<u8>,
-    /// The path in the pair's trie; empty if nothing of the pair rests.
+    /// The path in the pair's trie; empty if the pair has no resting offers.
     pub path: Vec<u8>,
 }
 
@@ -133,31 +133,31 @@ pub struct AssetProof {
     pub path: Vec<u8>,
 }
 
-/// A proof of who has staked and who is in committee.
+/// A proof of the staked accounts and the committees.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ValidatorsProof {
     /// The parts of the state root.
     pub parts: RootParts,
-    /// All of it.
+    /// The whole registry.
     pub validators: Validators,
 }
 
-/// Why a proof does not hold.
+/// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFault {
     /// The parts do not hash to the root.
-    #[error("the proof is for another state root")]
+    #[error("the proof is for another state root: request the proof of this block")]
     OtherRoot,
     /// A path does not hash to its part.
-    #[error("the proof's path does not lead to its root: {0}")]
+    #[error("the proof's path does not hash to its root: {0}")]
     Path(#[from] trie::ProofError),
-    /// The value is not the one under the path.
-    #[error("the proof shows another value than it states")]
+    /// The value is not the one that the path proves.
+    #[error("the proof states another value than its path proves")]
     OtherValue,
 }
 
 impl Roots {
-    /// The tries of a whole ledger, as after recovery.
+    /// Builds the tries of a whole ledger, as after recovery.
     pub fn of(ledger: &Ledger) -> Roots {
         let accounts = ledger.accounts().shards().par_iter().map(|shard| {
             let (sorted, mut room) = (shard.sorted(), Vec::new());
@@ -184,7 +184,7 @@ impl Roots {
         roots
     }
 
-    /// Works a block's changes in and hashes what changed; returns the new state root.
+    /// Applies a block's changes and hashes what changed; returns the new state root.
     pub fn apply(&mut self, changes: &Changes) -> Digest {
         self.accounts.apply(&changes.accounts);
         for change in &changes.pairs {
@@ -231,14 +231,14 @@ impl Roots {
         }
     }
 
-    /// Proves the account at an address in `ledger`, which must be the state that these tries are of, or its absence.
+    /// Proves the account at an address, or its absence, in `ledger`, which must be the state of these tries.
     pub fn prove_account(&mut self, ledger: &Ledger, address: &Address) -> AccountProof {
         let parts = self.parts();
         let path = prove(&self.accounts, &address.0);
         AccountProof { parts, account: ledger.accounts().get(address).map(|account| account.state()), path }
     }
 
-    /// Proves the offer at a place in `ledger`, which must be the state that these tries are of, or its absence.
+    /// Proves the offer at a place, or its absence, in `ledger`, which must be the state of these tries.
     pub fn prove_offer(&mut self, ledger: &Ledger, pair: Pair, place: &Place) -> OfferProof {
         let parts = self.parts();
         let pair_path = prove(&self.pair_roots, &pair_key(pair));
@@ -249,15 +249,15 @@ impl Roots {
         OfferProof { parts, amount, pair_root, pair_path, path }
     }
 
-    /// Proves an asset's record in `ledger`, which must be the state that these tries are of, or its absence.
+    /// Proves an asset's record, or its absence, in `ledger`, which must be the state of these tries.
     pub fn prove_asset(&mut self, ledger: &Ledger, asset: AssetId) -> AssetProof {
         let parts = self.parts();
         let record = ledger.assets().get(asset.0 as usize).cloned();
         AssetProof { parts, asset: record, path: prove(&self.assets, &asset.0.to_be_bytes()) }
     }
 
-    /// Proves the value of a contract's slot in `ledger`, which must be the state that these tries are of; `None` on a
-    /// chain without contracts.
+    /// Proves the value of a contract's slot in `ledger`, which must be the state of these tries; `None` on a chain
+    /// without contracts.
     pub fn prove_slot(&mut self, ledger: &Ledger, address: &Address, slot: &[u8; 32]) -> Option<SlotProof> {
         let (parts, contracts) = (self.parts(), self.contracts?);
         let key = slot_key(address, slot);
@@ -265,12 +265,12 @@ impl Roots {
         Some(SlotProof { parts, storage: Digest(self.storage.root().0), contracts, value, path })
     }
 
-    /// Proves who has staked and who is in committee in `ledger`, which must be the state that these tries are of.
+    /// Proves the staked accounts and the committees in `ledger`, which must be the state of these tries.
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
         ValidatorsProof { parts: self.parts(), validators: ledger.validators().clone() }
     }
 
-    /// Bytes of memory that the tries of accounts and of offers take.
+    /// Bytes of memory that the tries of accounts and of offers use.
     pub fn bytes(&self) -> (usize, usize) {
         (self.accounts.allocated_bytes(), self.pairs.values().map(Trie::allocated_bytes).sum())
     }
@@ -299,7 +299,7 @@ fn pair_root_digest(root: &Digest) -> [u8; 32] {
     blake3::derive_key(PAIR_CONTEXT, &root.0)
 }
 
-/// Works changes of pairs into their tries; the keys and values of these pairs in the trie of pairs.
+/// Applies changes of pairs to their tries; returns the keys and values of these pairs in the trie of pairs.
 fn follow_all(pairs: Vec<(&mut OfferTrie, &PairChange)>) -> Vec<([u8; 8], Option<[u8; 32]>)> {
     let (mut tries, changes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     tries.iter_mut().zip(&changes).for_each(|(trie, change)| follow(trie, change));
@@ -310,7 +310,7 @@ fn follow_all(pairs: Vec<(&mut OfferTrie, &PairChange)>) -> Vec<([u8; 8], Option
     changes.iter().zip(values).map(|(change, value)| (pair_key(change.pair), value)).collect()
 }
 
-/// Works a pair's change into its trie.
+/// Applies a pair's change to its trie.
 fn follow(trie: &mut OfferTrie, change: &PairChange) {
     if let Some(last) = &change.through {
         trie.remove_through(&last.key());
@@ -333,7 +333,7 @@ impl AccountProof {
     /// Checks the proof against a state root; returns the account, or `None` if it is proved not to exist.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, address: &Address) -> Result<Option<&AccountState>, ProofFault> {
         if self.parts.root() != *root {
             return Err(ProofFault::OtherRoot);
@@ -348,7 +348,7 @@ impl OfferProof {
     /// there.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Amount>, ProofFault> {
         if self.parts.root() != *root {
             return Err(ProofFault::OtherRoot);
@@ -368,7 +368,7 @@ impl SlotProof {
     /// Checks the proof against a state root; returns the value, big-endian, or `None` if it is proved to be zero.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, address: &Address, slot: &[u8; 32]) -> Result<Option<[u8; 32]>, ProofFault> {
         if self.parts.root() != *root || self.parts.contracts != contracts_root(&self.storage, &self.contracts) {
             return Err(ProofFault::OtherRoot);
@@ -382,7 +382,7 @@ impl ValidatorsProof {
     /// Checks the proof against a state root; returns the registry with its committees.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
         if self.parts.root() != *root {
             return Err(ProofFault::OtherRoot);
@@ -398,7 +398,7 @@ impl AssetProof {
     /// Checks the proof against a state root; returns the asset, or `None` if it is proved not to exist.
     ///
     /// # Errors
-    /// [`ProofFault`] if it does not hold.
+    /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, asset: AssetId) -> Result<Option<&Asset>, ProofFault> {
         if self.parts.root() != *root {
             return Err(ProofFault::OtherRoot);

@@ -1,4 +1,4 @@
-//! The books' side of a block: what each pair trades, and what changes in its book for it.
+//! The effects of a block on the books: what each pair trades, and how its book changes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::pair_offers::{Edit, PairOffers, Workspace};
 use crate::receipt::{Fill, Traded, Why};
 use crate::sums::Sums;
 
-/// A batch's prices.
+/// The prices of a batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Prices<'a> {
     pub valuations: &'a [Price],
@@ -23,19 +23,19 @@ pub(crate) struct Prices<'a> {
     pub least: &'a [Amount],
 }
 
-/// What becomes of one pair in a block.
+/// The result of one pair in a block.
 pub(crate) struct PairOutcome {
-    /// From the book before the block to the book after it.
+    /// The change from the book before the block to the book after it.
     pub change: PairChange,
     pub fills: Vec<Fill>,
-    /// How the new offers met the batch, by index of their transactions.
+    /// How the block's new offers were executed in the batch, by index of their transactions.
     pub met: Vec<(u32, Traded)>,
 }
 
-/// What executes of the first offers of a pair.
+/// The offers of a pair that execute; they are its first ones.
 #[derive(Default)]
 pub(crate) struct Executed {
-    /// The last offer that executes in full: all before it leave the book, but for those in `edits`.
+    /// The last offer that executes in full: all before it leave the book, except those in `edits`.
     pub through: Option<Place>,
     /// Offers before `through` that stay, and the one that executes in part.
     pub edits: Vec<Edit>,
@@ -56,7 +56,7 @@ impl Prices<'_> {
         Minima { sell: least(pair.sell), buy: least(pair.buy) }
     }
 
-    /// How the new offers of a pair met the batch.
+    /// How the new offers of a pair were executed in the batch.
     pub(crate) fn meet(&self, pair: Pair, new: &[NewOffer], fills: &[Fill]) -> Vec<(u32, Traded)> {
         let rate = self.rate(pair);
         let mut fills = fills.iter().peekable();
@@ -88,8 +88,8 @@ pub(crate) fn is_usable(rate: &Rate, offer: &Offer) -> bool {
     rate.payout(offer.amount).is_some_and(|bought| offer.place.limit.accepts(offer.amount, bought))
 }
 
-/// Executes `fills` on the first offers of `pair`. The remainder of the partial fill goes back if it is too small to
-/// rest.
+/// Executes `fills` on the first offers of `pair`. The remainder of the partial fill is returned if it is too small
+/// to rest.
 pub(crate) fn execute(
     pair: Pair,
     offers: impl Iterator<Item = Offer>,
@@ -123,35 +123,35 @@ pub(crate) fn execute(
 }
 
 impl PairOutcome {
-    /// Of a pair whose offers executed so.
+    /// The outcome of a pair whose offers executed as in `executed`.
     pub(crate) fn new(orders: &PairOrders, executed: Executed, prices: &Prices) -> PairOutcome {
         let met = prices.meet(orders.pair, orders.offers, &executed.fills);
         PairOutcome { change: executed.change(orders), fills: executed.fills, met }
     }
 
-    /// Whether the pair stays as it is.
+    /// Whether the pair does not change.
     pub(crate) fn is_nothing(&self) -> bool {
         self.change.through.is_none() && self.change.edits.is_empty() && self.met.is_empty()
     }
 
-    /// Of a pair in a block in which nothing is for sale.
+    /// The outcome of a pair in a block in which nothing is for sale.
     pub(crate) fn unpriced(orders: &PairOrders) -> PairOutcome {
         PairOutcome { change: Executed::default().change(orders), fills: Vec::new(), met: Vec::new() }
     }
 }
 
 impl Executed {
-    /// With the pair's orders: the whole change of its book.
+    /// The whole change of the pair's book, including its orders.
     pub(crate) fn change(&self, orders: &PairOrders) -> PairChange {
         let mut edits = merged(orders.edits(self.through.as_ref()).into_iter(), self.edits.iter().copied());
-        // A new offer whose remainder goes back was never in the book before the block.
+        // A new offer whose remainder is returned was never in the book before the block.
         edits.retain(|edit| edit.amount.is_some() || !orders.creates(&edit.place));
         PairChange { pair: orders.pair, through: self.through, edits }
     }
 }
 
 impl OrderBook {
-    /// Works orders into the books, before they are cleared; returns the change of what is locked.
+    /// Applies orders to the books before they are cleared; returns the change of what is locked.
     pub(crate) fn place(&mut self, orders: &[PairOrders]) -> Sums {
         self.change_pairs(
             orders,
@@ -160,7 +160,7 @@ impl OrderBook {
         )
     }
 
-    /// What executes of a pair if its offers, the block's among them, sell so many units.
+    /// What a pair executes if its offers, including the block's, sell this many units.
     pub(crate) fn execute(&self, pair: Pair, sold: Amount, prices: &Prices) -> Option<Executed> {
         let (offers, rate) = (self.get(pair)?, prices.rate(pair));
         let leading = offers.leading_view(pair, |limit| rate.reaches(limit));
@@ -176,7 +176,7 @@ impl OrderBook {
         self.change_pairs(changes, |change| change.pair, apply)
     }
 
-    /// Makes changes that are known; returns the change of what is locked.
+    /// Makes changes that are already known; returns the change of what is locked.
     pub(crate) fn make(&mut self, changes: &[PairOutcome]) -> Sums {
         let apply = |book: &mut PairOffers, workspace: &mut Workspace, outcome: &PairOutcome| {
             book.apply_with(workspace, outcome.change.through.as_ref(), &outcome.change.edits)
@@ -184,7 +184,7 @@ impl OrderBook {
         self.change_pairs(changes, |outcome| outcome.change.pair, apply)
     }
 
-    /// Takes what executed out of the books, which hold the orders already.
+    /// Removes executed offers from the books, which already contain the orders.
     pub(crate) fn take_out(&mut self, executed: &[(Pair, Executed)]) -> Sums {
         let apply = |book: &mut PairOffers, workspace: &mut Workspace, (_, executed): &(Pair, Executed)| {
             book.apply_with(workspace, executed.through.as_ref(), &executed.edits)
@@ -192,7 +192,7 @@ impl OrderBook {
         self.change_pairs(executed, |(pair, _)| *pair, apply)
     }
 
-    /// Changes pairs in parallel; `work` is sorted by pair, and `change` returns by how much what they lock changed.
+    /// Changes pairs in parallel. `work` is sorted by pair, and `change` returns the change of what the pair locks.
     fn change_pairs<W: Sync>(
         &mut self,
         work: &[W],
@@ -220,7 +220,7 @@ impl OrderBook {
     }
 }
 
-/// The pairs that are ordered or traded, in order, with their orders and, if they trade, `T`.
+/// The pairs that are ordered or traded, in order, with their orders and, if they trade, a `T`.
 pub(crate) fn work<'a, T: Copy>(orders: &'a Orders, trades: &[(Pair, T)]) -> Vec<(PairOrders<'a>, Option<T>)> {
     let mut ordered = orders.by_pair().into_iter().peekable();
     let mut work = Vec::with_capacity(ordered.size_hint().0 + trades.len());

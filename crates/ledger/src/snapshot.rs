@@ -1,9 +1,9 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
-//! Chunks are canonical: accounts by address, offers by pair and place, slots of contracts by account and slot, at most
-//! 32,768 entries a chunk, code by its hash, one a chunk, and the payment lane's state in chunks of 1 MiB. So two
-//! ledgers with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`]
-//! takes these bytes and no others.
+//! Chunks are canonical: accounts by address, offers by pair and place, slots of contracts by account and slot, at
+//! most 32,768 entries a chunk, code by its hash, one a chunk, and the payment lane's state in chunks of 1 MiB. So
+//! two ledgers with the same state write the same bytes, and no second copy of the state is needed in memory.
+//! [`Restore`] accepts exactly these bytes.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
 const LANE_BYTES: usize = 1 << 20;
-/// The version of the format of chunks; it stands first in the first one.
+/// The version of the format of chunks; it comes first in the first chunk.
 const FORMAT: u8 = 2;
 /// What the first chunk begins with: its kind.
 const HEAD: u8 = 0;
@@ -33,7 +33,7 @@ enum Chunk {
     Offers(Pair, Vec<Offer>),
     Slots(Vec<Slot>),
     Code(Vec<u8>),
-    /// Numbers of accounts, offers, slots and codes: the state is whole.
+    /// Numbers of accounts, offers, slots and codes; it ends the state.
     End([u64; 4]),
     /// The payment lane.
     Lane(Box<LaneRecord>),
@@ -64,26 +64,26 @@ struct Head {
     contracts: Option<ContractsHead>,
 }
 
-/// Why chunks do not make a state.
+/// Why chunks do not form a state.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Bytes that are no chunk.
-    #[error("chunk {0} of the snapshot cannot be read: {1}")]
+    /// The bytes are not a chunk.
+    #[error("chunk {0} of the snapshot cannot be decoded: {1}")]
     Undecodable(usize, std::io::Error),
-    /// Chunks of another format.
+    /// The chunks are of another format.
     #[error("the snapshot is of format {0}, and this program reads {FORMAT}: use the version that wrote it")]
     Format(u8),
-    /// A chunk where another kind belongs.
+    /// A chunk of another kind is expected here.
     #[error("chunk {0} of the snapshot is out of place")]
     OutOfPlace(usize),
-    /// The stream ended early.
+    /// The stream ended before its end mark.
     #[error("the snapshot ends after {0} chunks, before its end mark")]
     Incomplete(usize),
-    /// The state is of a chain that this binary cannot follow.
+    /// This binary cannot follow the chain of the state.
     #[error("the snapshot cannot be used: {0}")]
     Genesis(#[from] GenesisError),
-    /// The state breaks an invariant.
-    #[error("the snapshot's state is not sound: {0}")]
+    /// The state violates an invariant.
+    #[error("the snapshot's state violates an invariant: {0}")]
     Unsound(#[from] AuditError),
 }
 
@@ -93,7 +93,7 @@ pub struct Snapshot<'a> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Of `ledger` as it stands.
+    /// The chunks of the present state of `ledger`.
     pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
         let head = Chunk::Head(Box::new(Head {
             format: FORMAT,
@@ -133,7 +133,7 @@ impl<'a> Snapshot<'a> {
             slots.chunks(ENTRIES).map(chunk).collect::<Vec<_>>()
         });
         let codes = std::iter::once_with(|| contracts.sorted_codes()).flatten();
-        let codes = codes.map(|hash| encode(&Chunk::Code(contracts.code(&hash).expect("it is there").to_vec())));
+        let codes = codes.map(|hash| encode(&Chunk::Code(contracts.code(&hash).expect("the code is stored").to_vec())));
         let lane = std::iter::once_with(|| ledger.lane()).flatten().flat_map(|lane| {
             let state = lane.bridge().encode();
             let record = Chunk::Lane(Box::new(lane.record()));
@@ -176,25 +176,25 @@ pub struct Restore {
     head: Option<Head>,
     accounts: Accounts,
     book: OrderBook,
-    /// The last account, and the entries of its chunk.
+    /// The last account, and the number of entries of its chunk.
     last_account: Option<(Address, usize)>,
-    /// The pair of the last offers, and the entries of their chunk.
+    /// The pair of the last offers, and the number of entries of their chunk.
     last_pair: Option<(Pair, usize)>,
     contracts: Contracts,
-    /// The last slot, and the entries of its chunk.
+    /// The last slot, and the number of entries of its chunk.
     last_slot: Option<(SlotKey, usize)>,
     last_code: Option<Digest>,
     lane: Option<LaneRecord>,
-    /// The lane's state as far as it has come.
+    /// The part of the lane's state received so far.
     lane_state: Vec<u8>,
     complete: bool,
 }
 
 impl Restore {
-    /// Takes the next chunk.
+    /// Reads the next chunk.
     ///
     /// # Errors
-    /// [`SnapshotError`] if the bytes are no chunk, or not the one that belongs here.
+    /// [`SnapshotError`] if the bytes are not a chunk, or not the expected one.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
         let number = self.chunks;
         if let (0, [HEAD, format, ..]) = (number, bytes)
@@ -284,12 +284,12 @@ impl Restore {
         Ok(())
     }
 
-    /// Whether slots, code or the payment lane have come.
+    /// Whether slots, code or the payment lane have been read.
     fn is_past_offers(&self) -> bool {
         self.last_slot.is_some() || self.last_code.is_some() || self.lane.is_some()
     }
 
-    /// Whether a snapshot writes these slots next: in order, none of zero, each chunk full unless it is the last.
+    /// Whether a snapshot writes these slots next: in order, without zeros, each chunk full unless it is the last.
     fn slots_follow(&self, slots: &[Slot]) -> bool {
         let Some(first) = slots.first().filter(|_| self.contracts.head().is_some()) else { return false };
         let follows = self.last_slot.is_none_or(|(last, entries)| last < first.key && entries == ENTRIES);
@@ -302,7 +302,7 @@ impl Restore {
     }
 
     /// Whether a snapshot writes these accounts next: by address, each chunk of one shard and full unless it is the
-    /// shard's last, balances by asset and none of zero.
+    /// shard's last, balances by asset and without zeros.
     fn accounts_follow(&self, states: &[AccountState]) -> bool {
         let Some(first) = states.first() else { return false };
         let shard = shard_of(&first.address);
@@ -321,17 +321,17 @@ impl Restore {
             && states.iter().all(|state| shard_of(&state.address) == shard && is_plain(state))
     }
 
-    /// Whether a snapshot writes so many offers of this pair next: by pair, each chunk full unless it is the pair's
+    /// Whether a snapshot writes this many offers of this pair next: by pair, each chunk full unless it is the pair's
     /// last.
     fn offers_follow(&self, pair: Pair, entries: usize) -> bool {
         let follows = |(last, before): (Pair, usize)| last < pair || (last == pair && before == ENTRIES);
         (1..=ENTRIES).contains(&entries) && self.last_pair.is_none_or(follows)
     }
 
-    /// The ledger, once all chunks are there.
+    /// The ledger, after all chunks.
     ///
     /// # Errors
-    /// [`SnapshotError`] if some are missing, or the state breaks an invariant.
+    /// [`SnapshotError`] if some are missing, or the state violates an invariant.
     pub fn finish(mut self) -> Result<Ledger, SnapshotError> {
         let is_counted = self.contracts.count_codes(&self.accounts);
         let (Some(head), true) = (self.head, self.complete) else {

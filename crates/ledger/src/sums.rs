@@ -1,4 +1,4 @@
-//! Sums of units by asset, for the books that are kept on every block.
+//! Sums of units by asset, for the accounting checks of every block.
 
 use primitives::AssetId;
 

@@ -1,12 +1,12 @@
-//! The time of a block, from the block and its parent alone.
+//! The time of a block, computed only from the block and its parent.
 //!
 //! Each sub-block carries its proposer's clock. The median of at least 2f+1 clocks lies between those of two correct
-//! validators. It is held between one millisecond and one minute after the parent, so that time always rises, and a
-//! wrong clock moves it by a minute a block at most. With fewer clocks the block comes one millisecond after its
-//! parent.
+//! validators. It is clamped to between one millisecond and one minute after the parent, so that time always rises,
+//! and a wrong clock moves it by at most a minute per block. With fewer clocks the block's time is one millisecond
+//! after its parent's.
 //!
-//! **Deviations.** A chain whose parent has no time yet, at the genesis, takes the median as it is. Where blocks have
-//! one proposer there is one clock, and it counts alone.
+//! **Deviations.** A chain whose parent has no time yet, at the genesis, takes the median unclamped. Where blocks
+//! have one proposer there is one clock, and it alone counts.
 
 /// The latest time that a block can have: the end of the year 9999.
 pub const TIME_MAX_MS: u64 = 253_402_300_799_999;
@@ -14,8 +14,8 @@ pub const TIME_MAX_MS: u64 = 253_402_300_799_999;
 const STEP_MIN_MS: u64 = 1;
 const STEP_MAX_MS: u64 = 60_000;
 
-/// The time of a block after one of `parent_ms` whose sub-blocks carry these `clocks`, of which at least `needed` make
-/// a median that can be trusted. All in milliseconds since 1970; never above [`TIME_MAX_MS`].
+/// The time of a block after a parent of time `parent_ms`, whose sub-blocks carry these `clocks`; at least `needed`
+/// clocks make a trusted median. All in milliseconds since 1970; never above [`TIME_MAX_MS`].
 pub fn block_time(parent_ms: u64, clocks: &[u64], needed: usize) -> u64 {
     let earliest = parent_ms.saturating_add(STEP_MIN_MS).min(TIME_MAX_MS);
     let latest = if parent_ms == 0 { TIME_MAX_MS } else { parent_ms.saturating_add(STEP_MAX_MS).min(TIME_MAX_MS) };

@@ -1,4 +1,4 @@
-//! Random blocks against the plain model, and the properties that blocks must have: order, threads and recovery change
+//! Runs random blocks against the plain model, and tests the properties of blocks: order, threads and recovery change
 //! nothing, money is conserved, proofs hold.
 
 mod model;
@@ -52,7 +52,7 @@ fn node_key(number: u8) -> SecretKey {
     SecretKey::from_seed([150 + number; 32])
 }
 
-/// Short epochs, a small pool, and four founders of whom three are drawn.
+/// Short epochs, a small pool, and four founders; three of them are drawn.
 fn membership() -> Membership {
     let terms = Terms {
         network: Digest([42; 32]),
@@ -72,7 +72,7 @@ fn membership() -> Membership {
     Membership { terms, reward_pool: 200, founders: (0..4).map(founder).collect() }
 }
 
-/// Draws what an account may do about validators.
+/// Draws an operation of an account on validators.
 fn draw_staking(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Operation {
     match rng.random_range(0..12) {
         0..5 => {
@@ -103,7 +103,7 @@ fn draw_staking(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Opera
     }
 }
 
-/// Mostly evidence that proves nothing: every conviction costs a validator.
+/// Mostly evidence that proves nothing, because every conviction costs a validator.
 fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
     let epoch = (model.validators.committees.len() as u64).saturating_sub(rng.random_range(0..6));
     let committee = model.validators.committees.get(epoch as usize);
@@ -153,7 +153,7 @@ fn key_of_nobody() -> SecretKey {
     SecretKey::from_seed([255; 32])
 }
 
-/// Draws a transaction: mostly sensible, now and then wrong in one of the ways that the filter knows.
+/// Draws a transaction: usually valid, sometimes invalid in one of the ways that the filter knows.
 fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     let person = rng.random_range(0..PEOPLE + 2);
     let account = address(person);
@@ -180,7 +180,7 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     let operation = match rng.random_range(0..23) {
         20..23 => draw_staking(rng, model, &account),
         0 => {
-            // A new account that others of the block are likely to pick, too, or any.
+            // A new account that other transactions of the block are likely to pick, too, or any account.
             let fresh = PEOPLE + 12 + (model.accounts.len() % 100) as u8;
             let other = if rng.random_ratio(1, 2) { fresh } else { rng.random_range(0..PEOPLE + 12) };
             let own = rng.random_ratio(1, 2);
@@ -217,11 +217,11 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     };
     let chain = 7 + u64::from(rng.random_ratio(1, 60));
     let signer = match model.accounts.get(&account).and_then(|a| a.key) {
-        Some(registered) => (0..200).find(|p| key(*p).public() == registered).expect("a key of ours"),
+        Some(registered) => (0..200).find(|p| key(*p).public() == registered).expect("one of the test's keys"),
         None => person,
     };
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
-    // A false signature has a wrong bit, or is for another network.
+    // An invalid signature has a flipped bit, or is for another network.
     let (is_false, is_elsewhere) = (rng.random_ratio(1, 60), sequence.is_multiple_of(2));
     let network = if is_false && is_elsewhere { Digest([43; 32]) } else { model.network };
     let mut transaction = Body { chain, account, sequence, operation }.sign(&network, &key(signer));
@@ -249,7 +249,7 @@ fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> led
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
-/// Runs a random history; returns the refusals that it met, and how many remainders went back.
+/// Runs a random history; returns the refusals that occurred, and how many remainders were returned.
 fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (BTreeSet<Refusal>, usize) {
     let (mut met, mut returned) = (BTreeSet::new(), 0);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -287,15 +287,15 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         model.assert_same(&real);
         real.audit().expect("sound");
         assert_log(&old, &real, &block, &applied);
-        // Whoever checks the clearing instead of solving comes to the same.
+        // A follower that checks the clearing instead of solving gets the same result.
         let attached = Attached::of(&applied.batch);
         lies(&mut follower, &before, &attached, &real, &applied, &mut rng);
         let followed = pool.install(|| follower.apply_attached(&before, &attached, Signatures::Unchecked, &mut |_| {}));
-        let followed = followed.expect("a true clearing");
+        let followed = followed.expect("a correct clearing");
         assert_eq!((&followed.batch, &followed.outcomes), (&applied.batch, &applied.outcomes));
         model.assert_same(&follower);
-        // The same transactions, shuffled over the sub-blocks, on another number of threads. False ones stay where they
-        // cost a proposer its reward.
+        // The same transactions, shuffled over the sub-blocks, on another number of threads. Invalid ones stay where
+        // they cost a proposer its reward.
         let honest: Vec<usize> = (0..block.len()).filter(|at| !refusals[*at].is_some_and(model::is_false)).collect();
         let mut shuffle: Vec<Transaction> = honest.iter().map(|at| block[*at].clone()).collect();
         shuffle.shuffle(&mut rng);
@@ -307,14 +307,14 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         let root = roots.apply(&applied.changes);
         assert_eq!(pool.install(|| shuffled_roots.apply(&other.changes)), root);
         assert_eq!(follower_roots.apply(&followed.changes), root);
-        assert_eq!(Roots::of(&real).parts().root(), root, "kept up = built anew");
+        assert_eq!(Roots::of(&real).parts().root(), root, "updated tries = rebuilt tries");
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
     (met, returned)
 }
 
-/// What goes back leaves no offer, and its account is among those that changed.
+/// A returned remainder leaves no offer, and its account is among those that changed.
 fn assert_returns(applied: &Applied, after: &Ledger) {
     for fill in applied.batch.fills.iter().filter(|fill| fill.returned > 0) {
         assert_eq!(fill.left, 0);
@@ -323,7 +323,7 @@ fn assert_returns(applied: &Applied, after: &Ledger) {
     }
 }
 
-/// The block's log of accounts names those whose state differs, and proves it with the receipts root alone.
+/// The block's log of accounts names those whose state differs, and the receipts root alone proves it.
 fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Applied) {
     let receipts = BlockReceipts {
         height: applied.height,
@@ -342,7 +342,7 @@ fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Appli
         let proof = trie.prove_modified(who);
         assert_eq!(proof.verify(&root, who), Ok(is_changed(who)));
         assert!(proof.verify(&Digest([1; 32]), who).is_err(), "another root");
-        // A path may show that several accounts did not change, but nothing false of any.
+        // A path may prove that several accounts did not change, but nothing wrong about any account.
         assert!(
             proof.verify(&root, other).is_ok_and(|shown| shown == is_changed(other))
                 || proof.verify(&root, other).is_err()
@@ -352,8 +352,8 @@ fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Appli
     assert!(applied.modified.is_sorted());
 }
 
-/// A false clearing is refused by name, and nothing changes; what is false is what `clearing::verify` says of the whole
-/// book, and a wrong marginal key. `after` is the ledger that has applied the block.
+/// A wrong clearing is refused by name and changes nothing. A clearing is wrong if `clearing::verify` rejects it on
+/// the whole book, or if a marginal key is wrong. `after` is the ledger that has applied the block.
 fn lies(
     follower: &mut Ledger,
     block: &Superblock,
@@ -377,7 +377,7 @@ fn lies(
             (5, Some(_)) => lie.trades.push(truth.trades[which]),
             (6, _) => lie.full = !lie.full,
             (7, _) if !lie.valuations.is_empty() => {
-                // Far from the market, and still conserving: only μ can tell.
+                // Far from the market but still conserving: only μ can detect it.
                 let price = lie.valuations[asset].to_f64() * rng.random_range(2.0..3.0);
                 lie.valuations[asset] = Price::from_f64(price).expect("in range");
                 lie.trades.clear();
@@ -395,7 +395,7 @@ fn lies(
     }
 }
 
-/// Whether a clearing is true, by the independent check of the whole book.
+/// Whether a clearing is correct, by the independent check of the whole book.
 fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) -> bool {
     let mut met: BTreeMap<Pair, PairOffers> =
         after.book().iter().map(|(pair, offers)| (pair, offers.clone())).collect();
@@ -429,7 +429,7 @@ fn restored(chunks: &[Vec<u8>]) -> Ledger {
     restore.finish().expect("whole")
 }
 
-/// Which of several copies counts is nobody's business, so copies are compared by their bodies.
+/// It does not matter which of several copies counts, so copies are compared by their bodies.
 fn assert_outcomes(block: &[Transaction], outcomes: &[Outcome], expected: &[Option<Refusal>]) {
     for (i, (outcome, expected)) in outcomes.iter().zip(expected).enumerate() {
         let copies = block.iter().filter(|t| t.body == block[i].body).count();
@@ -507,7 +507,7 @@ fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> 
     [&chunk[..1], &borsh::to_vec(&states).expect("encodes")].concat()
 }
 
-/// A state has one encoding: what would be the same state in other bytes is refused.
+/// A state has one encoding: other bytes for the same state are refused.
 #[test]
 fn a_snapshot_in_other_bytes_is_refused() {
     let ledger = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
@@ -528,7 +528,7 @@ fn a_snapshot_in_other_bytes_is_refused() {
         let states: Vec<AccountState> = borsh::from_slice(&chunks[*at][1..]).expect("accounts");
         states[0].balances.len() > 1
     });
-    let rich = rich.expect("somebody holds two assets");
+    let rich = rich.expect("an account holds two assets");
     refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.reverse())));
     refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.push((AssetId(ASSETS), 0)))));
     refuses(&with(rich, forged(&chunks[rich], |states| states.clear())));
@@ -553,7 +553,7 @@ proptest! {
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
     let (met, returned) = run(1, 60, 100, 1, Fraction::power_of_two(15));
-    assert!(returned > 0, "{returned} remainders went back");
+    assert!(returned > 0, "{returned} remainders were returned");
     let all = [
         Refusal::BadSignature,
         Refusal::WrongChain,
@@ -595,5 +595,5 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::RegistryFull,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
-    assert!(missed.is_empty(), "the history never met {missed:?}");
+    assert!(missed.is_empty(), "the history never had {missed:?}");
 }

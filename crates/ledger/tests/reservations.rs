@@ -1,4 +1,5 @@
-//! Reservations against a plain model, and many threads at once: what they admit, the filter lets through.
+//! Compares reservations with a plain model, also with many threads at once: the filter accepts everything that they
+//! admit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -82,7 +83,7 @@ fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
     }
 }
 
-/// Transactions that are admissible alone and often in each other's way.
+/// Transactions that are admissible alone and often conflict with each other.
 fn draw(rng: &mut ChaCha8Rng) -> Transaction {
     let person = rng.random_range(0..PEOPLE);
     let amount = rng.random_range(1..200);
@@ -115,10 +116,10 @@ fn draw(rng: &mut ChaCha8Rng) -> Transaction {
     unsigned(person, rng.random_range(6..60), operation)
 }
 
-/// What one account, or any if there is none, may do once.
+/// A once-key of an account, or of no account.
 type Thing = (Address, String);
 
-/// The rule in sums and sets.
+/// The rule with sums and sets.
 #[derive(Default)]
 struct Plain {
     numbers: HashSet<(Address, Sequence)>,
@@ -128,7 +129,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// What may happen once: a cancellation, a change of an own key or stake, the claim of a key.
+    /// The once-keys of an operation: a cancellation, a change of the sender's key or stake, the claim of a key.
     fn once(body: &Body) -> Vec<(Thing, Refusal)> {
         let anybody = Address::default();
         match body.operation {
@@ -154,14 +155,14 @@ impl Plain {
     }
 
     fn reserve(&mut self, body: &Body, ledger: &Ledger) -> Result<(), Refusal> {
-        let account = ledger.accounts().get(&body.account).expect("it is there");
+        let account = ledger.accounts().get(&body.account).expect("the account exists");
         let fits = |asset: AssetId, amount: Amount| {
             self.sums.get(&(body.account, asset)).copied().unwrap_or(0) + amount <= account.balance(asset)
         };
         if self.numbers.contains(&(body.account, body.sequence)) {
             return Err(Refusal::SequenceConflict);
         }
-        // The fee comes before what the operation asks for.
+        // The fee is checked before the operation.
         if !fits(AssetId(0), FEE) {
             return Err(Refusal::Overdraft);
         }
@@ -237,7 +238,7 @@ fn what_many_threads_admit_passes_the_filter() {
         let drawn: Vec<Transaction> = (0..400).map(|_| draw(&mut rng)).collect();
         let mut reservations = Reservations::default();
         reservations.make_room(THREADS * drawn.len());
-        // Every thread tries every transaction, each in an order of its own.
+        // Every thread tries every transaction, each in its own order.
         let tried = |seed: u64| {
             let mut own: Vec<&Transaction> = drawn.iter().collect();
             own.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));

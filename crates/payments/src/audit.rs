@@ -1,10 +1,10 @@
-//! The audit of a lane: logs of validators against the genesis and the facts of the ledger.
+//! The audit of a lane: compares logs of validators with the genesis and the facts of the ledger.
 //!
 //! The *escrow equation* holds for each asset: escrow = genesis backing + deposits − redemptions − verdicts. Over the
-//! logs of a *binding* number of validators ([`crate::Quorums::binding`], 2f+1 where n = 3f+1): every payment conserves
-//! each asset, every input traces to a deposit, the genesis or an output of a logged payment, and no output is reserved
-//! by two payments that could both be certified. Correct validators' logs differ, because clients need only q of them,
-//! so there are no equal set hashes to compare; [`LaneLogSummary::root`] commits to one log.
+//! logs of a *binding* number of validators ([`crate::Quorums::binding`], 2f+1 where n = 3f+1): every payment
+//! conserves each asset, every input traces to a deposit, the genesis or an output of a logged payment, and no output
+//! is reserved by two payments that could both be certified. Correct validators' logs differ, because clients need
+//! only q of them, so there are no equal set hashes to compare; [`LaneLogSummary::root`] commits to one log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use crate::{
     Recipient,
 };
 
-/// What one validator's shard logged.
+/// The logged content of one validator's shard.
 #[derive(Clone, Debug)]
 pub struct LaneLogSummary {
-    /// Whose log it is.
+    /// The owner of the log.
     pub owner: LogOwner,
     payments: BTreeMap<Digest, PaymentBody>,
 }
@@ -28,7 +28,7 @@ impl LaneLogSummary {
     /// Reads a log.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub fn read(log: &impl LaneLog, owner: LogOwner) -> Result<LaneLogSummary, MuteReason> {
         let mut payments = BTreeMap::new();
         recover(log, &owner, |_, record| {
@@ -47,64 +47,64 @@ impl LaneLogSummary {
     }
 }
 
-/// What the ledger knows of the lane.
+/// The facts that the ledger knows of the lane.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerFacts {
-    /// What went into and out of escrow.
+    /// Totals that went into and out of escrow.
     pub totals: BTreeMap<AssetId, EscrowTotals>,
-    /// What the ledger's custody holds for the lane.
+    /// Units that the ledger's custody holds for the lane.
     pub escrow: BTreeMap<AssetId, u128>,
     /// Outputs that genesis and withdrawals created, with their homes.
     pub backed: BTreeMap<OutputId, (HomeEpoch, Output)>,
-    /// Payments that the ledger saw certified.
+    /// Payments whose certificates the ledger saw.
     pub certified: BTreeSet<Digest>,
     /// Outputs that a verdict credited to their owners.
     pub credited: BTreeSet<OutputId>,
 }
 
-/// What an audit found wrong.
+/// The faults that an audit can find.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaneAuditError {
-    /// Escrow is not what came in less what went out.
+    /// Escrow does not equal deposits minus payouts.
     #[error("asset {asset}: escrow holds {held}, but deposits and payouts make {expected}")]
     Escrow {
-        /// Which.
+        /// The asset.
         asset: AssetId,
-        /// What custody holds.
+        /// Units in custody.
         held: u128,
-        /// What the equation says.
+        /// Units according to the equation.
         expected: u128,
     },
-    /// More left escrow than came.
+    /// More units left escrow than entered it.
     #[error("asset {0}: more was paid out of escrow than came into it")]
     Overpaid(AssetId),
-    /// Too few logs of a committee to say anything.
+    /// There are too few logs of a committee to judge.
     #[error("epoch {epoch}: {logs} validators' logs are given, {needed} are needed")]
     TooFewLogs {
         /// The committee.
         epoch: HomeEpoch,
-        /// Validators of which a log is given.
+        /// Number of validators with a given log.
         logs: usize,
-        /// How many are needed.
+        /// Number of logs needed.
         needed: usize,
     },
     /// A payment does not conserve an asset, or breaks another rule.
     #[error("payment {0} does not conserve each asset, or breaks another rule of the lane")]
     Unsound(Digest),
-    /// An input that nobody created.
+    /// An input was created by no one.
     #[error("payment {payment} spends output {output}, which neither the ledger nor a logged payment created")]
     Untraced {
-        /// Which.
+        /// The payment.
         payment: Digest,
-        /// Of what.
+        /// The output.
         output: OutputId,
     },
-    /// One validator reserved an output for two payments.
+    /// A validator reserved an output for two payments.
     #[error("validator {validator} reserved output {output} twice")]
     Equivocated {
-        /// Who.
+        /// The validator.
         validator: u8,
-        /// What.
+        /// The output.
         output: OutputId,
     },
     /// Two payments of one output may be certified, or one may be and the output was credited.
@@ -112,24 +112,24 @@ pub enum LaneAuditError {
     SpentTwice(OutputId),
 }
 
-/// What an audit counted.
+/// The counts of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneAuditReport {
     /// Distinct payments in all logs.
     pub payments: usize,
-    /// Those that may be certified, if validators without a log here signed them.
+    /// Payments that may be certified, if validators without a log here signed them.
     pub certified: usize,
-    /// Inputs of the oldest home that no log here created: the logs of the committee before it are destroyed by now.
+    /// Inputs of the oldest home that no log here created: the logs of the previous committee are already destroyed.
     pub from_before: usize,
-    /// What certified payments left in the lane, by asset: units that are not spent, or not redeemed.
+    /// Units that certified payments left in the lane, by asset: not spent, or not redeemed.
     pub unspent: BTreeMap<AssetId, u128>,
 }
 
-/// Audits logs against the ledger's facts. `quorums` finds the thresholds of a committee. A validator's logs are those
-/// of all its shards.
+/// Audits logs against the ledger's facts. `quorums` returns the thresholds of a committee. A validator's logs are
+/// those of all its shards.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first fault found.
 pub fn audit(
     logs: &[LaneLogSummary],
     rules: &LaneRules,
@@ -205,8 +205,8 @@ fn check_one_log(log: &LaneLogSummary) -> Result<(), LaneAuditError> {
     Ok(())
 }
 
-/// Checks that each payment obeys the rules and that its inputs exist. What each output is, and how many inputs of the
-/// `oldest` home may have been created by the committee before it, of which there is no log.
+/// Checks that each payment obeys the rules and that its inputs exist. Returns what each output is, and how many
+/// inputs of the `oldest` home may have been created by the previous committee, which has no log here.
 #[allow(clippy::type_complexity, reason = "a pair of results of one walk")]
 fn trace(
     bodies: &BTreeMap<Digest, &PaymentBody>,

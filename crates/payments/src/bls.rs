@@ -1,8 +1,8 @@
 //! The BLS scheme (§3.4) on BLS12-381: keys in G2, signatures in G1 (`min-sig`).
 //!
 //! A certificate is one aggregated signature and a bitmap of its signers: 49 bytes and n/8. It verifies as fast as a
-//! threshold signature and needs no key generation. All signers sign the same bytes, which therefore name neither
-//! validator nor shard: the verifier adds the keys of the shards that the owner belongs to.
+//! threshold signature and needs no key generation. All signers sign the same bytes, so these name neither validator
+//! nor shard: the verifier adds the keys of the shards that the owner belongs to.
 //!
 //! ```text
 //! signed by a validator  "walras-lane\x01" · network 32 · home 8 · kind 1 · scheme 1 (2) · digest 32
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Keys are checked when they are registered: in the subgroup, not the identity, with a proof of possession that is
-//! bound to network, account and scheme. So no key can be made out of others' keys to cancel them. A signature is
-//! checked for the subgroup, and the identity is refused. A bitmap has exactly the bytes that the committee needs, no
-//! bit above it, and at least q bits. Weights of a batch come from a hash of the whole batch.
+//! bound to network, account and scheme. So no one can construct a key from others' keys that cancels them. A
+//! signature is checked for the subgroup, and the identity is refused. A bitmap has exactly the bytes that the
+//! committee needs, no bit beyond it, and at least q bits. Weights of a batch come from a hash of the whole batch.
 
 use blst::min_sig::{
     AggregatePublicKey, AggregateSignature, PublicKey as Point, SecretKey as Scalar, Signature as Curve,
@@ -30,11 +30,11 @@ const POSSESSION_TAG: &[u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 const SHARD_KEY_CONTEXT: &str = "walras 2026 lane bls key of a shard v1";
 const WEIGHTS_CONTEXT: &str = "walras 2026 lane bls weights v1";
 const SCHEME: u8 = 2;
-/// What every signed byte string of the lane begins with.
+/// The prefix of every signed byte string of the lane.
 pub(crate) const TAG_BYTES: &[u8] = TAG;
 const WEIGHT_BITS: usize = 128;
 
-/// A BLS signature as it travels: 48 bytes, checked when it is verified.
+/// A BLS signature as transmitted: 48 bytes, validated when it is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlsSignature(pub [u8; 48]);
 
@@ -69,7 +69,8 @@ impl BlsSecretKey {
         BlsSecretKey(Scalar::key_gen(&seed, &[]).expect("32 bytes are enough"))
     }
 
-    /// The BLS key of a shard whose other key is this one. Who holds one holds both, and destroys both together.
+    /// The BLS key of a shard whose other key is this one. A holder of one can derive both, and destroys both
+    /// together.
     pub fn of_shard(key: &SecretKey) -> BlsSecretKey {
         BlsSecretKey::from_seed(blake3::derive_key(SHARD_KEY_CONTEXT, &key.to_seed()))
     }
@@ -111,7 +112,7 @@ impl BlsSecretKey {
         BlsSignature(self.0.sign(message, POSSESSION_TAG, &[]).compress())
     }
 
-    /// Proves that whoever registers the key for an account has it.
+    /// Proves that the registrant of the key for an account has it.
     pub fn prove_possession(&self, network: &Digest, account: &Address) -> BlsSignature {
         let message = possession(network, account, &self.public());
         BlsSignature(self.0.sign(&message, POSSESSION_TAG, &[]).compress())
@@ -126,7 +127,7 @@ fn message_as(scheme: u8, network: &Digest, epoch: HomeEpoch, kind: StatementKin
     [&TAG[..], &network.0, &epoch.to_le_bytes(), &[kind as u8, scheme], &digest.0].concat()
 }
 
-/// Whether whoever has a key signed a message under the tag of proofs of possession.
+/// Whether the holder of a key signed a message under the tag of proofs of possession.
 pub(crate) fn possesses(key: &BlsPublicKey, message: &[u8], proof: &BlsSignature) -> bool {
     holds(proof, message, POSSESSION_TAG, &key.point)
 }
@@ -146,7 +147,7 @@ fn holds(signature: &BlsSignature, message: &[u8], tag: &[u8], key: &Point) -> b
 }
 
 impl BlsPublicKey {
-    /// Reads a key: compressed, in the subgroup, not the identity.
+    /// Parses a key: compressed, in the subgroup, not the identity.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongBlsKey`].
@@ -208,11 +209,11 @@ pub struct BlsAggregate {
 }
 
 impl BlsAggregate {
-    /// Adds up signatures of distinct validators of a committee of `validators`. It does not verify them.
+    /// Adds up signatures of distinct validators of a committee. It does not verify them.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if one is no member or signs twice, [`LaneRefusal::WrongSignature`] if one is not
-    /// a point of the subgroup.
+    /// [`LaneRefusal::WrongSigners`] if a signer is not a member or signs twice, [`LaneRefusal::WrongSignature`] if a
+    /// signature is not a point of the subgroup.
     pub fn of(committee: &LaneCommittee, parts: &[(u8, BlsSignature)]) -> Result<BlsAggregate, LaneRefusal> {
         let wrong = LaneRefusal::WrongSigners { needed: committee.quorums().certificate };
         let mut signers = vec![0; committee.quorums().validators.div_ceil(8)];
@@ -242,7 +243,7 @@ impl BlsAggregate {
         Ok(BlsAggregate { signers: reader.bytes(length.into())?.to_vec(), signature: BlsSignature(reader.array()?) })
     }
 
-    /// Whom the bitmap names, ascending.
+    /// The validators that the bitmap names, ascending.
     pub(crate) fn named(&self) -> Vec<u8> {
         let bits = 0..self.signers.len() * 8;
         bits.filter(|index| self.signers[index / 8] >> (index % 8) & 1 == 1).map(|index| index as u8).collect()
@@ -264,11 +265,11 @@ impl BlsAggregate {
         if is_canonical && members.len() >= needed { Ok(members) } else { Err(LaneRefusal::WrongSigners { needed }) }
     }
 
-    /// Verifies that one validator is among its signers, however many these are. Each signer that it names has signed:
-    /// all keys were proved to be possessed.
+    /// Verifies that one validator is among its signers, however many there are. Each signer that it names has
+    /// signed: possession of all keys was proved.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub(crate) fn verify_signer(
         &self,
         committee: &LaneCommittee,
@@ -297,7 +298,7 @@ impl BlsAggregate {
     /// Verifies that its signers, a quorum, signed the claim.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub fn verify(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<(), LaneRefusal> {
         self.verify_of(&self.members(committee)?, committee, claim)
     }
@@ -310,10 +311,11 @@ impl BlsAggregate {
 }
 
 /// Verifies many aggregates together, cheaper than one by one. The weights of the equation come from a hash of the
-/// whole batch, so that whoever chooses the signatures cannot choose the weights. If it fails, some aggregate is wrong.
+/// whole batch, so an attacker who chooses the signatures cannot choose the weights. If it fails, some aggregate is
+/// wrong.
 ///
 /// # Errors
-/// The first thing that is wrong, or [`LaneRefusal::WrongAggregate`] if the equation does not hold.
+/// The first fault found, or [`LaneRefusal::WrongAggregate`] if the equation does not hold.
 pub fn verify_aggregates(committee: &LaneCommittee, items: &[(Claim<'_>, &BlsAggregate)]) -> Result<(), LaneRefusal> {
     if items.is_empty() {
         return Ok(());
@@ -332,7 +334,7 @@ pub fn verify_aggregates(committee: &LaneCommittee, items: &[(Claim<'_>, &BlsAgg
     let weight = |_: &Point| {
         let mut scalar = blst_scalar { b: [0; 32] };
         weights.fill(&mut scalar.b[..WEIGHT_BITS / 8]);
-        // Never zero, which would leave an item out.
+        // Never zero: that would leave an item out.
         scalar.b[0] |= 1;
         scalar
     };

@@ -1,7 +1,7 @@
-//! The bridge: what the ledger does about the lane, as one pure state machine.
+//! The bridge: the lane's state on the ledger, as one pure state machine.
 //!
 //! The ledger calls [`BridgeOperation::verify`] at intake, [`Bridge::check`] as a requirement on the state before the
-//! block, and [`Bridge::begin`] and [`Bridge::apply`] once a block. Everything that a block says about the bridge
+//! block, and [`Bridge::begin`] and [`Bridge::apply`] once a block. Everything that a block states about the bridge
 //! commutes: operations are sorted, copies do nothing.
 //!
 //! # How an operation becomes a footprint
@@ -18,17 +18,17 @@
 //! | deal | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Dealing`]`)` | fee |
 //! | complain | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Complaint`]`)` | fee |
 //!
-//! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
-//! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
-//! cost [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
-//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
+//! All keys are `KeepOne`: the effect does not depend on the sender, so a copy pays fee and sequence number and does
+//! nothing, and never removes the original. Signatures are verified at intake and not again in replay; they cost
+//! [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
+//! Escrow is one more place of custody: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
 //!
 //! # What a block costs
 //!
-//! The facts of the block, the claims that it pays, the cases that these concern, and a constant for each asset of the
-//! lane and each epoch that counts. What waits or is open and is not touched costs nothing: neither in [`Bridge::step`]
-//! nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's trie
-//! ([`BridgeEntry`]). A case that is touched is hashed whole: at most one payment for each member of its committee.
+//! A block costs its facts, the claims that it pays, the cases that these concern, and a constant for each asset of
+//! the lane and each epoch that counts. Pending or open items that it does not touch cost nothing: neither in
+//! [`Bridge::step`] nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's
+//! trie ([`BridgeEntry`]). A touched case is hashed as a whole: at most one payment for each member of its committee.
 
 mod boards;
 mod encoding;
@@ -59,22 +59,22 @@ use crate::{
     is_redeemable, owner_message, view_digest,
 };
 
-/// What a network's genesis says of the bridge.
+/// The rules of the bridge from a network's genesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeRules {
     /// The identity of the network.
     pub network: Digest,
     /// Lengths of epochs and halts.
     pub schedule: LaneSchedule,
-    /// Units of asset 0 that opening a case takes.
+    /// Deposit for opening a case, in units of asset 0.
     pub case_deposit: Amount,
-    /// What an output that lapses loses, in millionths.
+    /// What an output loses when it lapses, in millionths.
     pub lapse_penalty: u32,
     /// Limits on net outflow by asset.
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
-    /// For each member the key that registers its keys of the next epoch. None: keys never change.
+    /// For each member the key that registers its keys of the next epoch. If empty, keys never change.
     pub registrars: Vec<PublicKey>,
-    /// What BLS keys they register.
+    /// The kind of BLS keys that they register.
     pub bls: LaneBls,
 }
 
@@ -90,7 +90,7 @@ pub struct Bridge {
     /// The sum of `deposits`.
     deposited: u128,
     queue: OutflowQueue,
-    /// Of the epochs that count, and of the next one.
+    /// Registrations of the epochs that count, and of the next one.
     registrations: BTreeMap<(HomeEpoch, u8), LaneRegistration>,
     /// Members that contradicted themselves.
     convicted: BTreeSet<u8>,
@@ -98,15 +98,15 @@ pub struct Bridge {
     boards: BTreeMap<HomeEpoch, Arc<Board>>,
 }
 
-/// What a block writes, beside what it changes for good.
+/// What a block writes, besides its permanent changes.
 #[derive(Default)]
 struct BridgeStep {
     events: Vec<BridgeEvent>,
-    /// Cases whose deposits came or went.
+    /// Cases whose deposits were added or removed.
     deposits: BTreeSet<OutputId>,
-    /// Claims that came, and those of which something was paid.
+    /// Claims that were added, and those that were paid in part or in full.
     claims: BTreeSet<(AssetId, (u64, OutputId))>,
-    /// How often a claim was looked at, or a rule held against a case.
+    /// How often a claim was looked at, or a rule was applied to a case.
     looks: usize,
 }
 
@@ -118,8 +118,8 @@ fn first_opener(openers: &mut BTreeMap<OutputId, Vec<Address>>, output: &OutputI
 }
 
 impl Bridge {
-    /// The bridge at the genesis, with the outputs that the genesis creates in epoch 0. Their sum is the first escrow.
-    /// The result also says what the lane accepts.
+    /// The bridge at the genesis, with the outputs that the genesis creates in epoch 0. Their sum is the first
+    /// escrow. Also returns what the lane accepts.
     pub fn new(rules: BridgeRules, genesis: &[Output]) -> (Bridge, Vec<BridgeEvent>) {
         let mut bridge = Bridge {
             clock: LaneClock::new(rules.schedule),
@@ -153,7 +153,7 @@ impl Bridge {
         &self.clock
     }
 
-    /// Whether an open case needs the keys and sets of a committee.
+    /// Whether an open case needs the keys and spent sets of a committee.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
         self.resolver.needs(committee)
     }
@@ -163,12 +163,12 @@ impl Bridge {
         &self.resolver
     }
 
-    /// What went into and out of escrow.
+    /// Totals that went into and out of escrow.
     pub fn totals(&self) -> &BTreeMap<AssetId, EscrowTotals> {
         &self.totals
     }
 
-    /// What is in escrow of an asset.
+    /// Units of an asset in escrow.
     pub fn escrow(&self, asset: AssetId) -> u128 {
         let held = self.totals.get(&asset).map_or(Some(0), EscrowTotals::held);
         held.expect("no more is paid than escrow holds")
@@ -210,16 +210,16 @@ impl Bridge {
         self.backed.get(&home).into_iter().flatten()
     }
 
-    /// An output that the ledger created, with its home; `None` if its epoch is forgotten.
+    /// An output that the ledger created, with its home; `None` if its epoch was dropped.
     pub fn find_backed(&self, id: &OutputId) -> Option<(HomeEpoch, Output)> {
         self.backed.iter().find_map(|(home, outputs)| Some((*home, *outputs.get(id)?)))
     }
 
-    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy
-    /// does nothing.
+    /// Whether the state before a block permits the operation. An operation that was already done is permitted: a
+    /// copy does nothing.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn check(&self, fact: &BridgeFact) -> Result<(), BridgeRefusal> {
         let now = self.clock.epoch();
         match fact {
@@ -230,7 +230,7 @@ impl Bridge {
                 if !is_redeemable(home, now) && !contested() {
                     return Err(BridgeRefusal::NotRedeemable(home));
                 }
-                // A certificate that contradicts another one is let through: it raises the alarm.
+                // A certificate that contradicts another one is accepted: it raises the alarm.
                 match self.resolver.check(body) {
                     Err(NotHonoured::Void) => Err(BridgeRefusal::Void),
                     Ok(()) | Err(NotHonoured::Contradiction) => Ok(()),
@@ -273,7 +273,7 @@ impl Bridge {
                     Err(BridgeRefusal::WrongRegistration(now + 1))
                 }
             }
-            // Keys of forgotten epochs may have been sold.
+            // Keys of dropped epochs may have been sold.
             BridgeFact::Accuse(of) if of.epoch < self.oldest() => Err(BridgeRefusal::EvidenceTooOld(of.epoch)),
             BridgeFact::Accuse(_) => Ok(()),
             BridgeFact::Deal { epoch, dealing, .. } => self.check_deal(*epoch, dealing),
@@ -281,7 +281,7 @@ impl Bridge {
         }
     }
 
-    /// Whether a registration has the BLS keys that the genesis asks for.
+    /// Whether a registration has the BLS keys that the genesis requires.
     fn fits(&self, of: &LaneRegistration) -> bool {
         match self.rules.bls {
             LaneBls::None => of.bls.is_empty(),
@@ -291,8 +291,8 @@ impl Bridge {
         }
     }
 
-    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover. An epoch for which
-    /// fewer than q members have keys does not begin: the one before goes on, at each height, until they have.
+    /// Begins the next height: lane time advances, cases whose time is over lapse, limits recover. An epoch for which
+    /// fewer than q members have keys does not begin: the previous one continues, at each height, until they have.
     pub fn begin(&mut self) -> Vec<BridgeEvent> {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();
@@ -311,7 +311,7 @@ impl Bridge {
         events
     }
 
-    /// All that was written and is not forgotten, and all that is open, in no order.
+    /// All entries that are written and not dropped, including open ones, in no order.
     pub fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
         let backed = self
             .backed
@@ -333,14 +333,14 @@ impl Bridge {
         self.resolver.oldest()
     }
 
-    /// As [`Bridge::step`], without the entries.
+    /// Like [`Bridge::step`], without the entries.
     pub fn apply(&mut self, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
         self.step(facts).0
     }
 
-    /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
-    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written or
-    /// removed, each key once, ascending.
+    /// Applies all facts of a block, in any order. The caller has checked each fact against the state before the
+    /// block ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also returns which entries were
+    /// written or removed, each key once, ascending.
     pub fn step(&mut self, facts: Vec<BridgeFact>) -> (Vec<BridgeEvent>, Vec<BridgeEntry>) {
         let (step, entries) = self.step_counted(facts);
         (step.events, entries)
@@ -395,7 +395,7 @@ impl Bridge {
             }
         }
         self.open_board();
-        // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
+        // Backed outputs are listed by id, so that the order of withdrawals changes nothing.
         events.sort_by_key(|event| match event {
             BridgeEvent::Backed(id, _) => (0, *id),
             BridgeEvent::Registered(_, member) => (1, OutputId([*member; 32])),
@@ -413,7 +413,7 @@ impl Bridge {
         for event in decided {
             self.follow(event, &mut openers, &mut step);
         }
-        // Whoever did not open a case has the deposit back.
+        // Accounts that did not open a case get the deposit back.
         let mut left: Vec<Address> = openers.into_values().flatten().collect();
         left.sort_unstable();
         for opener in left {

@@ -1,9 +1,9 @@
 //! Shared batch trees: an untrusted broker puts payments of many clients into one tree that all validators sign.
 //!
-//! A certificate of one payment is then one path and q root signatures, instead of q paths and q signatures. The broker
-//! cannot forge, change or hide anything but its own service: the leaves are digests that owners signed, and each
-//! validator signs with the root the list of leaves that it does *not* confirm. All payments of a batch belong to one
-//! shard of each validator.
+//! A certificate of one payment is then one path and q root signatures, instead of q paths and q signatures. The
+//! broker cannot forge, change or hide anything but its own service: the leaves are digests that owners signed, and
+//! each validator signs the list of leaves that it does *not* confirm together with the root. All payments of a batch
+//! belong to one shard of each validator.
 //!
 //! ```text
 //! batch request   3 · count 2 · (length 4 · request)[]       each a request to confirm a payment
@@ -26,7 +26,7 @@ use crate::{CheckBudget, Claim, LaneCommittee, LaneRefusal, PaymentCertificate, 
 
 const SHARED_CONTEXT: &str = "walras 2026 lane shared tree v1";
 
-/// What a validator signs in place of the root of a shared tree.
+/// The digest that a validator signs in place of the root of a shared tree.
 pub fn shared_digest(root: &Digest, size: u32, excluded: &[u16]) -> Digest {
     let mut bytes = [&root.0[..], &size.to_le_bytes()].concat();
     write_excluded(excluded, &mut bytes);
@@ -81,7 +81,7 @@ impl BatchAnswer {
         }
     }
 
-    /// Reads an answer that fills `bytes`.
+    /// Parses an answer that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] for anything that [`BatchAnswer::write`] does not write.
@@ -99,7 +99,7 @@ impl BatchAnswer {
     }
 }
 
-/// Where a payment stands in a shared tree.
+/// The place of a payment in a shared tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlace {
     /// Number of leaves.
@@ -159,7 +159,7 @@ pub(crate) fn batch_header(
     })
 }
 
-/// A certificate out of a shared tree.
+/// A certificate from a shared tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedCertificate {
     /// ed25519 signatures of exactly q validators, ascending, none of which excludes the payment.
@@ -234,7 +234,7 @@ impl SharedCertificate {
         }
     }
 
-    /// Whom it names as signers.
+    /// The validators that it names as signers.
     pub(crate) fn signers(&self) -> Vec<u8> {
         match self {
             SharedCertificate::Answers(_, answers) => answers.iter().map(|answer| answer.validator).collect(),
@@ -242,7 +242,7 @@ impl SharedCertificate {
         }
     }
 
-    /// The least part of it that shows that one of its signers signed.
+    /// The smallest part of it that proves that one of its signers signed.
     pub(crate) fn of_signer(&self, validator: u8) -> Option<SharedCertificate> {
         match self {
             SharedCertificate::Answers(place, answers) => {
@@ -253,7 +253,7 @@ impl SharedCertificate {
         }
     }
 
-    /// As [`PaymentCertificate::verify_signer`].
+    /// As for [`PaymentCertificate::verify_signer`].
     pub(crate) fn verify_signer(
         &self,
         committee: &LaneCommittee,
@@ -296,7 +296,7 @@ fn verify_answer(
     }
 }
 
-/// A batch as the broker holds it: requests, their tree, and the answers so far.
+/// The broker's state of a batch: requests, their tree, and the answers so far.
 #[derive(Clone, Debug)]
 pub struct LaneBroker {
     requests: Vec<Vec<u8>>,
@@ -310,7 +310,7 @@ impl LaneBroker {
     /// Makes a batch of requests to confirm payments. Their owners must belong to one shard of each validator.
     ///
     /// # Errors
-    /// [`LaneRefusal::Malformed`] if there are none, too many, or something else; [`LaneRefusal::ForeignShard`] if an
+    /// [`LaneRefusal::Malformed`] if there are none, too many, or other requests; [`LaneRefusal::ForeignShard`] if an
     /// owner belongs to another shard than the first.
     pub fn new(committee: &LaneCommittee, requests: Vec<Vec<u8>>) -> Result<LaneBroker, LaneRefusal> {
         if !(1..=LEAVES_MAX).contains(&requests.len()) {
@@ -323,7 +323,7 @@ impl LaneBroker {
                 return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments"));
             };
             let owner = *first.get_or_insert(payment.owner());
-            // One that did not register has no shard, and is not asked.
+            // A validator that did not register has no shard, and is not asked.
             let registered = |validator: &usize| !committee.keys_of(*validator as u8).is_empty();
             for validator in (0..committee.quorums().validators).filter(registered) {
                 let shard = committee.shard_of(validator as u8, &payment.owner())?;
@@ -338,7 +338,7 @@ impl LaneBroker {
         Ok(LaneBroker { requests, digests, owner, tree, answers: BTreeMap::new() })
     }
 
-    /// What is sent to each validator.
+    /// The request to each validator.
     pub fn request(&self) -> Vec<u8> {
         batch_request(&self.requests)
     }
@@ -351,7 +351,7 @@ impl LaneBroker {
     /// Adds a validator's answer.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,

@@ -1,4 +1,4 @@
-//! Answers of validators, certificates made of them, and the cache of verified roots.
+//! Answers of validators, the certificates made of them, and the cache of verified roots.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::LazyLock;
@@ -13,19 +13,19 @@ use crate::{
 
 const CACHE_CONTEXT: &str = "walras 2026 lane verified root v1";
 
-/// One validator's signature on one digest: the signature of a root and the path to it. Under the naive scheme the tree
-/// has one leaf and the path is empty.
+/// One validator's signature on one digest: the signature of a root and the path to it. Under the naive scheme the
+/// tree has one leaf and the path is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneAnswer {
     /// The signer's index.
     pub validator: u8,
     /// Number of leaves of its tree.
     pub size: u32,
-    /// The place of the digest in it.
+    /// The index of the digest in it.
     pub index: u32,
     /// Length of the signer's log when it closed the tree.
     pub position: u64,
-    /// On the bytes of the [`RootHeader`].
+    /// Signature on the bytes of the [`RootHeader`].
     pub signature: Signature,
     /// Siblings from the leaf to the root.
     pub path: Vec<Digest>,
@@ -50,7 +50,7 @@ impl LaneAnswer {
         Ok(LaneAnswer { validator, size, index, position, signature, path })
     }
 
-    /// Reads an answer that fills `bytes`.
+    /// Parses an answer that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`LaneAnswer::write`] does not write.
@@ -61,8 +61,8 @@ impl LaneAnswer {
         Ok(answer)
     }
 
-    /// The header that the validator must have signed for this to be its answer. The verifier computes network, epoch,
-    /// kind and shard by itself, so that a signature of another kind or place cannot serve.
+    /// The header that the validator must have signed for this to be its answer. The verifier computes network,
+    /// epoch, kind and shard itself, so that a signature of another kind or place is invalid.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongPath`] or [`LaneRefusal::WrongSigners`] if no such header exists.
@@ -83,18 +83,18 @@ impl LaneAnswer {
     }
 }
 
-/// What answers are said to be about.
+/// The claimed subject of answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// Confirmation or acknowledgement.
     pub kind: StatementKind,
-    /// The owner of the payment's inputs: it decides the shard.
+    /// The owner of the payment's inputs, which determines the shard.
     pub owner: &'a PublicKey,
     /// The payment's digest.
     pub digest: &'a Digest,
 }
 
-/// What proves that a quorum signed a claim. All forms count alike, and all rest on the same reservations.
+/// Proof that a quorum signed a claim. All forms count equally, and all rest on the same reservations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaymentCertificate {
     /// Answers of exactly q distinct validators, by ascending index.
@@ -103,12 +103,12 @@ pub enum PaymentCertificate {
     Aggregate(BlsAggregate),
     /// One signature under the group's key.
     Threshold(BlsSignature),
-    /// Out of a broker's shared tree.
+    /// A certificate from a broker's shared tree.
     Shared(Box<SharedCertificate>),
 }
 
 impl PaymentCertificate {
-    /// What verifying it costs, in verifications of ed25519 signatures.
+    /// The cost of verifying it, in verifications of ed25519 signatures.
     pub fn cost(&self) -> u32 {
         match self {
             PaymentCertificate::Answers(answers) => answers.len() as u32,
@@ -120,7 +120,7 @@ impl PaymentCertificate {
         }
     }
 
-    /// Whom it names as signers. Nothing is verified.
+    /// The validators that it names as signers. Nothing is verified.
     pub(crate) fn signers(&self) -> Vec<u8> {
         match self {
             PaymentCertificate::Answers(answers) => answers.iter().map(|answer| answer.validator).collect(),
@@ -130,7 +130,7 @@ impl PaymentCertificate {
         }
     }
 
-    /// The least part of it that shows that one of its signers signed: of evidence.
+    /// The smallest part of it that proves that one of its signers signed; used for evidence.
     pub(crate) fn of_signer(&self, validator: u8) -> Option<PaymentCertificate> {
         match self {
             PaymentCertificate::Answers(answers) => {
@@ -148,7 +148,7 @@ impl PaymentCertificate {
     /// Verifies that one validator signed the claim, whoever else did. Evidence needs no quorum.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if it is more or less than the least part that shows this; else as
+    /// [`LaneRefusal::WrongSigners`] if it is more or less than the smallest part that proves this; otherwise as for
     /// [`RootCache::verify_certificate`].
     pub(crate) fn verify_signer(
         &self,
@@ -191,7 +191,7 @@ impl PaymentCertificate {
         }
     }
 
-    /// Reads a certificate that fills `bytes`.
+    /// Parses a certificate that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`PaymentCertificate::write`] does
@@ -224,11 +224,10 @@ fn check_signers(answers: &[LaneAnswer], committee: &LaneCommittee) -> Result<()
     if answers.len() == needed && ascend { Ok(()) } else { Err(LaneRefusal::WrongSigners { needed }) }
 }
 
-/// What verifying an aggregated BLS signature costs, in verifications of ed25519 signatures.
+/// The cost of verifying an aggregated BLS signature, in verifications of ed25519 signatures.
 pub const AGGREGATE_COST: u32 = 24;
 
-/// How many costly checks may still be made for somebody: verifications of roots that are not cached, and reads of the
-/// log.
+/// The remaining number of costly checks: verifications of roots that are not cached, and reads of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckBudget(pub u32);
 
@@ -239,8 +238,8 @@ impl CheckBudget {
     }
 }
 
-/// Roots whose signatures were verified, a bounded number of each validator and epoch, so that a Byzantine validator
-/// can evict only its own. Trees of one leaf are not kept: their root is never met again.
+/// Roots whose signatures were verified, a bounded number for each validator and epoch, so that a Byzantine validator
+/// can evict only its own. Trees of one leaf are not kept: their root does not occur again.
 #[derive(Clone, Debug)]
 pub struct RootCache {
     per_validator: usize,
@@ -255,17 +254,17 @@ struct Recent {
 }
 
 impl RootCache {
-    /// A cache of at most `per_validator` roots of each validator and epoch.
+    /// A cache of at most `per_validator` roots for each validator and epoch.
     pub fn new(per_validator: usize) -> RootCache {
         RootCache { per_validator, verified: HashMap::new(), highest: HashMap::new() }
     }
 
-    /// How many roots it holds.
+    /// The number of roots.
     pub fn len(&self) -> usize {
         self.verified.values().map(|recent| recent.order.len()).sum()
     }
 
-    /// Whether it holds none.
+    /// Whether it has no roots.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -278,7 +277,7 @@ impl RootCache {
     /// Verifies one answer. Whether a root is cached changes the cost, never the result.
     ///
     /// # Errors
-    /// What is wrong with it, or [`LaneRefusal::Busy`] if the budget does not suffice.
+    /// The first fault found, or [`LaneRefusal::Busy`] if the budget does not suffice.
     pub fn verify(
         &mut self,
         committee: &LaneCommittee,
@@ -292,7 +291,7 @@ impl RootCache {
     /// Verifies the signature of a header.
     ///
     /// # Errors
-    /// As [`RootCache::verify`].
+    /// As for [`RootCache::verify`].
     pub fn verify_header(
         &mut self,
         committee: &LaneCommittee,
@@ -301,7 +300,8 @@ impl RootCache {
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
         let bytes = header.bytes();
-        // The key names all signed bytes and the signature, so that a false signature beside a cached root is refused.
+        // The key covers all signed bytes and the signature, so that an invalid signature on a cached root is
+        // refused.
         static CACHE_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key(CACHE_CONTEXT, &[]));
         let mut hasher = blake3::Hasher::new_keyed(&CACHE_KEY);
         let key = Digest(*hasher.update(&bytes).update(&signature.0).finalize().as_bytes());
@@ -338,7 +338,7 @@ impl RootCache {
     /// Verifies a certificate: signers first, then paths, then roots.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, or [`LaneRefusal::Busy`] if the budget does not suffice.
+    /// The first fault found, or [`LaneRefusal::Busy`] if the budget does not suffice.
     pub fn verify_certificate(
         &mut self,
         committee: &LaneCommittee,
@@ -364,10 +364,10 @@ impl RootCache {
         }
     }
 
-    /// Verifies an aggregated signature. It is never cached: what it proves is met once.
+    /// Verifies an aggregated signature. It is never cached, because it occurs only once.
     ///
     /// # Errors
-    /// What is wrong with it, or [`LaneRefusal::Busy`] if the budget does not suffice.
+    /// The first fault found, or [`LaneRefusal::Busy`] if the budget does not suffice.
     pub(crate) fn verify_aggregate(
         &mut self,
         committee: &LaneCommittee,
@@ -403,7 +403,7 @@ impl SchemeCosts {
     /// minimum over real numbers; this is the exact one over the trees that exist.
     pub fn best_leaves(&self, quorum: usize) -> usize {
         let top = LEAVES_MAX.ilog2();
-        // Each cost is brought to 2^top leaves, so that integers compare without division.
+        // Each cost is scaled to 2^top leaves, so that integers compare without division.
         let cost = |height: &u32| self.merkle_times_leaves(quorum, *height) << (top - height);
         1 << (0..=top).min_by_key(cost).expect("the range is not empty")
     }

@@ -1,18 +1,18 @@
-//! Protocol H: lane epochs without handing over spent sets.
+//! Protocol H: lane epochs without forwarding spent sets.
 //!
 //! 1. Lane epochs count certified heights. Heights at which the lane is halted do not count. Each epoch has fresh keys,
 //!    registered in the epoch before; it does not begin before a quorum has registered (see `registration.rs`).
-//! 2. An output's id contains its *home* epoch. Only the home committee ever signs what spends it.
+//! 2. An output's id contains its *home* epoch. Only the home committee ever signs payments that spend it.
 //! 3. Committee h signs payments into h during h, and into h+1 during h+1. During h+2 it signs only *exits*: payments
-//!    that send one output, whole, to the ledger account of its owner, for anybody who shows the output's certificate,
-//!    without the owner's signature. Then it destroys its keys and drops its set. An open case of home h or h−1
-//!    postpones both.
+//!    that send one output, whole, to the ledger account of its owner. Anyone who shows the output's certificate can
+//!    request one, without the owner's signature. Then the committee destroys its keys and drops its set. An open
+//!    case of home h or h−1 postpones both.
 //! 4. Outputs of home h count as inputs through h+2; certificates of committee c are redeemable through c+3.
 //!
-//! # Why no money is lost or made at a boundary
+//! # Why no money is lost or created at a boundary
 //!
-//! One committee and one durable set sign for an output for ever. So at most one payment of an output is certified,
-//! whenever the signatures of it were made: signatures that were withheld over a boundary only complete the one payment
+//! One committee and one durable set always sign for an output. So at most one payment of an output is certified,
+//! whenever its signatures were made: signatures that were withheld over a boundary only complete the one payment
 //! that correct validators are bound to. New committees start empty and load nothing.
 //!
 //! # Deviations from the design, each with the loss that it prevents
@@ -20,9 +20,9 @@
 //! * **An open case of home h postpones the end of committee h+1, too.** Its members report whether they accepted an
 //!   output of a candidate (see [`crate::Resolver`]), for which they need their set.
 //! * **A case of home h may be opened until the middle of h+2, not until its end.** Counterexample: Alice pays o to
-//!   Bob, output o' of home h, and contests o in the last block of h+2. The validators bar o', so that nobody signs the
-//!   exit of o'. Bob posts the certificate; the verdict is that his payment stands, but it comes in h+3, in which
-//!   committee h signs nothing. Bob's money stays in escrow for ever, and Alice only lost a deposit. With the rule Bob
+//!   Bob, output o' of home h, and contests o in the last block of h+2. The validators bar o', so that no one signs
+//!   the exit of o'. Bob posts the certificate; the verdict is that his payment stands, but it comes in h+3, in which
+//!   committee h signs nothing. Bob's money stays in escrow forever, and Alice only lost a deposit. With the rule Bob
 //!   has half an epoch to post the certificate and send o' home. An owner whose payment was stuck when h+1 ended has
 //!   the other half to contest it.
 
@@ -30,17 +30,17 @@ use crate::HomeEpoch;
 use crate::layout::Reader;
 use crate::{LaneRefusal, Quorums};
 
-/// For how many epochs after its home an output counts as an input.
+/// The number of epochs after its home for which an output counts as an input.
 pub const SPEND_EPOCHS: u64 = 2;
-/// For how many epochs after its own the certificates of a committee are redeemable.
+/// The number of epochs after its own for which the certificates of a committee are redeemable.
 pub const REDEEM_EPOCHS: u64 = 3;
-/// The least number of epochs for which a validator's stake stays bonded: genesis checks it.
+/// The minimum number of epochs for which a validator's stake stays bonded: checked in the genesis.
 pub const UNBONDING_EPOCHS_MIN: u64 = 4;
 
-// Whoever may sign or be asked for a view is bonded, and what was signed last can still be redeemed.
+// Everyone that may sign or post a view is bonded, and the last signed payments can still be redeemed.
 const _: () = assert!(SPEND_EPOCHS < REDEEM_EPOCHS && REDEEM_EPOCHS < UNBONDING_EPOCHS_MIN);
 
-/// What a committee does at a time.
+/// What a committee signs at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HomePhase {
     /// Its epoch has not begun: it signs nothing.
@@ -97,7 +97,7 @@ pub struct LaneSchedule {
     pub halt_heights: u64,
 }
 
-/// Lane time, from certified heights alone. Halted heights do not count.
+/// Lane time, computed only from certified heights. Halted heights do not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneClock {
     schedule: LaneSchedule,
@@ -129,8 +129,8 @@ impl LaneClock {
         self.height
     }
 
-    /// Begins the next height. The result says whether a new epoch begins with it. An epoch whose committee is not
-    /// `ready` does not begin: the one before goes on.
+    /// Begins the next height. Returns whether a new epoch begins with it. An epoch whose committee is not `ready`
+    /// does not begin: the previous one continues.
     pub fn advance(&mut self, ready: bool) -> bool {
         self.height += 1;
         self.halted = self.height < self.halted_until;
@@ -140,7 +140,7 @@ impl LaneClock {
         }
         self.ticks += 1;
         if begins {
-            // The next committee decides anew.
+            // The next committee starts a new vote.
             self.halt_votes.clear();
         }
         begins
@@ -151,7 +151,7 @@ impl LaneClock {
         self.ticks / self.schedule.epoch_heights
     }
 
-    /// Heights that are left of the epoch, this one among them, while the lane is not halted.
+    /// Remaining heights of the epoch, including this one, while the lane is not halted.
     pub fn heights_left(&self) -> u64 {
         self.schedule.epoch_heights - self.ticks % self.schedule.epoch_heights
     }
@@ -161,15 +161,15 @@ impl LaneClock {
         self.halted
     }
 
-    /// Which halt the members vote on: the number of halts before it. It is part of what they sign, so that a vote
-    /// serves once.
+    /// The halt that the members vote on: the number of halts before it. It is part of what they sign, so that a vote
+    /// counts only once.
     pub fn halt_round(&self) -> u64 {
         self.halts
     }
 
     /// Counts a vote of a member of the present committee to halt the lane. q votes halt it for a fixed number of
-    /// heights; votes of the next round renew it. Copies and votes of other rounds change nothing. The result says
-    /// whether this vote halts the lane.
+    /// heights; votes of the next round renew it. Copies and votes of other rounds change nothing. Returns whether
+    /// this vote halts the lane.
     pub fn vote_halt(&mut self, quorums: Quorums, validator: u8, round: u64) -> bool {
         if round != self.halts || usize::from(validator) >= quorums.validators || !self.halt_votes.insert(validator) {
             return false;
@@ -285,7 +285,7 @@ mod tests {
         }
         assert!(!clock.vote_halt(quorums, 0, 0) && !clock.vote_halt(quorums, 0, 0), "copies do not count");
         assert!(!clock.vote_halt(quorums, 1, 1), "a vote of another round");
-        assert!(!clock.vote_halt(quorums, 4, 0), "a stranger");
+        assert!(!clock.vote_halt(quorums, 4, 0), "a non-member");
         assert!(!clock.vote_halt(quorums, 1, 0) && !clock.is_halted());
         assert!(clock.vote_halt(quorums, 2, 0));
         let halted: Vec<bool> = (0..5)

@@ -1,15 +1,15 @@
-//! Evidence that a validator broke the lane's rules: what a correct one never signs.
+//! Evidence that a validator broke the lane's rules: signatures that a correct validator never makes.
 //!
 //! * Two confirmations by one validator of payments that share an input.
 //! * Two views of one case with different contents.
 //!
-//! Two votes in one case are two confirmations of payments that share the contested output, so they need no variant of
-//! their own. A confirmation is shown by a certificate's layout with any number of signers: one answer of the
-//! validator, or an aggregate whose bitmap names it. So a confirmation convicts in whatever scheme it was signed. A
-//! signature under the group's key names nobody and convicts nobody.
+//! Two votes in one case are two confirmations of payments that share the contested output, so they need no separate
+//! variant. A confirmation is shown by a certificate's layout with any number of signers: one answer of the
+//! validator, or an aggregate whose bitmap names it. So a confirmation convicts whatever scheme it was signed in. A
+//! signature under the group's key names no one and convicts no one.
 //!
-//! Whoever holds evidence posts it to the ledger ([`crate::BridgeOperation::Accuse`]); it convicts once, so copies do
-//! nothing. Lane keys are apart from consensus keys, and so is this evidence.
+//! Anyone with evidence posts it to the ledger ([`crate::BridgeOperation::Accuse`]); it convicts once, so copies do
+//! nothing. Lane keys are separate from consensus keys, and so is this evidence.
 //!
 //! ```text
 //! evidence  1 · home 8 · validator 1 · (length 2 · payment · certificate) twice      by ascending digest
@@ -29,17 +29,17 @@ use crate::{
     PaymentCertificate, RootCache, StatementKind, view_digest,
 };
 
-/// Two signatures that contradict each other. The second of two equal kinds is the greater one, so that one pair has
-/// one encoding.
+/// Two signatures that contradict each other. The second of two equal kinds is the greater one, so that a pair has
+/// only one encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaneEvidence {
     /// Confirmations of two payments that share an input.
     Payments {
         /// The home of both.
         home: HomeEpoch,
-        /// Who signed both.
+        /// The validator that signed both.
         validator: u8,
-        /// Encodings, by ascending digest, and what shows that the validator signed them.
+        /// Encodings, by ascending digest, and the proof that the validator signed them.
         pair: Box<[(Vec<u8>, PaymentCertificate); 2]>,
     },
     /// Two views of one case.
@@ -48,14 +48,14 @@ pub enum LaneEvidence {
         committee: HomeEpoch,
         /// The contested output.
         case: OutputId,
-        /// Its owner: it decides the shard.
+        /// The owner of the output, which determines the shard.
         owner: PublicKey,
-        /// What was said to be seen, ascending, and signatures.
+        /// The reported candidates, ascending, and signatures.
         pair: Box<[(BTreeSet<Digest>, LaneAnswer); 2]>,
     },
 }
 
-/// Whom evidence convicts.
+/// The validator that evidence convicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Convicted {
     /// The committee.
@@ -67,7 +67,7 @@ pub struct Convicted {
 const NONE: LaneRefusal = LaneRefusal::Malformed("the signatures do not contradict each other");
 
 impl LaneEvidence {
-    /// Whom it accuses. No signature is checked here.
+    /// The accused validator. No signature is checked here.
     pub fn accused(&self) -> Convicted {
         match self {
             LaneEvidence::Payments { home, validator, .. } => Convicted { epoch: *home, validator: *validator },
@@ -77,7 +77,7 @@ impl LaneEvidence {
         }
     }
 
-    /// What verifying it costs at most, in verifications of ed25519 signatures.
+    /// The most that verifying it costs, in verifications of ed25519 signatures.
     pub fn cost(&self) -> u32 {
         match self {
             LaneEvidence::Payments { pair, .. } => pair.iter().map(|(_, signed)| signed.cost()).sum(),
@@ -85,10 +85,10 @@ impl LaneEvidence {
         }
     }
 
-    /// Whom it convicts.
+    /// The convicted validator.
     ///
     /// # Errors
-    /// What is wrong with it. Evidence that is wrong convicts nobody.
+    /// The first fault found. Wrong evidence convicts no one.
     pub fn verify(&self, committee: &LaneCommittee) -> Result<Convicted, LaneRefusal> {
         let accused @ Convicted { epoch, validator } = self.accused();
         if committee.epoch() != epoch {
@@ -156,7 +156,7 @@ impl LaneEvidence {
         }
     }
 
-    /// Reads evidence that fills `bytes`.
+    /// Parses evidence that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`LaneEvidence::encode`] does not
@@ -189,7 +189,7 @@ impl LaneEvidence {
     }
 }
 
-/// A payment that a validator confirmed, and what shows it.
+/// A payment that a validator confirmed, and the proof.
 #[derive(Clone, Debug)]
 struct Confirmed {
     digest: Digest,
@@ -200,9 +200,9 @@ struct Confirmed {
 /// A home or committee, an output and a validator.
 type Place = (HomeEpoch, OutputId, u8);
 
-/// Finds evidence among confirmations and views that somebody meets and has verified, as a watcher does with receipts
-/// and a node with the ledger's posts: for each validator and output, and for each validator and case, the first one is
-/// kept, up to a limit.
+/// Finds evidence among verified confirmations and views, such as a watcher gets from receipts and a node from the
+/// ledger's posts. For each validator and output, and for each validator and case, the first one is kept, up to a
+/// limit.
 #[derive(Clone, Debug)]
 pub struct EvidenceFinder {
     entries_max: usize,
@@ -211,17 +211,17 @@ pub struct EvidenceFinder {
 }
 
 impl EvidenceFinder {
-    /// A finder that keeps at most so many confirmations and so many views.
+    /// A finder that keeps at most this many confirmations and this many views.
     pub fn new(entries_max: usize) -> EvidenceFinder {
         EvidenceFinder { entries_max, confirmed: BTreeMap::new(), views: BTreeMap::new() }
     }
 
-    /// Notes a verified confirmation of a payment; evidence, if it contradicts an earlier one.
+    /// Records a verified confirmation of a payment; returns evidence if it contradicts an earlier one.
     pub fn note(&mut self, body: &PaymentBody, answer: &LaneAnswer) -> Option<LaneEvidence> {
         self.note_certificate(body, &PaymentCertificate::Answers(vec![answer.clone()])).pop()
     }
 
-    /// Notes the signers of a verified certificate; evidence against each that contradicts itself.
+    /// Records the signers of a verified certificate; returns evidence against each that contradicts itself.
     pub fn note_certificate(&mut self, body: &PaymentBody, certificate: &PaymentCertificate) -> Vec<LaneEvidence> {
         let payment = Arc::new(body.payment.encode());
         let by = |validator| {
@@ -250,7 +250,7 @@ impl EvidenceFinder {
         None
     }
 
-    /// Notes a verified view of a case; evidence, if it contradicts an earlier one.
+    /// Records a verified view of a case; returns evidence if it contradicts an earlier one.
     pub fn note_view(
         &mut self,
         committee: HomeEpoch,
@@ -272,8 +272,8 @@ impl EvidenceFinder {
         None
     }
 
-    /// Notes what was posted to the ledger and verified there. Of certificates it notes those that spend an output
-    /// which somebody has voted about: most redemptions contradict nothing, and would only fill the memory.
+    /// Records a post that was verified by the ledger. Of certificates it records only those that spend an output
+    /// with votes: most redemptions contradict nothing, and would only fill the memory.
     pub fn note_post(&mut self, post: &BridgeOperation) -> Vec<LaneEvidence> {
         match post {
             BridgeOperation::Redeem { payment, certificate } => match PaymentBody::parse(payment) {
@@ -296,7 +296,7 @@ impl EvidenceFinder {
         self.confirmed.range((home, output, 0)..=(home, output, u8::MAX)).next().is_some()
     }
 
-    /// Forgets homes before this one, of which nobody can be accused any more.
+    /// Drops homes before this one, whose validators cannot be accused any more.
     pub fn forget_before(&mut self, home: HomeEpoch) {
         let first = (home, OutputId([0; 32]), 0);
         self.confirmed = self.confirmed.split_off(&first);

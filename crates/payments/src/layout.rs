@@ -1,10 +1,10 @@
-//! Reading the fixed layouts of this crate. Integers are little-endian.
+//! Parses the fixed layouts of this crate. Integers are little-endian.
 
 use primitives::{Digest, PublicKey, Signature};
 
 use crate::LaneRefusal;
 
-/// What of a byte string is still to be read.
+/// The rest of a byte string that is not parsed yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 

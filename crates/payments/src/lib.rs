@@ -1,19 +1,19 @@
-//! The payment lane: Accept (Mathys, Schmid, Sliwinski, Wattenhofer), payments that a quorum of signatures confirms in
-//! one round trip, without consensus and without an order.
+//! The payment lane: Accept (Mathys, Schmid, Sliwinski, Wattenhofer), payments that a quorum of signatures confirms
+//! in one round trip, without consensus and without an order.
 //!
-//! Everything here is pure: inputs in, effects out. There is no clock, no socket and no disk. [`LaneValidator`] is one
-//! shard of one validator in one home epoch; a validator runs one for each shard and each epoch that is still alive.
-//! [`Bridge`] is what the ledger does about the lane.
+//! Everything here is pure: inputs in, effects out. There is no clock, no socket and no disk. [`LaneValidator`] is
+//! one shard of one validator in one home epoch; a validator runs one for each shard and each epoch that is still
+//! active. [`Bridge`] is the lane's state machine on the ledger.
 //!
-//! | to read about | see |
+//! | topic | see |
 //! |---|---|
-//! | epochs without handing over spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
+//! | epochs without forwarding spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
 //! | fresh keys for each epoch | `registration.rs`: [`LaneRegistration`] |
 //! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
 //! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
-//! | the same over the ledger | `bridge/boards.rs` |
+//! | key generation over the ledger | `bridge/boards.rs` |
 //! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
 //! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
@@ -26,40 +26,40 @@
 //! A **client** ([`build_payment`]) signs the digest, syncs the request to its own disk and sends it to its owner's
 //! shard of each validator. It repeats these bytes until q validators have answered.
 //!
-//! A **validator**, upon a *payment*:
+//! A **validator**, on a *payment*:
 //!
-//! 1. checks what is cheap: layout, bounds, network, least amounts, sums, home epoch, shard;
+//! 1. makes the cheap checks: layout, bounds, network, least amounts, sums, home epoch, shard;
 //! 2. looks up each input in the spent set and confirms each hit in its log. If all inputs are reserved for this very
-//!    payment, it goes to 6. If an input is reserved for another one, it refuses;
+//!    payment, it continues with 6. If an input is reserved for another one, it refuses;
 //! 3. checks that its committee signs such payments now ([`HomePhase`]), that the lane is not halted, that no input is
 //!    an output of a barred payment, and the owner's signature;
 //! 4. checks the inputs: hashes of all of them first, then their certificates;
 //! 5. reserves all inputs and adds a record to the open batch of its log;
 //! 6. adds the digest to the open tree.
 //!
-//! Upon a *tick*, or when a tree has as many leaves as configured, it closes the open trees and appends the batch to
-//! its log. Upon *synced*, it signs each tree whose position is durable, and answers each leaf with signature and path.
-//! Upon a *failed sync* it signs nothing more. Upon a *restart* it reads its log, in which every payment that it may
-//! have signed stands.
+//! On a *tick*, or when a tree has as many leaves as configured, it closes the open trees and appends the batch to
+//! its log. On *synced*, it signs each tree whose position is durable, and answers each leaf with signature and path.
+//! On a *failed sync* it signs nothing more. On a *restart* it reads its log, which contains every payment that it
+//! may have signed.
 //!
-//! Upon a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
+//! On a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
 //! into its log, and signs it in a tree of that kind.
 //!
-//! Upon a *question* that an output's owner signed, it tells the payment that the output is reserved for, with the
-//! owner's signature. A wallet that was restored asks a quorum before it spends: among the answers is one of a correct
+//! On a *query* that an output's owner signed, it returns the payment that the output is reserved for, with the
+//! owner's signature. A restored wallet queries a quorum before it spends: among the answers is one of a correct
 //! signer of every certificate.
 //!
-//! Upon a *case* of its home, it votes: for the payment that the output is reserved for, else for the output's exit,
-//! for which it reserves it. Upon *candidates*, each shard bars them, durably, and says which it had accepted. When all
-//! shards of the validator have, it signs one view. Upon a *verdict* it lifts the bar of a payment that stands. Upon
-//! the end of its third epoch, without an open case, it destroys its key.
+//! On a *case* of its home, it votes: for the payment that the output is reserved for, otherwise for the output's
+//! exit, for which it then reserves it. On *candidates*, each shard bars them, durably, and reports which it had
+//! accepted. When all shards of the validator have, it signs one view. On a *verdict* it lifts the bar of a payment
+//! that stands. At the end of its third epoch, without an open case, it destroys its key.
 //!
-//! Whoever asks for an answer under the *BLS scheme* gets a signature of its own, by the shard's BLS key or by the
-//! validator's share of the group's key. Upon a broker's *batch* it confirms what it can and signs the broker's tree
-//! together with the list of what it excludes.
+//! A client that asks for an answer under the *BLS scheme* gets a separate signature, by the shard's BLS key or by
+//! the validator's share of the group's key. On a broker's *batch* it confirms what it can and signs the broker's
+//! tree together with the list of what it excludes.
 //!
-//! A **recipient** verifies output, path and certificate with nothing but the committee's keys. That is a *fast*
-//! receipt ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
+//! A **recipient** verifies output, path and certificate with only the committee's keys. That is a *fast* receipt
+//! ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
 //! ([`SettledReceipt`]): final.
 //!
 //! # Properties (§3.1)
@@ -68,13 +68,13 @@
 //!   validator, and it reserves an output once, durably, before it signs.
 //! * **Finality.** Only the owner's signature spends an output.
 //! * **Liveness.** A payment whose owner signs no other payment of its inputs is certified once n − f ≥ q correct
-//!   validators get it: nothing that others send reserves its inputs, and a resent request gets the same answer, also
-//!   while the sync is in flight and after a restart.
-//! * **Frugality.** What is refused leaves no state but the count of costly checks, which each tick clears.
+//!   validators get it: nothing that others send can reserve its inputs, and a resent request gets the same answer,
+//!   also while the sync is in flight and after a restart.
+//! * **Frugality.** A refused request leaves no state but the count of costly checks, which each tick clears.
 //!
 //! # Layouts
 //!
-//! Integers are little-endian. `H` is BLAKE3 in its key-derivation mode with a context of its own for each use.
+//! Integers are little-endian. `H` is BLAKE3 in its key-derivation mode with a separate context for each use.
 //!
 //! ```text
 //! payment     version 1 · inputs 1 · outputs 1 · home 8 · into 8 · network 32 · owner 32 · input[] · output[]
@@ -107,48 +107,49 @@
 //! receipt     output · paid proof
 //! ```
 //!
-//! The number of digests of a path follows from size and index. An answer names neither network, epoch, kind nor shard:
-//! the verifier computes them, so that a signature made for another place cannot serve. The log's layout stands in
-//! `record.rs`.
+//! The number of digests of a path follows from size and index. An answer names neither network, epoch, kind nor
+//! shard: the verifier computes them, so that a signature made for another place is invalid. `record.rs` describes
+//! the log's layout.
 //!
 //! # Deviations from the paper
 //!
-//! * **The quorum** is ⌊(n+f)/2⌋ + 1, not 2f+1. With n = 5 two sets of 2f+1 may share one Byzantine validator alone.
-//! * **Trees are over payments**, not over outputs: one signature confirms all outputs of a payment. Outputs stand
+//! * **The quorum** is ⌊(n+f)/2⌋ + 1, not 2f+1. With n = 5 two sets of 2f+1 may share only one Byzantine validator.
+//! * **Trees are over payments**, not over outputs: one signature confirms all outputs of a payment. Outputs are
 //!   under a root inside the digest, so that a recipient need not see the change.
-//! * **Trees need not be full.** They are closed by size or by a tick, since a pool that waits for its last member may
-//!   wait for ever. Odd nodes are promoted.
+//! * **Trees need not be full.** They are closed by size or by a tick, since a pool that waits for its last member
+//!   may wait forever. Odd nodes are promoted.
 //! * **The naive scheme is a tree of one leaf.** The validator signs the same header in both schemes, and one verifier
 //!   serves both. It costs two hashes.
-//! * **Ids are hashes** of what created the output, never chosen. A payer who chooses ids can give its output the id of
-//!   another's, and spending one then freezes both.
+//! * **Ids are hashes** of what created the output, never chosen. A payer that chooses ids could give its output the
+//!   id of another's, and spending one would then freeze both.
 //! * **Signed bytes name** protocol, version, network, home epoch, kind, validator, shard, tree size and log position.
 //!   The paper signs bare roots, which any other protocol with the same key could produce.
 //! * **Durable before signed**, and the same payment gets the same answer. The paper keeps its set in memory and does
-//!   not say what a retry gets.
-//! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. The design of epochs
-//!   makes the home committee the only one that ever signs a spend, so that no spent set is handed over.
-//! * **Contested outputs** are resolved by the ledger. The paper leaves frozen what an owner signed twice.
+//!   not define the answer to a retry.
+//! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. In the design of
+//!   epochs only the home committee ever signs a spend, so that no spent set is forwarded.
+//! * **Contested outputs** are resolved by the ledger. In the paper, outputs that an owner signed twice stay frozen.
 //! * **BLS signatures are aggregated** with a bitmap of signers by default. They verify as fast as those of §3.4 and
-//!   are as short but for n/8 bytes. The threshold form serves in an epoch whose members made a group key themselves,
-//!   by a generation that reveals no share of a correct one; else fewer than q could make a certificate.
-//! * **Shared trees.** The paper has each validator make its own tree, so that a certificate holds q paths.
+//!   are as short except for n/8 bytes. The threshold form is used in an epoch whose members generated a group key
+//!   themselves, by a generation that reveals no share of a correct member; otherwise fewer than q could make a
+//!   certificate.
+//! * **Shared trees.** In the paper each validator makes its own tree, so that a certificate holds q paths.
 //! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
 //!   integers, not the real minimum rounded.
 //!
 //! # What a shell must do
 //!
 //! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. After a
-//! restart feed them again from the home epoch on, and open cases before the present epoch, so that no key is destroyed
-//! too early. Make a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply
-//! effects in order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the
-//! length that `open` returns. Feed deposits and genesis outputs again after a restart. Limit requests by address: a
-//! request with a false owner's signature costs one verification, which no budget counts. Damage to the last synced
-//! batch cannot be told from a torn write by the log alone: a signature of the shard above the end of its log, which
-//! the shard looks for in every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`]
-//! before it starts.
+//! restart feed them again from the home epoch on, and open cases before the present epoch, so that no key is
+//! destroyed too early. Create a log with [`new_log`] once, when a shard's key is registered, before its epoch
+//! begins. Apply effects in order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and
+//! cut it to the length that `open` returns. Feed deposits and genesis outputs again after a restart. Limit requests
+//! by address: a request with an invalid owner's signature costs one verification, which no budget counts. The log
+//! alone cannot distinguish damage to the last synced batch from a torn write. So the shard looks for its own
+//! signatures in every certificate it verifies; one above the end of its log mutes it. Ask the peers for
+//! [`RootCache::highest`] before the shard starts.
 //!
-//! # Tests by what they hold
+//! # Tests by property
 //!
 //! * completing the only transaction reported loses money, ours does not: `resolve`:
 //!   `completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not`
@@ -255,5 +256,5 @@ pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};
 
-/// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs what spends it.
+/// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs payments that spend it.
 pub type HomeEpoch = u64;

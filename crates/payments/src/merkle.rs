@@ -1,16 +1,16 @@
-//! Binary Merkle trees: leaves 0x00, nodes 0x01, the last node of an odd level promoted as it is.
+//! Binary Merkle trees: leaves 0x00, nodes 0x01, the last node of an odd level promoted unchanged.
 //!
-//! The tag enters through BLAKE3's key instead of a prefix, so that a node hashes one block of 64 bytes and not 65.
-//! Length and sides of a path follow from the size of the tree and the index of the leaf; nothing of it is free.
+//! The tag is part of BLAKE3's key instead of a prefix, so that a node hashes one block of 64 bytes and not 65.
+//! Length and sides of a path follow from the size of the tree and the index of the leaf; none of it can be chosen.
 
 use std::sync::LazyLock;
 
 use primitives::Digest;
 
-/// Most leaves of one tree.
+/// The most leaves of one tree.
 pub const LEAVES_MAX: usize = 4096;
 
-/// What a tree is over. Trees of different families have nothing in common.
+/// The content of a tree. Trees of different families share no hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Digests that a validator signs.
@@ -41,7 +41,7 @@ fn node(family: Family, left: &Digest, right: &Digest) -> Digest {
     Digest(*blake3::keyed_hash(key(family, NODE), &block).as_bytes())
 }
 
-/// The root and the path of each leaf of a tree of digests, as a validator signs it.
+/// The root and the path of each leaf of a tree of digests, in the form that a validator signs.
 ///
 /// # Panics
 /// If there are none.
@@ -83,12 +83,12 @@ impl Tree {
     }
 }
 
-/// How many digests the path of a leaf has; `None` if the tree has no such leaf.
+/// The number of digests in the path of a leaf; `None` if the tree has no such leaf.
 pub(crate) fn path_length(size: usize, index: usize) -> Option<usize> {
     (index < size && size <= LEAVES_MAX).then(|| siblings(size, index).flatten().count())
 }
 
-/// For each level below the root: whether the sibling stands left (`true`), right, or is missing.
+/// For each level below the root: whether the sibling is on the left (`true`), on the right, or missing.
 fn siblings(size: usize, index: usize) -> impl Iterator<Item = Option<bool>> {
     let levels = size.next_power_of_two().trailing_zeros();
     (0..levels).map(move |height| {
@@ -97,7 +97,7 @@ fn siblings(size: usize, index: usize) -> impl Iterator<Item = Option<bool>> {
     })
 }
 
-/// The root that a leaf and its path make; `None` if the path does not fit.
+/// The root computed from a leaf and its path; `None` if the path does not fit.
 pub(crate) fn root_of(family: Family, leaf: Digest, size: usize, index: usize, path: &[Digest]) -> Option<Digest> {
     if path_length(size, index)? != path.len() {
         return None;

@@ -8,42 +8,45 @@ use crate::layout::Reader;
 use crate::resolve::read_map;
 use crate::{BridgeEntry, EscrowClaim, LaneRefusal, OutputId};
 
-/// A limit on the net outflow of one asset: a bucket that holds at most `most` units, gains `per_height` each height
-/// and what comes into escrow, and loses what is paid.
+/// A limit on the net outflow of one asset. It is a bucket that holds at most `most` units, gains `per_height` each
+/// height and all units that enter escrow, and loses all units that are paid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutflowLimit {
-    /// What may leave at once.
+    /// The most that can leave at once.
     pub most: Amount,
-    /// What is gained at each height, at least 1, so that each claim is paid at last.
+    /// What is regained at each height, at least 1, so that each claim is eventually paid.
     pub per_height: Amount,
 }
 
-/// Claims by height and output id, of each asset, with the limits.
+/// Claims of each asset by height and output id, with the limits.
 ///
-/// A block costs the claims that it pays and one more look for each asset of which claims wait; how many wait is
-/// nothing to it.
+/// A block costs the claims that it pays and one more look for each asset with pending claims; the number of pending
+/// claims does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutflowQueue {
     limits: BTreeMap<AssetId, (OutflowLimit, Amount)>,
-    /// No asset stands here without a claim.
+    /// Contains only assets with claims.
     claims: BTreeMap<AssetId, BTreeMap<(u64, OutputId), EscrowClaim>>,
 }
 
 /// What one block pays.
 pub(crate) struct Paid {
-    /// By height and output id: what is paid of a claim.
+    /// The paid part of each claim, by height and output id.
     pub(crate) claims: Vec<((u64, OutputId), EscrowClaim)>,
-    /// Claims that were looked at.
+    /// Number of claims looked at.
     pub(crate) looks: usize,
-    /// Assets of which claims exceed escrow.
+    /// Assets whose claims exceed escrow.
     pub(crate) uncovered: BTreeSet<AssetId>,
 }
 
 impl OutflowQueue {
     /// # Panics
-    /// If a limit would let a claim wait for ever.
+    /// If a limit would let a claim wait forever.
     pub(crate) fn new(limits: &BTreeMap<AssetId, OutflowLimit>) -> OutflowQueue {
-        assert!(limits.values().all(|limit| limit.per_height > 0 && limit.most > 0), "limits let claims pass at last");
+        assert!(
+            limits.values().all(|limit| limit.per_height > 0 && limit.most > 0),
+            "every limit must let claims pass"
+        );
         let limits = limits.iter().map(|(asset, limit)| (*asset, (*limit, limit.most))).collect();
         OutflowQueue { limits, claims: BTreeMap::new() }
     }
@@ -53,17 +56,17 @@ impl OutflowQueue {
         self.limits.iter().map(|(asset, (limit, _))| (asset, limit)).eq(limits)
     }
 
-    /// The claims that wait: by asset, first to last.
+    /// The pending claims: by asset, first to last.
     pub fn claims(&self) -> impl Iterator<Item = (&OutputId, &EscrowClaim)> {
         self.places().map(|((_, id), claim)| (id, claim))
     }
 
-    /// The number of claims that wait.
+    /// The number of pending claims.
     pub fn len(&self) -> usize {
         self.claims.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether no claim waits.
+    /// Whether no claim is pending.
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }
@@ -72,12 +75,12 @@ impl OutflowQueue {
         self.claims.values().flatten()
     }
 
-    /// What stands in the trie for each claim.
+    /// The trie entries of all claims.
     pub(crate) fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
         self.places().map(|((height, id), claim)| BridgeEntry::claim(id, Some((*height, claim))))
     }
 
-    /// What stands in the trie for one claim.
+    /// The trie entry of one claim.
     pub(crate) fn entry(&self, asset: AssetId, place: &(u64, OutputId)) -> BridgeEntry {
         let claim = self.claims.get(&asset).and_then(|claims| claims.get(place));
         BridgeEntry::claim(&place.1, claim.map(|claim| (place.0, claim)))
@@ -97,14 +100,14 @@ impl OutflowQueue {
         self.gain(asset, amount);
     }
 
-    /// A height passes.
+    /// Advances the limits by one height.
     pub(crate) fn recover(&mut self) {
         self.limits.values_mut().for_each(|(limit, level)| {
             *level = level.saturating_add(limit.per_height).min(limit.most);
         });
     }
 
-    /// Pays the claims of each asset from the first on, in part where limit or escrow ends.
+    /// Pays the claims of each asset from the first on; in part where limit or escrow is exhausted.
     pub(crate) fn pay(&mut self, held: impl Fn(AssetId) -> u128) -> Paid {
         let mut paid = Paid { claims: Vec::new(), looks: 0, uncovered: BTreeSet::new() };
         for (asset, claims) in &mut self.claims {
@@ -163,7 +166,7 @@ impl OutflowQueue {
     }
 }
 
-/// Pays the claims of one asset. One that is not paid in full ends it: the others come after it.
+/// Pays the claims of one asset. A claim that is not paid in full stops it: the others are later in the queue.
 fn pay_asset(
     claims: &mut BTreeMap<(u64, OutputId), EscrowClaim>,
     mut held: u128,

@@ -15,11 +15,11 @@ const OUTPUT_CONTEXT: &str = "walras 2026 lane output id v1";
 const DEPOSIT_CONTEXT: &str = "walras 2026 lane deposit id v1";
 const GENESIS_CONTEXT: &str = "walras 2026 lane genesis id v1";
 
-/// Most inputs of a payment.
+/// The most inputs of a payment.
 pub const INPUTS_MAX: usize = 16;
-/// Most outputs of a payment.
+/// The most outputs of a payment.
 pub const OUTPUTS_MAX: usize = 16;
-/// Most assets of a payment.
+/// The most assets of a payment.
 pub const ASSETS_MAX: usize = 4;
 /// The version that a payment begins with.
 pub const PAYMENT_VERSION: u8 = 1;
@@ -64,34 +64,34 @@ impl fmt::Debug for OutputId {
     }
 }
 
-/// Who gets an output.
+/// The recipient of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Recipient {
-    /// Whoever holds this key spends it in the lane.
+    /// The holder of this key spends it in the lane.
     Key(PublicKey),
-    /// It is redeemed into this account of the ledger and never a lane input.
+    /// It is redeemed into this account of the ledger and is never a lane input.
     Account(Address),
 }
 
 /// Units of one asset for one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Who gets it.
+    /// The recipient.
     pub to: Recipient,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How much: 1 to `MAX_ISSUED`.
+    /// The number of units: 1 to `MAX_ISSUED`.
     pub amount: Amount,
 }
 
 /// An output that a payment spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpentOutput {
-    /// Its name.
+    /// Its id.
     pub id: OutputId,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How much.
+    /// The number of units.
     pub amount: Amount,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn read_amount(reader: &mut Reader<'_>) -> Result<Amount, LaneRefusal
     }
 }
 
-/// A payment: outputs of one owner and one home become other outputs.
+/// A payment: it spends outputs of one owner and one home and creates other outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
     /// The identity of the network.
@@ -150,14 +150,14 @@ pub struct Payment {
     pub into: HomeEpoch,
     /// The one owner of all inputs.
     pub owner: PublicKey,
-    /// What it spends, by strictly ascending id.
+    /// The outputs that it spends, by strictly ascending id.
     pub inputs: Vec<SpentOutput>,
-    /// What it creates.
+    /// The outputs that it creates.
     pub outputs: Vec<Output>,
 }
 
 impl Payment {
-    /// The one encoding. [`PaymentView::parse`] says whether it is a valid one.
+    /// The only encoding. [`PaymentView::parse`] checks whether it is valid.
     pub fn encode(&self) -> Vec<u8> {
         let length = HEAD_BYTES + self.inputs.len() * INPUT_BYTES + self.outputs.len() * OUTPUT_BYTES;
         let mut bytes = Vec::with_capacity(length);
@@ -178,7 +178,7 @@ impl Payment {
         bytes
     }
 
-    /// What of the payment its digest is a hash of.
+    /// The parts of the payment that its digest covers.
     ///
     /// # Panics
     /// If the payment is not well-formed.
@@ -186,8 +186,8 @@ impl Payment {
         PaymentView::parse(&self.encode()).expect("the payment is well-formed").summary()
     }
 
-    /// The exit of an output: it spends that output alone, whole, to the ledger account of the owner's key. It pays no
-    /// fee and has no least amount, so that every output has one.
+    /// The exit of an output: it spends only that output, whole, to the ledger account of the owner's key. It pays no
+    /// fee and has no least amount, so every output has an exit.
     pub fn exit(network: Digest, home: HomeEpoch, owner: PublicKey, output: SpentOutput) -> Payment {
         let SpentOutput { asset, amount, .. } = output;
         let outputs = vec![Output { to: Recipient::Account(owner.address()), asset, amount }];
@@ -219,28 +219,28 @@ impl PaymentBody {
         PaymentBody::parse(&payment.encode()).expect("the payment is well-formed")
     }
 
-    /// Reads a payment that fills `bytes`.
+    /// Parses a payment that fills `bytes`.
     ///
     /// # Errors
-    /// As [`PaymentView::parse`].
+    /// As for [`PaymentView::parse`].
     pub fn parse(bytes: &[u8]) -> Result<PaymentBody, LaneRefusal> {
         let view = PaymentView::parse(bytes)?;
         Ok(PaymentBody { digest: view.digest(), payment: view.to_payment() })
     }
 
-    /// The ids of what it spends.
+    /// The ids of its inputs.
     pub fn input_ids(&self) -> impl Iterator<Item = OutputId> + '_ {
         self.payment.inputs.iter().map(|input| input.id)
     }
 
-    /// The ids of what it creates.
+    /// The ids of its outputs.
     pub fn output_ids(&self) -> impl Iterator<Item = OutputId> + '_ {
         let id = |index| OutputId::of_payment(self.payment.into, &self.digest, index as u8);
         (0..self.payment.outputs.len()).map(id)
     }
 }
 
-/// A well-formed payment inside the bytes that it came in: nothing is copied.
+/// A well-formed payment as a view of its bytes: nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct PaymentView<'a> {
     bytes: &'a [u8],
@@ -253,7 +253,7 @@ pub struct PaymentView<'a> {
 }
 
 impl<'a> PaymentView<'a> {
-    /// Reads a payment that fills `bytes`.
+    /// Parses a payment that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] for anything that [`Payment::encode`] does not write, and for counts, amounts and
@@ -265,7 +265,7 @@ impl<'a> PaymentView<'a> {
         Ok(payment)
     }
 
-    /// Reads a payment at the beginning of what is left.
+    /// Parses a payment at the beginning of the rest.
     pub(crate) fn read(reader: &mut Reader<'a>) -> Result<PaymentView<'a>, LaneRefusal> {
         let start = *reader;
         if reader.u8()? != PAYMENT_VERSION {
@@ -324,18 +324,18 @@ impl<'a> PaymentView<'a> {
         self.owner
     }
 
-    /// What it spends.
+    /// Its inputs.
     pub fn inputs(&self) -> impl Iterator<Item = SpentOutput> + use<'a> {
         self.inputs.chunks_exact(INPUT_BYTES).map(|bytes| read_input(bytes).expect("checked when it was parsed"))
     }
 
-    /// What it creates.
+    /// Its outputs.
     pub fn outputs(&self) -> impl Iterator<Item = Output> + use<'a> {
         let read = |bytes| Output::read(&mut Reader::new(bytes)).expect("checked when it was parsed");
         self.outputs.chunks_exact(OUTPUT_BYTES).map(read)
     }
 
-    /// A copy that owns its parts.
+    /// An owned copy.
     pub fn to_payment(&self) -> Payment {
         Payment {
             network: self.network,
@@ -352,8 +352,8 @@ impl<'a> PaymentView<'a> {
         (self.inputs.len(), self.outputs.len()) == (INPUT_BYTES, OUTPUT_BYTES) && self.to_payment().is_exit()
     }
 
-    /// Checks it against the rules of a network: network, least amounts, number of assets, and for each asset that the
-    /// inputs are exactly the outputs and the fee. An exit pays no fee and has no least amount.
+    /// Checks it against the rules of a network: network, least amounts, number of assets, and for each asset that
+    /// the inputs equal the outputs and the fee. An exit pays no fee and has no least amount.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -392,12 +392,12 @@ impl<'a> PaymentView<'a> {
         Tree::new(Family::Outputs, self.outputs().map(|output| output.leaf()).collect())
     }
 
-    /// The tree path of an output. `None` if there is no such output.
+    /// The tree path of an output; `None` if there is no such output.
     pub fn output_path(&self, index: u8) -> Option<Vec<Digest>> {
         (usize::from(index) < self.outputs.len() / OUTPUT_BYTES).then(|| self.output_tree().path(usize::from(index)))
     }
 
-    /// What of the payment its digest is a hash of.
+    /// The parts of the payment that its digest covers.
     pub fn summary(&self) -> PaymentSummary {
         PaymentSummary {
             home: self.home,
@@ -409,7 +409,7 @@ impl<'a> PaymentView<'a> {
         }
     }
 
-    /// The digest that validators sign. The owner's signature is no part of it: an owner can make many.
+    /// The digest that validators sign. It does not cover the owner's signature: an owner can make many.
     pub fn digest(&self) -> Digest {
         self.summary().digest(&self.network)
     }
@@ -427,11 +427,11 @@ pub struct PaymentSummary {
     pub home: HomeEpoch,
     /// The home epoch of its outputs.
     pub into: HomeEpoch,
-    /// Who paid.
+    /// The owner that paid.
     pub owner: PublicKey,
     /// The hash of all inputs.
     pub inputs: Digest,
-    /// How many outputs it has.
+    /// The number of its outputs.
     pub outputs: u8,
     /// The root of the tree over its outputs.
     pub outputs_root: Digest,
@@ -471,12 +471,12 @@ impl PaymentSummary {
     }
 }
 
-/// What the genesis says of one asset in the lane.
+/// The rules of one asset in the lane, from the genesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssetRule {
     /// The smallest output, in units.
     pub least_units: Amount,
-    /// What each payment leaves in escrow of each asset that it moves, in units.
+    /// The fee that each payment leaves in escrow for each asset that it moves, in units.
     pub fee: Amount,
 }
 

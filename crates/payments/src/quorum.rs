@@ -11,7 +11,7 @@ pub struct Quorums {
     pub certificate: usize,
 }
 
-/// Most validators of a committee: a validator's index is one byte.
+/// The most validators of a committee: a validator's index is one byte.
 pub const VALIDATORS_MAX: usize = 256;
 
 impl Quorums {
@@ -25,13 +25,13 @@ impl Quorums {
         Quorums { validators, faulty, certificate: (validators + faulty) / 2 + 1 }
     }
 
-    /// So many validators share a correct one with the correct signers of every certificate: n + f + 1 − q, which is
-    /// 2f+1 where n = 3f+1. If so many are bound to something else, a certificate cannot come to exist.
+    /// The number of validators that must share a correct one with the correct signers of every certificate: n + f +
+    /// 1 − q, which is 2f+1 where n = 3f+1. If this many are bound to something else, no certificate can be made.
     pub fn binding(&self) -> usize {
         self.validators + self.faulty + 1 - self.certificate
     }
 
-    /// So many validators include a correct one: f+1.
+    /// The number of validators that must include a correct one: f+1.
     pub fn witness(&self) -> usize {
         self.faulty + 1
     }
@@ -45,7 +45,7 @@ mod tests {
     fn two_certificates_share_a_correct_validator_and_the_correct_ones_suffice() {
         for n in 1..=100 {
             let Quorums { faulty, certificate, .. } = Quorums::new(n);
-            assert!(2 * certificate - n > faulty, "n = {n}: two certificates may share Byzantine validators alone");
+            assert!(2 * certificate - n > faulty, "n = {n}: two certificates may share only Byzantine validators");
             assert!(certificate <= n - faulty, "n = {n}: the correct validators cannot make a certificate");
         }
     }
@@ -55,7 +55,7 @@ mod tests {
         for n in 1..=100 {
             let quorums = Quorums::new(n);
             let (f, q, bound) = (quorums.faulty, quorums.certificate, quorums.binding());
-            // Of the correct validators alone: at least q − f signed, and at least `bound` − f are in the set.
+            // Counts only correct validators: at least q − f signed, and at least `bound` − f are in the set.
             assert!((q - f) + (bound - f.min(bound)) > n - f, "n = {n}: they may miss each other");
             assert!(n + f - bound < q, "n = {n}: those outside the set and the faulty ones make a certificate");
             assert!(bound <= q && q <= n - f, "n = {n}: the correct validators are such a set");

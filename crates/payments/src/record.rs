@@ -11,11 +11,11 @@
 //!         5 view            · output 32 · digest 32               the one view of a case
 //! ```
 //!
-//! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing that
-//! clients send can pass for a record. A batch of records begins with a *mark* that names how much of the log was
-//! durable when the batch was made. Recovery reads up to the first record that is not intact. If an intact mark beyond
-//! it says that this place was durable, the log is damaged; otherwise it is the torn tail of a write that nobody was
-//! told of.
+//! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing
+//! that clients send can look like a record. A batch of records begins with a *mark* that names how much of the log
+//! was durable when the batch was made. Recovery reads up to the first record that is not intact. If an intact mark
+//! beyond it says that this offset was durable, the log is damaged; otherwise it is the torn tail of an
+//! unacknowledged write.
 
 use primitives::{Digest, Signature};
 
@@ -25,12 +25,13 @@ const HEAD_TAG: &[u8; 16] = b"walras-lane-log\x01";
 pub(crate) const HEAD_BYTES: usize = 16 + 32 + 32 + 8 + 1 + 2 + CHECK_BYTES;
 const CHECK_BYTES: usize = 16;
 const MARK_BYTES: usize = 4 + 1 + 8 + CHECK_BYTES;
-/// Bytes of a record beside its payload.
+/// Bytes of a record besides its payload.
 const FRAME_BYTES: usize = 4 + 1 + CHECK_BYTES;
 const RECORD_BYTES_MAX: usize = FRAME_BYTES + PAYMENT_BYTES_MAX + 64;
 const READ_BYTES: usize = 1 << 20;
 
-/// Reads of a log, up to all that was appended. What a validator appends must be readable before its next step.
+/// Reads of a log, including everything that was appended. Bytes that a validator appends must be readable before its
+/// next step.
 pub trait LaneLog {
     /// Bytes of the log.
     fn length(&self) -> u64;
@@ -38,7 +39,7 @@ pub trait LaneLog {
     fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>>;
 }
 
-/// Whose log it is.
+/// The owner of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOwner {
     /// The identity of the network.
@@ -51,7 +52,7 @@ pub struct LogOwner {
     pub shard: u16,
 }
 
-/// A new log: what the shell writes and syncs *once*, when it registers the shard's key for a home epoch, before that
+/// A new log: the shell writes and syncs it *once*, when it registers the shard's key for a home epoch, before that
 /// epoch begins. From then on a missing log means that signatures may be forgotten. `key` is random and secret.
 pub fn new_log(owner: &LogOwner, key: [u8; 32]) -> Vec<u8> {
     let mut bytes = HEAD_TAG.to_vec();
@@ -75,21 +76,21 @@ pub(crate) enum RecordKind {
     View = 5,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug)]
 pub(crate) enum Record<'a> {
     Mark(u64),
-    /// The owner's signature, which follows the payment, is for audits. Under an exit that a case or anybody asked for
-    /// it is zeros.
+    /// The owner's signature, which follows the payment, is for audits. It is zeros for an exit that was made for a
+    /// case or at the request of someone other than the owner.
     Payment(PaymentView<'a>, Signature),
     Acknowledgement(PaymentSummary),
-    /// A candidate of a case is barred.
+    /// A barred candidate of a case.
     Bar(BarredPayment),
-    /// The digest of the one view of a case.
+    /// The digest of the only view of a case.
     View(OutputId, Digest),
 }
 
-/// A candidate that a shard bars: its digest, and what names its outputs.
+/// A candidate that a shard bars: its digest, and the data that identifies its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BarredPayment {
     pub(crate) digest: Digest,
@@ -117,7 +118,7 @@ impl BarredPayment {
 pub(crate) struct LogKey([u8; 32]);
 
 impl LogKey {
-    /// The key of a log that could not be opened. Nothing is written under it, because the shard is mute.
+    /// The key of a log that could not be opened. Nothing is written with it, because the shard is mute.
     pub(crate) fn none() -> LogKey {
         LogKey([0; 32])
     }
@@ -128,7 +129,7 @@ impl LogKey {
         hasher.finalize().as_bytes()[..CHECK_BYTES].try_into().expect("16 bytes")
     }
 
-    /// Writes a record that will stand at `offset`.
+    /// Writes a record at `offset`.
     pub(crate) fn write(&self, to: &mut Vec<u8>, offset: u64, kind: RecordKind, parts: &[&[u8]]) {
         let payload = parts.concat();
         to.extend((payload.len() as u32).to_le_bytes());
@@ -137,7 +138,7 @@ impl LogKey {
         to.extend(self.check(offset, kind as u8, &payload));
     }
 
-    /// The record at the beginning of `bytes`, which stand at `offset`, and its length; `None` if it is not intact.
+    /// The record at the beginning of `bytes`, which start at `offset`, and its length; `None` if it is not intact.
     pub(crate) fn read<'a>(&self, bytes: &'a [u8], offset: u64) -> Option<(Record<'a>, usize)> {
         let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
         let total = length.checked_add(FRAME_BYTES).filter(|total| *total <= RECORD_BYTES_MAX)?;
@@ -165,15 +166,15 @@ impl LogKey {
         Some((record, total))
     }
 
-    /// The record at `offset` of a log, as bytes from its beginning on.
+    /// The record at `offset` of a log, as bytes from its beginning.
     pub(crate) fn fetch(log: &impl LaneLog, offset: u64) -> Option<Vec<u8>> {
         let left = log.length().checked_sub(offset)?;
         log.read(offset, left.min(RECORD_BYTES_MAX as u64) as usize)
     }
 }
 
-/// Reads the log from its beginning, gives each intact record to `each`, and returns its key and the length of what is
-/// intact.
+/// Reads the log from its beginning, passes each intact record to `each`, and returns its key and the length of the
+/// intact part.
 pub(crate) fn recover(
     log: &impl LaneLog,
     owner: &LogOwner,
@@ -210,7 +211,7 @@ pub(crate) fn recover(
     Ok((key, offset))
 }
 
-/// Looks for an intact mark beyond `torn` that says that the log was durable beyond it.
+/// Searches for an intact mark beyond `torn` that says that the log was durable beyond it.
 fn reject_damage(log: &impl LaneLog, key: &LogKey, torn: u64) -> Result<(), MuteReason> {
     let mut offset = torn;
     while offset < log.length() {

@@ -4,16 +4,16 @@ use primitives::{AssetId, Digest};
 
 use crate::{DkgRefusal, HomeEpoch, OutputId};
 
-/// Why a validator or a wallet refuses what it was given. A validator keeps no state of what it refuses.
+/// Why a validator or a wallet refuses a request or receipt. A validator keeps no state of what it refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaneRefusal {
-    /// The bytes are not of the layout.
+    /// The bytes do not have the expected layout.
     #[error("the bytes are malformed: {0}; send the layout of the documentation")]
     Malformed(&'static str),
-    /// Of another network.
+    /// It belongs to another network.
     #[error("it is of network {0}; send it to that network")]
     ForeignNetwork(Digest),
-    /// Its inputs are of a home that this validator does not sign for.
+    /// Its inputs have a home epoch that this validator does not sign for.
     #[error("its inputs live in epoch {0}; ask the committee of that epoch")]
     ForeignHome(HomeEpoch),
     /// The owner belongs to another shard of this validator.
@@ -30,7 +30,7 @@ pub enum LaneRefusal {
     /// An asset's inputs are not the sum of its outputs and its fee.
     #[error("asset {asset}: inputs are {inputs}, outputs and fee {outputs}; make them equal")]
     WrongSum {
-        /// Which.
+        /// The asset.
         asset: AssetId,
         /// Sum of inputs.
         inputs: u128,
@@ -40,38 +40,38 @@ pub enum LaneRefusal {
     /// An output is smaller than its asset allows.
     #[error("an output of {amount} units of asset {asset} is below the least of {least}")]
     TooSmall {
-        /// Which.
+        /// The asset.
         asset: AssetId,
         /// Its amount.
         amount: u64,
         /// The least amount of the asset.
         least: u64,
     },
-    /// More assets than a payment may have.
+    /// The payment moves more assets than allowed.
     #[error("it moves more than 4 assets; split it")]
     TooManyAssets,
     /// The owner did not sign the payment.
     #[error("the owner's signature is not valid for this payment")]
     WrongOwnerSignature,
-    /// The ledger did not create the output, as far as this validator knows.
+    /// As far as this validator knows, the ledger did not create the output.
     #[error("output {0} is not known as the ledger's; send its certificate, or wait until its deposit is certified")]
     UnknownOutput(OutputId),
-    /// What proves an input names another output.
+    /// The proof of an input is for another output.
     #[error("the proof of output {0} is of another output, owner, asset or amount")]
     ProofOfAnother(OutputId),
-    /// A certificate without exactly q distinct signers in ascending order, all of the committee.
+    /// The certificate does not have exactly q distinct signers in ascending order, all of the committee.
     #[error("a certificate needs {needed} distinct signers of its committee in ascending order")]
     WrongSigners {
         /// The quorum q.
         needed: usize,
     },
-    /// A path that does not fit size and index of its tree.
+    /// A path does not fit the size of its tree and the index.
     #[error("a Merkle path does not fit the size of its tree and the index in it")]
     WrongPath,
     /// A signature of a certificate is not valid.
     #[error("validator {0} did not sign this; collect its answer again")]
     WrongSignature(u8),
-    /// A BLS key that is not in the subgroup, is the identity, or whose possession is not proved; or there is none.
+    /// The BLS key is missing, not in the subgroup, the identity, or its possession is not proved.
     #[error("a BLS key is not valid, not registered, or its possession is not proved")]
     WrongBlsKey,
     /// An aggregated signature is not valid.
@@ -83,12 +83,12 @@ pub enum LaneRefusal {
     /// An input is spent by another payment.
     #[error("output {output} is spent by payment {by}; finish that payment instead")]
     Conflict {
-        /// Which.
+        /// The output.
         output: OutputId,
         /// The digest of the payment that spends it.
         by: Digest,
     },
-    /// The peer's, or everybody's, budget of costly checks is used up, or too many trees wait for the disk.
+    /// The budget of costly checks, of the peer or of all peers, is used up, or too many trees wait for the disk.
     #[error("the validator is busy; send the same bytes again later")]
     Busy,
     /// The spent set of this home epoch has reached its bound.
@@ -103,19 +103,19 @@ pub enum LaneRefusal {
     /// The payment, or the one that created an input, is a candidate of an open case or void.
     #[error("payment {0} is contested; post its certificate to the ledger")]
     Barred(Digest),
-    /// A member that revealed a share of the group's secret.
+    /// The member revealed a share of the group's secret.
     #[error("validator {0} revealed its share of the group's key; its signatures do not count")]
     RevealedShare(u8),
     /// The epoch has no group key.
     #[error("this epoch has no group key: no key generation ended well; use an aggregate")]
     NoGroupKey,
-    /// A validator that registered no key for the epoch.
+    /// The validator registered no key for the epoch.
     #[error("validator {0} registered no key for this epoch; ask the others")]
     Unregistered(u8),
-    /// Keys of an epoch whose registrar or whose proofs of possession do not hold.
+    /// The registrar's signature or a proof of possession in a registration is invalid.
     #[error("the registration of keys does not hold: the member's registrar and each key sign it")]
     WrongRegistration,
-    /// A dealing whose dealer did not sign it, or whose proofs do not hold for its board.
+    /// The dealing is not signed by its dealer, or its proofs do not hold for its board.
     #[error("the dealing does not hold: its dealer signs it, and proves what it deals to the members of the epoch")]
     WrongDealing,
     /// The home epoch of the inputs has ended.
@@ -126,28 +126,28 @@ pub enum LaneRefusal {
 /// Why the state does not permit an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeRefusal {
-    /// Redeemed too early or too late.
+    /// The certificate is redeemed too early or too late.
     #[error("certificates of committee {0} are redeemable from epoch {0} until three epochs later")]
     NotRedeemable(HomeEpoch),
     /// An input was credited to its owner, or does not exist.
     #[error("the payment is void: an input was credited to its owner by a verdict")]
     Void,
-    /// No case of such an output may be opened now.
+    /// No case of this output may be opened now.
     #[error("a case about an output of epoch {0} can be opened until the middle of the second epoch after it")]
     TooLate(HomeEpoch),
     /// No such output was withdrawn.
     #[error("the ledger has no such output; show the certificate of the payment that created it")]
     UnknownOutput,
-    /// A dealing or a complaint that no key generation awaits now.
+    /// No key generation expects the dealing or complaint now.
     #[error("no key generation awaits this now: {0}")]
     NotAwaited(DkgRefusal),
-    /// A complaint whose proof does not hold.
+    /// The proof of the complaint does not hold.
     #[error("the complaint's proof does not hold")]
     WrongComplaint,
     /// There is no such case.
     #[error("there is no open case about this output")]
     NoCase,
-    /// It votes for another round or epoch than the present one.
+    /// The vote is for another round or epoch than the present one.
     #[error("the lane is in epoch {epoch}, round {round}; vote in that round")]
     WrongRound {
         /// The present epoch.
@@ -155,19 +155,19 @@ pub enum BridgeRefusal {
         /// The present round.
         round: u64,
     },
-    /// Keys are registered for another epoch than the next one, twice, or again, or by a convicted member; or this
-    /// chain's keys do not change.
+    /// Keys are registered for another epoch than the next one, twice, or by a convicted member; or the keys of this
+    /// chain do not change.
     #[error("a member that was not convicted registers fresh keys once, for lane epoch {0}")]
     WrongRegistration(HomeEpoch),
-    /// Evidence of an epoch that the ledger has forgotten.
-    #[error("the keys of lane epoch {0} are forgotten: nobody is convicted by them any more")]
+    /// The evidence is of an epoch that the ledger has dropped.
+    #[error("the keys of lane epoch {0} are forgotten: evidence of that epoch is too old")]
     EvidenceTooOld(HomeEpoch),
 }
 
 /// Why a validator has stopped signing for the rest of its home epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MuteReason {
-    /// There is no log, though the validator made one when its keys were registered.
+    /// There is no log, although the validator created one when its keys were registered.
     #[error("its log is missing")]
     MissingLog,
     /// The log is of another validator, shard, epoch or network.
@@ -179,10 +179,10 @@ pub enum MuteReason {
     /// The log could not be read.
     #[error("its log cannot be read")]
     UnreadableLog,
-    /// A sync failed: nobody knows what is on the disk.
+    /// A sync failed: the content of the disk is unknown.
     #[error("its log could not be synced")]
     SyncFailed,
-    /// It met a signature of its own above the end of its log: the log was rolled back.
+    /// The shard found one of its own signatures above the end of its log: the log was rolled back.
     #[error("its log is older than its signatures")]
     RolledBackLog,
 }

@@ -1,13 +1,13 @@
 //! Keys of a home epoch, registered before it begins.
 //!
-//! Each member of the committee has a *registrar*: a key of the genesis that signs nothing but registrations. In epoch
-//! h−1 it registers fresh keys for epoch h, one for each of the member's shards, each with a proof of possession. Their
-//! number is the member's shard map in that epoch. The first registration that the ledger has counts. Whoever knows the
-//! registrars from the genesis verifies the keys of an epoch without asking anybody whom to believe.
+//! Each member of the committee has a *registrar*: a key from the genesis that signs only registrations. In epoch h−1
+//! it registers fresh keys for epoch h, one for each of the member's shards, each with a proof of possession. Their
+//! number is the member's shard map in that epoch. The first registration on the ledger counts. Anyone who knows the
+//! registrars from the genesis can verify the keys of an epoch without trusting a third party.
 //!
 //! Where the genesis has BLS keys, each shard registers one more, with its proof of possession for the address of the
-//! registrar. This proof stays with the key: an aggregate is worth what the proofs of its signers' keys are, and who
-//! verifies one need not believe that somebody else has checked them.
+//! registrar. This proof is stored with the key: an aggregate is only as sound as the proofs of its signers' keys,
+//! and a verifier need not trust that someone else has checked them.
 //!
 //! ```text
 //! registration  epoch 8 · keys · registrar's signature 64
@@ -19,8 +19,8 @@
 //! signed by each key        "walras-lane\x01" · network 32 · epoch 8 · kind 1 (9) · member 1 · shard 2 · registrar 32
 //! ```
 //!
-//! An epoch does not begin before q members have registered for it ([`crate::Bridge::begin`]): else nobody could spend
-//! what is withdrawn into it. A member that did not register signs nothing in that epoch.
+//! An epoch does not begin before q members have registered for it ([`crate::Bridge::begin`]): otherwise no one could
+//! spend units that are withdrawn into it. A member that did not register signs nothing in that epoch.
 
 use std::collections::BTreeSet;
 
@@ -30,22 +30,22 @@ use crate::layout::Reader;
 use crate::statement::begin;
 use crate::{AGGREGATE_COST, BlsPublicKey, BlsSecretKey, BlsSignature, HomeEpoch, LaneRefusal, StatementKind};
 
-/// Most shards of a member.
+/// The most shards of a member.
 pub const SHARDS_MAX: usize = 256;
-/// Most shards of a member with BLS keys: their proofs cost some 25 times as much as those of other keys.
+/// The most shards of a member with BLS keys: their proofs cost about 25 times as much as those of other keys.
 pub const BLS_SHARDS_MAX: usize = 16;
-/// In the count of keys: each has a BLS key besides.
+/// Flag in the count of keys: each key also has a BLS key.
 const WITH_BLS: u16 = 1 << 15;
 
-/// What BLS keys a lane has.
+/// The kind of BLS keys of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LaneBls {
     /// None: certificates are answers in trees.
     #[default]
     None = 0,
-    /// Each shard registers one with its other key: aggregates are certificates, too.
+    /// Each shard registers one besides its other key: aggregates are certificates, too.
     Aggregate = 1,
-    /// The same, and members make a group key for each epoch: signatures under it are certificates, too.
+    /// As for aggregates, and members generate a group key for each epoch: signatures under it are certificates, too.
     Threshold = 2,
 }
 
@@ -59,18 +59,18 @@ impl LaneBls {
         }
     }
 
-    /// The one with this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<LaneBls> {
         [LaneBls::None, LaneBls::Aggregate, LaneBls::Threshold].into_iter().find(|bls| bls.name() == name)
     }
 }
 
-/// The BLS key of a shard, as it is registered.
+/// The BLS key of a shard, in registered form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisteredBls {
-    /// The key's 96 bytes; [`LaneRegistration::verify`] checks them.
+    /// The 96 bytes of the key; [`LaneRegistration::verify`] checks them.
     pub key: [u8; 96],
-    /// Proves that whoever registers it has it.
+    /// Proves that its registrant has the key.
     pub proof: BlsSignature,
 }
 
@@ -83,7 +83,7 @@ pub struct LaneRegistration {
     pub member: u8,
     /// The key of each shard.
     pub keys: Vec<PublicKey>,
-    /// The BLS key of each shard; none where the genesis has none.
+    /// The BLS key of each shard; empty where the genesis has none.
     pub bls: Vec<RegisteredBls>,
     /// The registrar's signature.
     pub signature: Signature,
@@ -132,7 +132,7 @@ impl LaneRegistration {
         LaneRegistration::make_with_bls(network, epoch, member, keys, &[], registrar)
     }
 
-    /// The same, with the BLS key of each shard besides.
+    /// Like [`LaneRegistration::make`], with the BLS key of each shard.
     pub fn make_with_bls(
         network: &Digest,
         epoch: HomeEpoch,
@@ -154,7 +154,7 @@ impl LaneRegistration {
         (LaneRegistration { epoch, member, keys: public, bls, signature }, proofs)
     }
 
-    /// What verifying it and its proofs costs, in verifications of ed25519 signatures.
+    /// The cost of verifying it and its proofs, in verifications of ed25519 signatures.
     pub fn cost(&self) -> u32 {
         1 + self.keys.len() as u32 + AGGREGATE_COST * self.bls.len() as u32
     }
@@ -181,7 +181,7 @@ impl LaneRegistration {
         self.bls.is_empty() || self.bls.len() <= BLS_SHARDS_MAX && [self.keys.len(); 2] == [self.bls.len(), distinct]
     }
 
-    /// Checks the proofs that whoever registers has the keys.
+    /// Checks the proofs that the registrant has the keys.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongRegistration`].
@@ -205,7 +205,7 @@ impl LaneRegistration {
         to
     }
 
-    /// Reads a registration that fills `bytes`.
+    /// Parses a registration that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`].
@@ -276,7 +276,7 @@ mod tests {
         let (mut doubled, proofs) = LaneRegistration::make(&NETWORK, 5, 3, &[key(1), key(1)], &registrar);
         let wrong = Err(LaneRefusal::WrongRegistration);
         assert_eq!(doubled.verify(&NETWORK, &registrar.public()), wrong);
-        // Another's key: the registrar signs it, and nobody can prove that the registrar's member has it.
+        // Another member's key: the registrar signs it, but the member cannot prove that it has it.
         doubled.keys = vec![key(4).public()];
         doubled.signature = registrar.sign(&registrar_message(&NETWORK, 5, 3, &doubled.keys, &[]));
         assert_eq!(doubled.verify(&NETWORK, &registrar.public()), Ok(()));
@@ -295,14 +295,14 @@ mod tests {
         assert_eq!(good.verify(&NETWORK, &registrar.public()), Ok(()));
         assert_eq!(LaneRegistration::parse(&good.encode()), Ok(good.clone()));
         assert_eq!(good.cost(), 1 + 2 + 2 * AGGREGATE_COST);
-        // One key for two shards, or for one of two.
+        // One key for two shards, and a key for only one of two.
         for bls in [&[bls[0].clone(), bls[0].clone()][..], &bls[..1]] {
             assert_eq!(make(bls).verify(&NETWORK, &registrar.public()), Err(LaneRefusal::WrongRegistration));
         }
         let change = |edit: &dyn Fn(&mut LaneRegistration)| {
             let mut other = good.clone();
             edit(&mut other);
-            // The registrar is the member's own: it signs whatever the member wants.
+            // The registrar belongs to the member: it signs whatever the member wants.
             other.signature = registrar.sign(&registrar_message(&NETWORK, 5, 3, &other.keys, &other.bls));
             other.verify(&NETWORK, &registrar.public())
         };

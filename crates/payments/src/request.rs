@@ -1,4 +1,4 @@
-//! What clients send to a validator, and how an input is proved.
+//! The requests of clients to a validator, and the proofs of inputs.
 
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
@@ -22,9 +22,9 @@ const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 /// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a
 /// connection that announces more.
 ///
-/// Other forms of a certificate are smaller than so many answers, but for lists of excluded leaves, which an honest
-/// broker's batch hardly has; a certificate whose lists make a request larger than this is made anew without the
-/// broker.
+/// Other forms of a certificate are smaller than this many answers, except for lists of excluded leaves, which are
+/// short in an honest broker's batch. If a certificate's lists make a request larger than this, make a new
+/// certificate without the broker.
 pub fn request_bytes_max(quorum: usize) -> usize {
     let proof = 1 + PaymentSummary::BYTES + 1 + 4 * 32 + 1 + quorum * ANSWER_BYTES_MAX;
     1 + PAYMENT_BYTES_MAX + 64 + INPUTS_MAX * proof
@@ -39,7 +39,7 @@ pub struct PaidProof {
     pub index: u8,
     /// The path from the output to `summary.outputs_root`.
     pub path: Vec<Digest>,
-    /// Of confirmations.
+    /// The certificate of confirmations.
     pub certificate: PaymentCertificate,
 }
 
@@ -77,7 +77,8 @@ impl PaidProof {
     /// Verifies that a quorum of `committee` confirmed the payment.
     ///
     /// # Errors
-    /// [`LaneRefusal::UnknownCommittee`] if the payment is of another home; else as [`RootCache::verify_certificate`].
+    /// [`LaneRefusal::UnknownCommittee`] if the payment is of another home; otherwise as for
+    /// [`RootCache::verify_certificate`].
     pub fn verify(
         &self,
         committee: &LaneCommittee,
@@ -105,7 +106,7 @@ pub(crate) fn verify_claim(
     roots.verify_certificate(committee, &claim, certificate, budget)
 }
 
-/// Why an input exists.
+/// The proof that an input exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputProof {
     /// The ledger created it: genesis or deposit. The validator knows it from certified blocks.
@@ -151,20 +152,21 @@ pub fn settle_request(summary: &PaymentSummary, certificate: &PaymentCertificate
     bytes
 }
 
-/// What a client wants its answer signed with.
+/// How a client wants its answer signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnswerScheme {
     /// The shard's key, in a tree over answers.
     #[default]
     Tree,
-    /// The shard's BLS key: for an aggregate.
+    /// The shard's BLS key, for an aggregate.
     Bls,
     /// The validator's share of the group's secret.
     Share,
 }
 
 impl AnswerScheme {
-    /// The request for an answer under this scheme: `5 · scheme 1 (2 BLS key, 3 share) · request`, or as it is.
+    /// The request for an answer under this scheme: `5 · scheme 1 (2 BLS key, 3 share) · request`; for a tree it is
+    /// unchanged.
     pub fn ask(self, request: &[u8]) -> Vec<u8> {
         let head: &[u8] = match self {
             AnswerScheme::Tree => &[],
@@ -174,7 +176,7 @@ impl AnswerScheme {
         [head, request].concat()
     }
 
-    /// What a client asks, and under which scheme.
+    /// Splits a client's request into its scheme and the rest.
     pub(crate) fn split(bytes: &[u8]) -> Result<(AnswerScheme, &[u8]), LaneRefusal> {
         match bytes {
             [UNDER_BLS, 2, request @ ..] => Ok((AnswerScheme::Bls, request)),
@@ -185,8 +187,8 @@ impl AnswerScheme {
     }
 }
 
-/// The question which payment spends an output: `4 · home 8 · owner 32 · output 32 · owner's signature 64`. A wallet
-/// that was restored asks it before it spends.
+/// The query for the payment that spends an output: `4 · home 8 · owner 32 · output 32 · owner's signature 64`. A
+/// restored wallet sends it before it spends.
 pub fn spender_request(network: &Digest, home: HomeEpoch, key: &SecretKey, output: &OutputId) -> Vec<u8> {
     let mut bytes = vec![SPENDER];
     bytes.extend(home.to_le_bytes());
@@ -196,8 +198,8 @@ pub fn spender_request(network: &Digest, home: HomeEpoch, key: &SecretKey, outpu
     bytes
 }
 
-/// A payment that a validator is bound to, with the owner's signature as the validator got it. Under an exit that
-/// somebody else asked for it is zeros.
+/// A payment that a validator is bound to, with the owner's signature as the validator got it. The signature is zeros
+/// for an exit that someone else asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSpender {
     /// The payment's encoding.
@@ -207,8 +209,8 @@ pub struct KnownSpender {
 }
 
 impl KnownSpender {
-    /// Whether the owner signed this payment, or it is an exit, and it spends this output. A validator that answers
-    /// with another payment lies.
+    /// Whether the payment spends this output, and either the owner signed it or it is an exit. A validator that
+    /// answers with another payment lies.
     pub fn spends(&self, network: &Digest, output: &OutputId) -> bool {
         let Ok(payment) = PaymentView::parse(&self.payment) else { return false };
         let message = owner_message(network, payment.home(), &payment.digest());
@@ -218,7 +220,7 @@ impl KnownSpender {
     }
 }
 
-/// A request as it was read. Proofs are read after everything cheap is checked.
+/// A parsed request. Proofs are parsed after all cheap checks.
 pub(crate) enum RequestView<'a> {
     Spend {
         payment: PaymentView<'a>,
@@ -231,7 +233,7 @@ pub(crate) enum RequestView<'a> {
     },
     /// Requests to confirm payments, of which a broker made one tree.
     Batch(Vec<&'a [u8]>),
-    /// Which payment spends an output of this owner?
+    /// A query for the payment that spends an output of this owner.
     Spender {
         home: HomeEpoch,
         owner: PublicKey,
@@ -240,7 +242,7 @@ pub(crate) enum RequestView<'a> {
     },
 }
 
-/// Proofs of the inputs of a payment, not yet read.
+/// Proofs of the inputs of a payment, not yet parsed.
 pub(crate) struct Proofs<'a>(Reader<'a>);
 
 impl Proofs<'_> {

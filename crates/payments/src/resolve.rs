@@ -1,54 +1,56 @@
-//! Protocol R on the ledger: which payment of a contested output stands.
+//! Protocol R on the ledger: decides which payment of a contested output stands.
 //!
 //! An output is *contested* if its owner signed two payments of it, or if a payment of it has too few signatures and
 //! can get no more. The ledger creates nothing from fewer than q signatures, and time alone decides nothing.
 //!
-//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what
-//! the text of the design calls 2f+1 and f+1 where n = 3f+1.
+//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; where n = 3f+1
+//! they are the 2f+1 and f+1 in the text of the design.
 //!
 //! # The protocol
 //!
-//! The *exit* E(o) spends output o alone, whole, to the ledger account of its owner.
+//! The *exit* E(o) spends only output o, whole, to the ledger account of its owner.
 //!
 //! 1. **Open.** `resolve(o)` carries o's proof, the owner's signature on E(o) and a deposit. Its commit opens a case.
-//! 2. **Vote.** Upon a case, a validator of o's home that has signed a payment T of o posts T with that signature.
+//! 2. **Vote.** For a case, a validator of o's home that has signed a payment T of o posts T with that signature.
 //!    Otherwise it locks o to E(o), durably, and posts that signature.
-//! 3. **View.** The votes committed up to the end of the block in which they are *binding* fix the *candidates*: what
-//!    they are for, without E(o). Upon candidates, a validator bars them, durably, in every shard: until a verdict that
-//!    one stands it neither acknowledges it nor accepts its outputs as inputs. Then it posts which of them any of its
-//!    shards had acknowledged or accepted before.
-//! 4. **Verdict**, in this order, from what is committed:
+//! 3. **View.** When the votes committed up to the end of a block are first *binding*, they fix the *candidates*: all
+//!    payments voted for, except E(o). Given candidates, a validator bars them, durably, in every shard: until a
+//!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
+//!    which of them any of its shards had acknowledged or accepted before.
+//! 4. **Verdict**, in this order, from committed facts:
 //!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
-//!      saw, as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of
-//!      one committee that saw T. E(o) is credited if it is T.
+//!      saw, for example by a redemption, before or after), or a certificate that spends an output of T, or *witness*
+//!      views of one committee that saw T. E(o) is credited if it is T.
 //!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
 //!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
-//!      case was opened has ended. o is credited less a penalty, and its candidates are void.
+//!      case was opened has ended. o is credited minus a penalty, and its candidates are void.
 //!
 //! # Why it is safe
 //!
-//! (i) A correct validator signs one payment of o, so at most one T is certified; it is a candidate, because a binding
-//! set of voters includes a correct signer of T, and that one votes for T. (ii) If o is freed, the correct ones of a
-//! binding set are bound to something else, and the others cannot make a certificate of T. (iii) If T is settled or an
-//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct
-//! one of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
-//! (iv) After o lapsed, the correct ones of binding views bar every candidate: nobody settles or spends it, and the
-//! ledger does not redeem it. So the value of o exists once. The model in `resolve/model.rs` checks these, see there.
+//! (i) A correct validator signs one payment of o, so at most one T is certified. T is a candidate, because a binding
+//! set of voters includes a correct signer of T, and that signer votes for T. (ii) If o is freed, the correct members
+//! of a binding set are bound to something else, and the others cannot make a certificate of T. (iii) If T is settled
+//! or an output of it is spent, q validators of one committee accepted T. Binding views of that committee include a
+//! correct one of these. If it accepted before it barred, its view is not empty; if it accepted after it barred, T
+//! was already confirmed. (iv) After o lapsed, the correct members of binding views bar every candidate: no one
+//! settles or spends it, and the ledger does not redeem it. So the value of o exists once. The model in
+//! `resolve/model.rs` checks these.
 //!
 //! # Deviations from the design, each with the loss that it prevents
 //!
-//! * **The committee of the next epoch posts views too**, if a candidate creates outputs in that epoch. Counterexample
-//!   (n = 4, disjoint committees, nobody faulty): in epoch 1 Alice spends o, of home 0, into output o' of home 1. The
-//!   certificate of T is complete, and Bob spends o' by a payment that all of committee 1 sign. No member of committee
-//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members
-//!   neither acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be
-//!   settled. The test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
+//! * **The committee of the next epoch posts views too**, if a candidate creates outputs in that epoch.
+//!   Counterexample (n = 4, disjoint committees, no faulty validator): in epoch 1 Alice spends o, of home 0, into
+//!   output o' of home 1. The certificate of T is complete, and Bob spends o' by a payment that all of committee 1
+//!   sign. No member of committee 0 has received the certificate of T. Alice contests o. All views of committee 0 are
+//!   empty, because its members neither acknowledged T nor sign for o'; o lapses and is credited, although Bob's
+//!   payment is certified and may be settled. The test
+//!   `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
 //! * **A candidate that cannot stand any more is ignored.** T = {a, b} cannot be certified, or is void, once b was
-//!   credited or another payment of b stands. Counting it for a case of a would freeze a for ever.
+//!   credited or another payment of b stands. If it counted for a case of a, a would be frozen forever.
 //! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.
 //! * **All votes of a block count for the candidates**, so that the order inside a block changes nothing.
-//! * **A non-empty view does not block a lapse by itself**; it only is not one of the *binding* empty ones. Else one
-//!   Byzantine validator could freeze each contested output.
+//! * **A non-empty view does not block a lapse by itself**; it is only not one of the *binding* empty ones. Otherwise
+//!   one Byzantine validator could freeze each contested output.
 
 mod encoding;
 mod entry;
@@ -76,20 +78,20 @@ pub(crate) enum NotHonoured {
     Contradiction,
 }
 
-/// What happened to an output, as far as the ledger knows.
+/// The fate of an output, as far as the ledger knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     /// This certified payment spends it.
     By(Digest),
-    /// Credited: no payment of it that is not void can be certified.
+    /// Credited: every payment of it that can still be certified is void.
     Freed,
-    /// Credited less a penalty: its candidates are void.
+    /// Credited minus a penalty: its candidates are void.
     Lapsed,
     /// It would be an output of a void payment.
     Void,
 }
 
-/// The numbers of votes and views that decide.
+/// The numbers of votes and views that decide a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thresholds {
     validators: usize,
@@ -97,11 +99,11 @@ pub(crate) struct Thresholds {
     pub(crate) certificate: usize,
     /// Votes that fix the candidates.
     pub(crate) fix: usize,
-    /// Votes for something else that free.
+    /// Votes for something else that free the output.
     pub(crate) free: usize,
-    /// Empty views that let lapse.
+    /// Empty views that let the output lapse.
     pub(crate) lapse: usize,
-    /// Views that saw a payment and confirm it.
+    /// Views that saw a payment and so confirm it.
     pub(crate) seen: usize,
 }
 
@@ -119,7 +121,7 @@ impl Thresholds {
     }
 }
 
-/// What is known of the payments that one committee signs, and of the outputs whose home it is.
+/// Facts about the payments that one committee signs, and about the outputs whose home it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EpochFacts {
     thresholds: Thresholds,
@@ -127,15 +129,15 @@ struct EpochFacts {
     taken: BTreeMap<OutputId, Taken>,
 }
 
-/// What the facts of a block come to.
+/// The results of the facts of a block.
 #[derive(Debug, Default)]
 pub(crate) struct CaseStep {
     pub(crate) events: Vec<CaseEvent>,
-    /// What was written, in the order in which it was.
+    /// Written entries, in the order of writing.
     pub(crate) entries: Vec<BridgeEntry>,
     /// Open cases that were changed, opened or closed.
     changed: BTreeSet<OutputId>,
-    /// How often a rule was held against a case.
+    /// How often a rule was applied to a case.
     pub(crate) judged: usize,
 }
 
@@ -161,7 +163,7 @@ impl Case {
 /// Whether a case can be closed by a rule, and how.
 type Rule = fn(&Resolver, &Case, HomeEpoch) -> Option<Verdict>;
 
-/// All that the ledger knows about contested outputs: the state machine of protocol R.
+/// Everything that the ledger knows about contested outputs: the state machine of protocol R.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     network: Digest,
@@ -171,7 +173,7 @@ pub struct Resolver {
 }
 
 impl PartialEq for Resolver {
-    /// The index follows from the cases.
+    /// The index is derived from the cases.
     fn eq(&self, other: &Resolver) -> bool {
         (self.network, &self.epochs, &self.cases) == (other.network, &other.epochs, &other.cases)
     }
@@ -180,7 +182,7 @@ impl PartialEq for Resolver {
 impl Eq for Resolver {}
 
 impl Resolver {
-    /// Without committees.
+    /// A resolver without committees.
     pub fn new(network: Digest) -> Resolver {
         Resolver { network, epochs: BTreeMap::new(), cases: BTreeMap::new(), index: Default::default() }
     }
@@ -192,7 +194,7 @@ impl Resolver {
         self.epochs.entry(epoch).or_insert(facts);
     }
 
-    /// Forgets epochs of which nothing can be redeemed, opened or decided any more.
+    /// Drops epochs in which nothing can be redeemed, opened or decided any more.
     pub fn prune(&mut self, now: HomeEpoch) {
         let oldest_case = self.index.oldest_home().unwrap_or(HomeEpoch::MAX);
         self.epochs.retain(|epoch, _| now.saturating_sub(*epoch) <= crate::REDEEM_EPOCHS || *epoch >= oldest_case);
@@ -212,7 +214,7 @@ impl Resolver {
         self.epochs.first_key_value().map_or(0, |(epoch, _)| *epoch)
     }
 
-    /// All that is written and not forgotten.
+    /// All entries that are not dropped.
     pub(crate) fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
         let cases = self.cases.iter().map(|(id, case)| BridgeEntry::case(id, Some(case)));
         let facts = self.epochs.iter().flat_map(|(home, facts)| {
@@ -222,7 +224,7 @@ impl Resolver {
         facts.chain(cases)
     }
 
-    /// Whether a case is open that needs the keys and the set of this committee.
+    /// Whether an open case needs the keys and the spent set of this committee.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
         self.index.has_home(committee) || committee.checked_sub(1).is_some_and(|before| self.index.has_home(before))
     }
@@ -238,7 +240,7 @@ impl Resolver {
         taken.filter(|(_, taken)| matches!(taken, Taken::Freed | Taken::Lapsed)).map(|(id, _)| id)
     }
 
-    /// The thresholds of a committee, as far as it is registered.
+    /// The thresholds of a committee, if it is registered.
     pub fn quorums(&self, committee: HomeEpoch) -> Option<Quorums> {
         self.thresholds(committee).map(|thresholds| Quorums::new(thresholds.validators))
     }
@@ -248,7 +250,7 @@ impl Resolver {
         self.cases.contains_key(output)
     }
 
-    /// The open cases by output, each with the candidates once they are fixed: what validators hear again after a
+    /// The open cases by output, each with the candidates once they are fixed: validators receive these again after a
     /// restart.
     pub fn cases(&self) -> impl Iterator<Item = (&ContestedOutput, Option<Vec<Arc<PaymentBody>>>)> {
         self.cases.values().map(|case| {
@@ -258,12 +260,12 @@ impl Resolver {
         })
     }
 
-    /// Whether the vote of a validator in an open case has come.
+    /// Whether a validator has voted in an open case.
     pub fn has_vote(&self, case: &OutputId, validator: u8) -> bool {
         self.cases.get(case).is_some_and(|case| case.votes.contains_key(&validator))
     }
 
-    /// Whether the view of a member of a committee has come in an open case.
+    /// Whether a member of a committee has posted its view in an open case.
     pub fn has_view(&self, case: &OutputId, committee: HomeEpoch, validator: u8) -> bool {
         self.cases.get(case).is_some_and(|case| {
             let after = committee.checked_sub(case.contested.home).and_then(|after| case.views.get(after as usize));
@@ -280,11 +282,11 @@ impl Resolver {
         self.epochs.get(&home)?.taken.get(output).copied()
     }
 
-    /// Whether a certified payment is to be honoured.
+    /// Whether a certified payment must be honoured.
     pub(crate) fn check(&self, body: &PaymentBody) -> Result<(), NotHonoured> {
         let taken = || body.input_ids().filter_map(|input| self.taken(body.payment.home, &input));
-        // A void payment had its time, though it may be certified and other inputs of it were credited since. The exit
-        // of an output that was credited is paid already.
+        // A void payment cannot stand any more, even if it is certified and other inputs of it were credited since.
+        // The exit of a credited output is already paid.
         let void = taken().any(|taken| taken == Taken::Lapsed || taken == Taken::Freed && body.payment.is_exit());
         let stands = taken().all(|taken| taken == Taken::By(body.digest));
         match (void, stands) {
@@ -294,13 +296,14 @@ impl Resolver {
         }
     }
 
-    /// What the facts of one block decide, in lane epoch `now`. The order of facts changes nothing.
+    /// Applies the facts of one block in lane epoch `now` and returns what they decide. The order of facts does not
+    /// matter.
     pub fn apply(&mut self, now: HomeEpoch, facts: Vec<CaseFact>) -> Vec<CaseEvent> {
         self.step(now, facts).events
     }
 
-    /// As [`Resolver::apply`]; also says what was written. It costs the facts, and for each of them the cases that it
-    /// concerns ([`index`]); other open cases cost nothing.
+    /// Like [`Resolver::apply`], and also returns the written entries. It costs the facts, and for each of them the
+    /// cases that it concerns ([`index`]); other open cases cost nothing.
     pub(crate) fn step(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> CaseStep {
         facts.sort_by_cached_key(CaseFact::rank);
         let mut step = CaseStep::default();
@@ -332,7 +335,7 @@ impl Resolver {
         }
     }
 
-    /// A payment with a certificate stands, unless a verdict was against it.
+    /// A payment with a certificate stands, unless a verdict went against it.
     fn certify(&mut self, body: &Arc<PaymentBody>, step: &mut CaseStep) {
         match self.check(body) {
             Err(NotHonoured::Void) => return,
@@ -362,7 +365,7 @@ impl Resolver {
             return;
         }
         match self.taken(contested.home, &id) {
-            // A redemption before: the payment stands.
+            // It was redeemed before: the payment stands.
             Some(Taken::By(digest)) => {
                 let verdict = Verdict::Confirmed(digest, ConfirmedBy::Certificate);
                 return step.events.push(CaseEvent::Ruled(contested, verdict));
@@ -387,7 +390,7 @@ impl Resolver {
         step.events.push(CaseEvent::Opened(contested));
     }
 
-    /// A validator's first vote counts; a second one is evidence elsewhere.
+    /// Only a validator's first vote counts; a second one is evidence elsewhere.
     fn vote(&mut self, id: OutputId, validator: u8, payment: Arc<PaymentBody>, step: &mut CaseStep) {
         let Some(case) = self.cases.get_mut(&id) else { return };
         let members = self.epochs[&case.contested.home].thresholds.validators;
@@ -412,7 +415,7 @@ impl Resolver {
         }
     }
 
-    /// Fixes the candidates of the cases in which somebody voted.
+    /// Fixes the candidates of the cases that received votes.
     fn fix(&mut self, step: &mut CaseStep) {
         for id in &step.changed {
             let Some(case) = self.cases.get_mut(id) else { continue };
@@ -428,7 +431,7 @@ impl Resolver {
         }
     }
 
-    /// Closes each case that can be: confirmations first, over all cases.
+    /// Closes every case that can be closed: confirmations first, over all cases.
     fn decide(&mut self, now: HomeEpoch, step: &mut CaseStep) {
         while let Some((rule, id)) = self.index.next() {
             let Some(case) = self.cases.get(&id) else { continue };
@@ -441,7 +444,7 @@ impl Resolver {
 
     const RULES: [Rule; index::RULES] = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
 
-    /// No case that was not marked could have been decided.
+    /// Asserts that no unmarked case could have been decided.
     #[cfg(test)]
     fn assert_decided(&self, now: HomeEpoch) {
         let decided =
@@ -467,7 +470,7 @@ impl Resolver {
         alive.filter_map(|body| Some(Verdict::Confirmed(body.digest, self.ground(case, body)?))).next()
     }
 
-    /// Why a payment that somebody voted for stands, if it does.
+    /// Why a payment that a validator voted for stands, if it does.
     fn ground(&self, case: &Case, body: &PaymentBody) -> Option<ConfirmedBy> {
         let facts = &self.epochs[&case.contested.home];
         if facts.certified.contains(&body.digest) {
@@ -487,7 +490,7 @@ impl Resolver {
         case.views.iter().enumerate().any(saw).then_some(ConfirmedBy::Views)
     }
 
-    /// The validators whose vote in a case about any input of `body` is of a kind.
+    /// The validators whose vote in a case about any input of `body` satisfies `kind`.
     fn voters(&self, body: &PaymentBody, kind: impl Fn(&Digest) -> bool) -> BTreeSet<u8> {
         let votes = self.cases_of(body).flat_map(|case| &case.votes);
         votes.filter(|(_, vote)| kind(vote)).map(|(validator, _)| *validator).collect()

@@ -2,9 +2,9 @@
 
 use hashbrown::HashTable;
 
-/// A map from 32-byte names to places in the log. It holds 16-byte keyed fingerprints: 24 bytes an entry before the
-/// table's spare room. The key is fresh at each start, so that nobody can prepare collisions; a collision costs a read
-/// of the log and never freezes money, because the caller confirms each hit there.
+/// A map from 32-byte names to offsets in the log. It holds 16-byte keyed fingerprints: 24 bytes an entry before the
+/// table's spare room. The key is fresh at each start, so that no one can prepare collisions. A collision costs a
+/// read of the log and never freezes money, because the caller confirms each hit there.
 #[derive(Clone, Debug)]
 pub struct SpentSet {
     key: [u8; 32],
@@ -33,7 +33,7 @@ impl SpentSet {
         self.entries.is_empty()
     }
 
-    /// Bytes of memory that it takes: the room for its entries, used or spare, and a byte of the table for each.
+    /// Bytes of memory that it uses: the room for its entries, used or spare, and one byte of the table for each.
     pub fn memory(&self) -> usize {
         self.entries.num_buckets() * (size_of::<Entry>() + 1)
     }
@@ -44,7 +44,7 @@ impl SpentSet {
         [word(0), word(8)]
     }
 
-    /// The offsets that the name may stand for: none, one, or several where fingerprints collide.
+    /// The possible offsets of the name: none, one, or several where fingerprints collide.
     pub fn candidates(&self, name: &[u8; 32]) -> Vec<u64> {
         let fingerprint = self.fingerprint(name);
         let same = |entry: &&Entry| entry.fingerprint == fingerprint;
@@ -57,7 +57,7 @@ impl SpentSet {
         self.entries.insert_unique(fingerprint[0], Entry { fingerprint, offset }, |entry| entry.fingerprint[0]);
     }
 
-    /// Adds an entry that has the fingerprint of `name` but stands for something else.
+    /// Adds an entry that has the fingerprint of `name` but belongs to something else.
     #[cfg(test)]
     pub(crate) fn collide(&mut self, name: &[u8; 32], offset: u64) {
         self.insert(name, offset);

@@ -10,31 +10,31 @@ use crate::{
     Quorums,
 };
 
-/// What every signed byte string of the lane begins with; the last byte is the version.
+/// The prefix of every signed byte string of the lane; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
 
 const SHARD_CONTEXT: &str = "walras 2026 lane shard v1";
 
-/// What a signature is about. The number is part of the signed bytes.
+/// The subject of a signature. The number is part of the signed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatementKind {
     /// An owner pays.
     Payment = 1,
-    /// A validator has locked the inputs of payments to them, durably.
+    /// A validator has locked the inputs of payments, durably.
     Confirmation = 2,
-    /// A validator has noted certificates of payments, durably.
+    /// A validator has recorded certificates of payments, durably.
     Acknowledgement = 3,
-    /// A validator has barred the candidates of a case, durably, and says which it had accepted before.
+    /// A validator has barred the candidates of a case, durably, and reports which it had accepted before.
     View = 4,
     /// A validator votes to halt the lane.
     Halt = 5,
-    /// A validator has locked the inputs of payments in a tree that a broker made, durably, but for those it excludes.
+    /// A validator has locked the inputs of payments in a tree of a broker, durably, except those it excludes.
     SharedConfirmation = 6,
     /// An owner asks which payment spends an output.
     SpenderQuery = 7,
     /// A registrar registers keys of an epoch.
     Registration = 8,
-    /// A key's proof that whoever registers it has it.
+    /// A key's proof that its registrant has it.
     Possession = 9,
     /// A member deals in the key generation of an epoch.
     Dealing = 10,
@@ -43,7 +43,7 @@ pub enum StatementKind {
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
 const HALT_CONTEXT: &str = "walras 2026 lane halt v1";
 
-/// The digest that a validator signs, in a tree of views, to say which candidates of a case it had accepted.
+/// The digest that a validator signs, in a tree of views, to report which candidates of a case it had accepted.
 pub fn view_digest(case: &OutputId, seen: &BTreeSet<Digest>) -> Digest {
     let mut bytes = case.0.to_vec();
     seen.iter().for_each(|digest| bytes.extend(digest.0));
@@ -64,21 +64,21 @@ pub(crate) fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> 
     bytes
 }
 
-/// What the owner of a payment's inputs signs.
+/// The bytes that the owner of a payment's inputs signs.
 pub fn owner_message(network: &Digest, home: HomeEpoch, payment: &Digest) -> Vec<u8> {
     let mut bytes = begin(StatementKind::Payment, network, home);
     bytes.extend(payment.0);
     bytes
 }
 
-/// What an owner signs to ask which payment spends an output.
+/// The bytes that an owner signs to ask which payment spends an output.
 pub(crate) fn query_message(network: &Digest, home: HomeEpoch, output: &OutputId) -> Vec<u8> {
     let mut bytes = begin(StatementKind::SpenderQuery, network, home);
     bytes.extend(output.0);
     bytes
 }
 
-/// What a validator signs: the root of a tree over digests of payments.
+/// The bytes that a validator signs: the root of a tree over digests of payments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootHeader {
     /// The identity of the network.
@@ -89,11 +89,11 @@ pub struct RootHeader {
     pub validator: u8,
     /// The shard of the validator.
     pub shard: u16,
-    /// Confirmation or acknowledgement: a tree has one kind.
+    /// Confirmation or acknowledgement: all leaves of a tree have the same kind.
     pub kind: StatementKind,
     /// Number of leaves.
     pub size: u32,
-    /// Length of the signer's log when the tree was closed. All that the tree says is durable below it.
+    /// Length of the signer's log when the tree was closed. Everything that the tree states is durable below it.
     pub position: u64,
     /// The root.
     pub root: Digest,
@@ -112,7 +112,7 @@ impl RootHeader {
     }
 }
 
-/// The registered keys of one home epoch, and with them its shard map.
+/// The registered keys of one home epoch, which also define its shard map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneCommittee {
     network: Digest,
@@ -127,8 +127,8 @@ pub struct LaneCommittee {
 pub type BlsRegistration = (BlsPublicKey, Address, BlsSignature);
 
 impl LaneCommittee {
-    /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
-    /// own. A validator without a key did not register for this epoch: it signs nothing.
+    /// The committee of `epoch` with the keys of each validator's shards. Each validator chooses its number of
+    /// shards. A validator without a key did not register for this epoch: it signs nothing.
     ///
     /// # Panics
     /// If there are no validators or more than 256, or a validator has more than 65,536 shards.
@@ -138,7 +138,7 @@ impl LaneCommittee {
         LaneCommittee { network, epoch, keys, bls: None, group: None, quorums }
     }
 
-    /// The same committee with BLS keys of each validator's shards besides.
+    /// The same committee, also with BLS keys of each validator's shards.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongBlsKey`] if a proof of possession does not hold, or there is not one key for each shard.
@@ -155,10 +155,10 @@ impl LaneCommittee {
         Ok(self)
     }
 
-    /// A committee of so many members of whom none has registered keys yet.
+    /// A committee with this many members, none of which has registered keys yet.
     ///
     /// # Panics
-    /// As [`LaneCommittee::new`].
+    /// As for [`LaneCommittee::new`].
     pub fn unregistered(network: Digest, epoch: HomeEpoch, members: usize) -> LaneCommittee {
         LaneCommittee::new(network, epoch, vec![Vec::new(); members])
     }
@@ -166,8 +166,8 @@ impl LaneCommittee {
     /// Gives a member the keys that it registered. The caller has verified them ([`LaneRegistration::verify`]).
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongRegistration`] for a stranger or another epoch, [`LaneRefusal::WrongBlsKey`] if a BLS key is
-    /// none.
+    /// [`LaneRefusal::WrongRegistration`] for a non-member or another epoch, [`LaneRefusal::WrongBlsKey`] if a BLS
+    /// key is invalid.
     pub fn seat(&mut self, registration: &LaneRegistration) -> Result<(), LaneRefusal> {
         let members = self.keys.len();
         let keys = self.keys.get_mut(usize::from(registration.member)).filter(|_| registration.epoch == self.epoch);
@@ -181,11 +181,11 @@ impl LaneCommittee {
         Ok(())
     }
 
-    /// The same committee with the group key that its own key generation made, if it ended well and in time. Without
-    /// one, threshold certificates are refused and aggregates serve.
+    /// The same committee with the group key of its key generation, if that succeeded in time. Without a group key,
+    /// threshold certificates are refused and aggregates are used.
     ///
     /// # Errors
-    /// [`LaneRefusal::NoGroupKey`] if the generation is not finished, gave no key, or was another committee's.
+    /// [`LaneRefusal::NoGroupKey`] if the generation is not finished, gave no key, or belongs to another committee.
     pub fn with_threshold(mut self, generation: &KeyGeneration) -> Result<LaneCommittee, LaneRefusal> {
         let (group, terms) = (generation.outcome().ok_or(LaneRefusal::NoGroupKey)?, generation.terms());
         let own = DkgTerms::of(&self)?;
@@ -252,12 +252,13 @@ impl LaneCommittee {
     /// The key of a validator's shard.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::ForeignShard`] if no such shard.
+    /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::ForeignShard`] if there is no such
+    /// shard.
     pub fn key(&self, validator: u8, shard: u16) -> Result<PublicKey, LaneRefusal> {
         self.shards(validator)?.get(usize::from(shard)).copied().ok_or(LaneRefusal::ForeignShard(shard))
     }
 
-    /// The keys of a validator's shards; none if it did not register, or is no member.
+    /// The keys of a validator's shards; none if it did not register, or is not a member.
     pub fn keys_of(&self, validator: u8) -> &[PublicKey] {
         self.keys.get(usize::from(validator)).map_or(&[], Vec::as_slice)
     }

@@ -1,39 +1,39 @@
 //! The threshold form of the BLS scheme (§3.4), with key generation by the members themselves.
 //!
-//! A certificate is one signature of 48 bytes under one group key, whoever signed. Any q shares of the group's secret
-//! make it, and fewer make nothing. No dealer is trusted: each member deals a random polynomial of degree q − 1, and
-//! the group's secret is the sum of those that stand.
+//! A certificate is one signature of 48 bytes under one group key, whichever members signed. Any q shares of the
+//! group's secret can make it, and fewer cannot. No dealer is trusted: each member deals a random polynomial of
+//! degree q − 1, and the group's secret is the sum of the accepted ones.
 //!
 //! # Key generation
 //!
-//! It runs over a *board*: a list in one order that all see. The ledger is one: `bridge/boards.rs`. [`KeyGeneration`]
-//! is the state of the board, the same at everybody; [`dealing`] and [`KeyGeneration::complaint`] are what a member
-//! does with its secret.
+//! It runs over a *board*: a list that everyone sees in the same order. The ledger is one: `bridge/boards.rs`.
+//! [`KeyGeneration`] is the state of the board, the same for everyone; [`dealing`] and [`KeyGeneration::complaint`]
+//! are what a member does with its secret.
 //!
 //! 1. **Deal.** Member i draws a polynomial p_i and posts commitments A_ik = a_ik·G2, and for each member j the share
 //!    p_i(j+1), encrypted to j's registered key: R = r·G2, pad H(r·pk_j). Proofs of possession under A_i0 and under R
-//!    cover the whole dealing, so that nobody posts another's, or a key made out of others' keys.
-//! 2. **Complain.** Member j decrypts each share and holds it against the commitments. If one is wrong it posts the
-//!    shared point x_j·R with a proof that it is that (Chaum and Pedersen). So everybody decrypts this one share: if it
-//!    is wrong the dealer is *out*. If it is right, j has revealed a share of its own without need: j is *struck*, and
-//!    its signatures are refused. A complaint without a proof changes nothing.
-//! 3. **Finish.** The group key is the sum of A_i0 over the dealers that stand. It is used only if f+1 of them stand,
-//!    one of whom is correct; no more than f members are struck; and q members are left.
+//!    cover the whole dealing, so that no one can post another's dealing, or a key made from others' keys.
+//! 2. **Complain.** Member j decrypts each share and checks it against the commitments. If a share is wrong, j posts
+//!    the shared point x_j·R with a proof that the point is correct (Chaum and Pedersen). So everyone can decrypt
+//!    this one share. If it is wrong, the dealer is *out*. If it is right, j has revealed one of its own shares
+//!    without need: j is *struck*, and its signatures are refused. A complaint without a proof changes nothing.
+//! 3. **Finish.** The group key is the sum of A_i0 over the accepted dealers. It is used only if at least f+1 dealers
+//!    are accepted, so that one of them is correct; no more than f members are struck; and q members are left.
 //!
-//! # Why it may move money
+//! # Why it is safe for money
 //!
-//! *No share of a correct member is revealed.* A correct member complains only about a share that is wrong, and such a
-//! dealing stands no more. What the complaint shows, x_j·R, its dealer could compute by itself, since it knows r. (If
-//! it could post another dealer's R, complaints about false shares would decrypt that one's.) There is no other message
-//! that depends on a share: nobody answers complaints, and silence reveals nothing. So the adversary knows at most the
-//! shares of the f Byzantine members, whoever is late. (Where unacknowledged shares are revealed, as in some
-//! Feldman–Desmedt variants, an adversary that delays messages learns f more: with 2f shares one correct signature
-//! would make a certificate, and two such could be of one output.)
-//! *It never delays an epoch.* Whatever the board holds when its time is over is finished; if the outcome is none, the
-//! epoch has no group key ([`LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap serve.
-//! *A correct member that missed the time to complain* finds that its share does not fit, and signs nothing with it.
+//! *No share of a correct member is revealed.* A correct member complains only about a wrong share, and such a
+//! dealing is rejected. The dealer could compute the revealed point x_j·R itself, since it knows r. (If a dealer
+//! could post another dealer's R, complaints about its wrong shares would decrypt the other's shares.) No other
+//! message depends on a share: complaints are not answered, and silence reveals nothing. So the adversary knows at
+//! most the shares of the f Byzantine members, whichever messages are late. (Some Feldman–Desmedt variants reveal
+//! unacknowledged shares. There an adversary that delays messages learns f more: with 2f shares one correct signature
+//! would complete a certificate, and two such certificates could be of one output.) *It never delays an epoch.* When
+//! its time is over, the board is finished as it is. If there is no outcome, the epoch has no group key
+//! ([`LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap are used. *A correct member that
+//! missed the time to complain* finds that its share does not fit, and signs nothing with it.
 //!
-//! A dealer that waits for others' dealings can choose among a few group keys (it stays out or not). That does not help
+//! A dealer that waits for others' dealings can choose among a few group keys (by dealing or not). That does not help
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
 //! ```text
@@ -63,16 +63,16 @@ pub use secret::{dealing, dealing_of_shard, false_dealing};
 use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
 use crate::{Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
 
-/// The scheme byte of what shares sign.
+/// The scheme byte of messages that shares sign.
 const SCHEME: u8 = 3;
 
 /// The public result of a key generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupKey {
     key: BlsPublicKey,
-    /// Of each member: what its share signs under.
+    /// For each member, the key that its share signs under.
     shares: Vec<BlsPublicKey>,
-    /// Members that revealed a share of their own.
+    /// Members that revealed one of their shares.
     struck: BTreeSet<u8>,
     needed: usize,
 }
@@ -110,7 +110,8 @@ impl GroupKey {
     /// Verifies one member's signature.
     ///
     /// # Errors
-    /// [`LaneRefusal::RevealedShare`], [`LaneRefusal::WrongSigners`] for a stranger, [`LaneRefusal::WrongSignature`].
+    /// [`LaneRefusal::RevealedShare`], [`LaneRefusal::WrongSigners`] for a non-member,
+    /// [`LaneRefusal::WrongSignature`].
     pub fn verify_share(
         &self,
         committee: &LaneCommittee,
@@ -129,11 +130,11 @@ impl GroupKey {
         }
     }
 
-    /// Makes a certificate's signature out of those of q members, and verifies what it made. If that fails, the first
-    /// member whose signature is wrong is named.
+    /// Combines the signatures of q members to a certificate's signature, and verifies the result. If that fails, the
+    /// first member whose signature is wrong is named.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if there are fewer than q, or one signs twice; else as
+    /// [`LaneRefusal::WrongSigners`] if there are fewer than q, or one signs twice; otherwise as for
     /// [`GroupKey::verify_share`].
     pub fn combine(
         &self,
@@ -179,19 +180,20 @@ impl GroupKey {
     }
 }
 
-/// The network and the epoch whose group key is made, and its members' registered keys.
+/// The network and the epoch of a key generation, and its members' registered keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DkgTerms {
     /// The identity of the network.
     pub network: Digest,
     /// The home epoch.
     pub epoch: HomeEpoch,
-    /// The members' BLS keys, whose possession is proved: shares are encrypted to them.
+    /// The members' BLS keys, with proved possession: shares are encrypted to them.
     pub keys: Vec<BlsPublicKey>,
 }
 
 impl DkgTerms {
-    /// Of a committee with BLS keys and one shard for each member: owners of all shards then have one group key.
+    /// The terms of a committee with BLS keys and one shard for each member: owners of all shards then have one group
+    /// key.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongBlsKey`] if a member has no such key, or more than one.
@@ -208,7 +210,7 @@ impl DkgTerms {
         crate::Quorums::new(self.keys.len())
     }
 
-    /// What a proof of possession covers, and what pads are bound to.
+    /// The bytes that a proof of possession covers, and that pads are bound to.
     fn context(&self, dealer: u8) -> Vec<u8> {
         let mut bytes = bls::TAG_BYTES.to_vec();
         bytes.extend(self.network.0);

@@ -25,10 +25,10 @@ use crate::{
     RootCache, RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
 
-/// What a BLS signature costs, in verifications of ed25519 signatures.
+/// The cost of a BLS signature, in verifications of ed25519 signatures.
 const BLS_ANSWER_COST: u32 = 4;
 
-/// Whom an answer is for.
+/// The receiver of an answer.
 #[derive(Clone, Debug)]
 enum Asker {
     Peer(LanePeer, AnswerScheme),
@@ -51,7 +51,7 @@ struct Batch {
     position: u64,
 }
 
-/// A payment that was read in the log.
+/// A payment that was read from the log.
 struct Spender {
     offset: u64,
     inputs: Vec<OutputId>,
@@ -77,7 +77,7 @@ pub struct LaneValidator {
     share: Option<KeyShare>,
     epoch: HomeEpoch,
     log_key: LogKey,
-    /// Records of the open trees: they will stand at `written`.
+    /// Records of the open trees: their offset will be `written`.
     tail: Vec<u8>,
     written: u64,
     durable: u64,
@@ -92,7 +92,7 @@ pub struct LaneValidator {
     halted: bool,
     destroyed: bool,
     open: BTreeMap<StatementKind, Leaves>,
-    /// What is said of barred candidates once the log is durable up to a position.
+    /// Reports on barred candidates, to send once the log is durable up to a position.
     notices: VecDeque<(u64, OutputId, BTreeSet<Digest>)>,
     waiting: VecDeque<ClosedTree>,
     open_batches: Vec<Batch>,
@@ -100,18 +100,18 @@ pub struct LaneValidator {
     roots: RootCache,
     checks_left: u32,
     checks_by_peer: HashMap<LanePeer, u32>,
-    /// Payments of the requests at hand that their owners are known to have signed.
+    /// Payments of the present requests whose owners' signatures are verified.
     signed: HashSet<(Digest, Signature)>,
     muted: Option<MuteReason>,
 }
 
 impl LaneValidator {
-    /// Opens a shard from its log. The second value is the length of what is intact: the shell cuts the log to it
-    /// before the first step. It is `None` if the shard is mute: the log stays as it is.
+    /// Opens a shard from its log. The second value is the length of the intact part: the shell cuts the log to it
+    /// before the first step. It is `None` if the shard is mute: the log stays unchanged.
     ///
-    /// All bytes of `log` must be durable: after a failed sync pages may be readable that never reached the disk, so
-    /// the shell first copies the log's tail into a new file and syncs that. `fingerprint_key` is random and fresh. A
-    /// missing or damaged log mutes the shard.
+    /// All bytes of `log` must be durable: after a failed sync, pages that never reached the disk may still be
+    /// readable. So the shell first copies the log's tail into a new file and syncs that. `fingerprint_key` is random
+    /// and fresh. A missing or damaged log mutes the shard.
     ///
     /// # Panics
     /// If the settings do not fit together, or the key is not the registered one.
@@ -174,7 +174,7 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// The same shard with its BLS key, with which it answers clients and brokers who ask for it ([`AnswerScheme`]).
+    /// The same shard with its BLS key, with which it answers clients and brokers that ask for it ([`AnswerScheme`]).
     /// Votes and views are signed with the other key.
     ///
     /// # Panics
@@ -186,7 +186,7 @@ impl LaneValidator {
         self
     }
 
-    /// The same shard with its share of the group's key, for clients who ask for that.
+    /// The same shard with its share of the group's key, for clients that ask for it.
     ///
     /// # Panics
     /// If the committee has no group key, or the share is not this validator's.
@@ -215,7 +215,7 @@ impl LaneValidator {
     /// One step.
     ///
     /// # Panics
-    /// If the shell says that more is durable than was written.
+    /// If the shell reports more as durable than was written.
     pub fn step(&mut self, log: &impl LaneLog, input: LaneInput<'_>) -> Vec<LaneEffect> {
         let mut effects = Vec::new();
         match input {
@@ -278,12 +278,12 @@ impl LaneValidator {
         HomePhase::of(self.home(), self.epoch)
     }
 
-    /// Whether it signs and bars for this case, now.
+    /// Whether it signs and bars for this case now.
     fn acts(&self) -> bool {
         self.muted.is_none() && !self.destroyed
     }
 
-    /// The keys go and the set is dropped after h+2, unless an open case needs them.
+    /// Destroys the keys and drops the set after h+2, unless an open case needs them.
     fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
         if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
             self.destroyed = true;
@@ -361,7 +361,7 @@ impl LaneValidator {
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
         let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
         let mut budget = CheckBudget(allowed);
-        // Each answer is a signature of its own, also that to a retry.
+        // Each answer is a separate signature, even to a retry.
         let signing = if scheme == AnswerScheme::Tree { 0 } else { BLS_ANSWER_COST };
         let result = budget.spend(signing).and_then(|()| match request {
             RequestView::Spend { payment, signature, proofs } => {
@@ -402,7 +402,7 @@ impl LaneValidator {
         if entries + more <= self.settings.entries_max { Ok(()) } else { Err(LaneRefusal::Full) }
     }
 
-    /// Confirms what it can of a broker's batch; the answer says what it excludes. A retry is answered like the first.
+    /// Confirms what it can of a broker's batch; the answer lists what it excludes. A retry gets the same answer.
     fn confirm_batch(
         &mut self,
         log: &impl LaneLog,
@@ -459,7 +459,8 @@ impl LaneValidator {
         Ok(found.filter(of_owner).map(known))
     }
 
-    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
+    /// Makes the cheap checks, and checks the spent set, the owner's signature and the inputs' certificates; then
+    /// reserves all inputs.
     fn confirm(
         &mut self,
         log: &impl LaneLog,
@@ -491,13 +492,13 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// Refuses a payment of what a barred payment would have created.
+    /// Refuses a payment of an output that a barred payment would have created.
     fn check_barred(&self, payment: &PaymentView<'_>) -> Result<(), LaneRefusal> {
         let barred = payment.inputs().find_map(|input| self.barred_outputs.get(&input.id));
         barred.map_or(Ok(()), |by| Err(LaneRefusal::Barred(*by)))
     }
 
-    /// Notes that a payment has a certificate, once; its digest.
+    /// Records, once, that a payment has a certificate; returns its digest.
     fn settle(
         &mut self,
         log: &impl LaneLog,
@@ -586,7 +587,7 @@ impl LaneValidator {
         Ok(false)
     }
 
-    /// The bytes from `offset` on: of the open trees, else of the log.
+    /// The bytes from `offset` on: of the open trees, otherwise of the log.
     fn fetch(&self, log: &impl LaneLog, offset: u64, budget: &mut CheckBudget) -> Result<Vec<u8>, LaneRefusal> {
         if let Some(at) = offset.checked_sub(self.written) {
             return Ok(self.tail[at as usize..].to_vec());

@@ -15,32 +15,32 @@ use crate::{
 /// An output that a wallet can spend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Its name.
+    /// Its id.
     pub id: OutputId,
-    /// What it is.
+    /// The output.
     pub output: Output,
-    /// Why it exists.
+    /// The proof that it exists.
     pub proof: OutputProof,
 }
 
 /// A payment with its owner's signature. The wallet syncs `request` to its own disk before it sends it, and repeats
-/// these bytes and no others: two payments of one output freeze it.
+/// exactly these bytes: two payments of one output freeze it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedPayment {
     /// The payment's encoding.
     pub payment: Vec<u8>,
-    /// What validators sign.
+    /// The digest that validators sign.
     pub digest: Digest,
-    /// The owner's.
+    /// The owner's signature.
     pub signature: Signature,
-    /// What is sent to the owner's shard of each validator.
+    /// The bytes sent to the owner's shard of each validator.
     pub request: Vec<u8>,
 }
 
 /// Builds and signs a payment that spends `holdings` whole. Change is an output like any other.
 ///
 /// # Errors
-/// What a validator would say of it.
+/// The refusal that a validator would return.
 pub fn build_payment(
     rules: &LaneRules,
     key: &SecretKey,
@@ -63,7 +63,8 @@ pub fn build_payment(
     Ok(SignedPayment { payment, digest, signature, request })
 }
 
-/// Collects answers to one payment until a quorum is there. What does not verify is refused and changes nothing.
+/// Collects answers to one payment until there is a quorum. An answer that does not verify is refused and changes
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct AnswerCollector {
     kind: StatementKind,
@@ -72,15 +73,15 @@ pub struct AnswerCollector {
 }
 
 impl AnswerCollector {
-    /// For confirmations or acknowledgements of a payment.
+    /// A collector of confirmations or acknowledgements of a payment.
     pub fn new(kind: StatementKind, summary: PaymentSummary) -> AnswerCollector {
         AnswerCollector { kind, summary, answers: BTreeMap::new() }
     }
 
-    /// Adds an answer; the certificate, once there are enough. `roots` may serve many collectors.
+    /// Adds an answer; returns the certificate once there are enough. `roots` may be shared by many collectors.
     ///
     /// # Errors
-    /// Why the answer does not count.
+    /// The reason why the answer does not count.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,
@@ -97,7 +98,7 @@ impl AnswerCollector {
     }
 }
 
-/// Collects BLS signatures on one payment until a quorum is there: of validators' own keys, or of their shares of the
+/// Collects BLS signatures on one payment until there is a quorum: of validators' own keys, or of their shares of the
 /// group's key.
 #[derive(Clone, Debug)]
 pub struct BlsCollector {
@@ -109,23 +110,23 @@ pub struct BlsCollector {
 }
 
 impl BlsCollector {
-    /// For confirmations or acknowledgements of a payment, signed with validators' own keys.
+    /// A collector of confirmations or acknowledgements of a payment, signed with validators' own keys.
     pub fn new(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
         BlsCollector { kind, summary, of_shares: false, parts: BTreeMap::new() }
     }
 
-    /// The same, signed with shares of the group's key.
+    /// A collector of those signed with shares of the group's key.
     pub fn of_shares(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
         BlsCollector { of_shares: true, ..BlsCollector::new(kind, summary) }
     }
 
-    /// Whether a validator's signature is there, and was not found wrong.
+    /// Whether a validator's signature is present, and was not found wrong.
     pub fn has(&self, validator: u8) -> bool {
         self.parts.contains_key(&validator)
     }
 
-    /// Adds a signature; the certificate, once q are there and what they make holds. Signatures of shares are verified
-    /// as they come, the others one by one only if their sum does not hold; those that are wrong are dropped.
+    /// Adds a signature; returns the certificate once there are q and the result verifies. Signatures of shares are
+    /// verified when they arrive, the others one by one only if their sum does not verify; wrong ones are dropped.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,
@@ -165,9 +166,9 @@ impl BlsCollector {
 /// Proof for a recipient that no other payment of this money can be confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastReceipt {
-    /// What was paid.
+    /// The paid output.
     pub output: Output,
-    /// By which payment, and who confirmed it.
+    /// The payment, and the validators that confirmed it.
     pub proof: PaidProof,
 }
 
@@ -179,10 +180,10 @@ impl FastReceipt {
         Some(FastReceipt { output, proof: PaidProof { summary: payment.summary(), index, path, certificate } })
     }
 
-    /// Verifies it with nothing but the committee's keys.
+    /// Verifies it with only the committee's keys.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub fn verify(&self, committee: &LaneCommittee, roots: &mut RootCache) -> Result<Holding, LaneRefusal> {
         let id = self.proof.id_of(&committee.network(), &self.output)?;
         self.proof.verify(committee, roots, &mut CheckBudget(u32::MAX))?;
@@ -202,7 +203,7 @@ impl FastReceipt {
         bytes
     }
 
-    /// Reads a receipt that fills `bytes`.
+    /// Parses a receipt that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] for anything that [`FastReceipt::encode`] does not write.
@@ -219,15 +220,15 @@ impl FastReceipt {
 pub struct SettledReceipt {
     /// The receipt.
     pub fast: FastReceipt,
-    /// Of acknowledgements.
+    /// The certificate of acknowledgements.
     pub acknowledgement: PaymentCertificate,
 }
 
 impl SettledReceipt {
-    /// Verifies both certificates with nothing but the committee's keys.
+    /// Verifies both certificates with only the committee's keys.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub fn verify(&self, committee: &LaneCommittee, roots: &mut RootCache) -> Result<Holding, LaneRefusal> {
         let holding = self.fast.verify(committee, roots)?;
         let (kind, budget) = (StatementKind::Acknowledgement, &mut CheckBudget(u32::MAX));

@@ -1,8 +1,8 @@
-//! Rules of a watcher: what it does for wallets that are offline.
+//! The rules of a watcher, which acts for wallets that are offline.
 //!
-//! A wallet leaves its receipts with a watcher, which holds no key. The watcher settles each receipt, posts the
-//! certificate of a payment that somebody contests, and sends home what nobody moved: in the third epoch of a home
-//! anybody may ask for an exit, which pays the owner's own ledger account.
+//! A wallet gives its receipts to a watcher, which has no key. The watcher settles each receipt, posts the
+//! certificate of a payment that is contested, and sends unmoved outputs home: in the third epoch of a home anyone
+//! may ask for an exit, which pays the owner's own ledger account.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::{
     PaymentCertificate, Recipient, SpentOutput, is_redeemable, spend_request,
 };
 
-/// What a watcher does next for a receipt.
+/// The next action of a watcher for a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchAction {
     /// Send this request to the owner's shard of each validator of the epoch until q have acknowledged.
     Settle(HomeEpoch, Vec<u8>),
     /// Send this request to the owner's shard of each validator of the epoch until q have confirmed the exit.
     SendHome(HomeEpoch, Vec<u8>),
-    /// Post the certificate of this payment to the ledger: it pays an account, or somebody contests it.
+    /// Post the certificate of this payment to the ledger: it pays an account, or is contested.
     Post(Digest),
 }
 
-/// A receipt that a watcher looks after.
+/// A watched receipt.
 #[derive(Clone, Debug)]
 struct Watched {
     receipt: FastReceipt,
@@ -34,7 +34,7 @@ struct Watched {
     exit: Option<PaymentCertificate>,
 }
 
-/// The receipts that a watcher looks after, of one network.
+/// The watched receipts of one network.
 #[derive(Clone, Debug)]
 pub struct LaneWatcher {
     network: Digest,
@@ -43,12 +43,12 @@ pub struct LaneWatcher {
 }
 
 impl LaneWatcher {
-    /// A watcher of at most so many receipts.
+    /// A watcher of at most this many receipts.
     pub fn new(network: Digest, receipts_max: usize) -> LaneWatcher {
         LaneWatcher { network, watched: BTreeMap::new(), receipts_max }
     }
 
-    /// Takes a receipt that was verified, with the holding that verifying it gave.
+    /// Adds a verified receipt, with the holding that its verification returned.
     ///
     /// # Errors
     /// [`LaneRefusal::Full`].
@@ -72,21 +72,21 @@ impl LaneWatcher {
         self.watched.is_empty()
     }
 
-    /// q validators have acknowledged the payment of a receipt.
+    /// Records that q validators have acknowledged the payment of a receipt.
     pub fn settled(&mut self, id: &OutputId) {
         if let Some(watched) = self.watched.get_mut(id) {
             watched.settled = true;
         }
     }
 
-    /// The certificate of a payment was committed.
+    /// Records that the certificate of a payment was committed.
     pub fn posted(&mut self, digest: &Digest) {
         for watched in self.watched.values_mut() {
             watched.posted |= watched.receipt.proof.summary.digest(&self.network) == *digest;
         }
     }
 
-    /// The exit of a receipt's output has a certificate: what to post to the ledger, once.
+    /// Records that the exit of a receipt's output has a certificate; returns what to post to the ledger, once.
     pub fn sent_home(
         &mut self,
         id: &OutputId,
@@ -98,12 +98,12 @@ impl LaneWatcher {
         Some((watched.exit_of(network)?, certificate))
     }
 
-    /// The owner moved the output, or the ledger paid it: nothing is left to do.
+    /// Records that the owner moved the output, or the ledger paid it: nothing is left to do.
     pub fn done(&mut self, id: &OutputId) {
         self.watched.remove(id);
     }
 
-    /// What is to be posted because of a case.
+    /// The actions that a case requires.
     pub fn contested(&self, event: &CaseEvent) -> Vec<WatchAction> {
         let CaseEvent::Fixed(_, bodies) = event else { return Vec::new() };
         let is =
@@ -112,10 +112,10 @@ impl LaneWatcher {
         bodies.iter().filter(|body| ours(body)).map(|body| WatchAction::Post(body.digest)).collect()
     }
 
-    /// What is to be done in lane epoch `now`. Asking again gives what is still not done.
+    /// The actions in lane epoch `now`. Calling it again returns the actions that are still not done.
     pub fn actions(&mut self, now: HomeEpoch) -> Vec<WatchAction> {
         let mut actions = Vec::new();
-        // An output whose home has ended and whose certificate is not redeemable cannot be helped.
+        // An output cannot be saved if its home has ended and its certificate is not redeemable.
         let lost = |watched: &Watched| {
             let summary = &watched.receipt.proof.summary;
             let account = matches!(watched.holding.output.to, Recipient::Account(_));

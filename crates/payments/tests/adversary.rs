@@ -1,7 +1,7 @@
 //! Byzantine validators, equivocating clients, and a network that orders, delays, replays and drops.
 //!
-//! The adversary sees every answer. It holds two certificates of conflicting payments exactly if the answers given
-//! suffice, whoever collected them; that is what the checker looks for.
+//! The adversary sees every answer. It has two certificates of conflicting payments exactly if the answers given
+//! suffice, whoever collected them; the checker searches for that.
 
 mod lane;
 
@@ -13,7 +13,7 @@ use primitives::Digest;
 
 struct World {
     committee: LaneCommittee,
-    /// `None` is Byzantine: it signs whatever is well-formed, and remembers nothing.
+    /// `None` is Byzantine: it signs anything well-formed, and remembers nothing.
     nodes: Vec<Option<Node>>,
     coins: Vec<Holding>,
     leaves: usize,
@@ -80,7 +80,7 @@ impl World {
 
     fn collect(&mut self, effects: Vec<LaneEffect>) {
         for (_, _, digest, answer) in answers(effects) {
-            let (payment, collector) = self.payments.get_mut(&digest).expect("nobody invents payments");
+            let (payment, collector) = self.payments.get_mut(&digest).expect("payments cannot be invented");
             let mut forged = answer.clone();
             forged.position ^= 1;
             assert!(collector.add(&self.committee, &mut self.roots, forged).is_err(), "a changed answer counts");
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// The payment that the recipient of a certified one makes of it.
+    /// A payment by the recipient of a certified one.
     fn next_hop(&self, digest: &Digest, from: u64, to: u64) -> Option<SignedPayment> {
         let receipt = receipts(&self.payments[digest].0, self.certified.get(digest)?).remove(0);
         let holding = receipt.verify(&self.committee, &mut RootCache::new(0)).expect("certified");
@@ -189,14 +189,14 @@ fn split(n: usize, byzantine: usize) -> usize {
     for validator in 0..n {
         let shown = if validator < byzantine { &both[..] } else { &both[validator % 2..][..1] };
         shown.iter().for_each(|digest| world.deliver(validator, digest));
-        // And then the other one, which a correct validator refuses.
+        // Then the other one, which a correct validator refuses.
         both.iter().for_each(|digest| world.deliver(validator, digest));
         world.turn(validator, Node::sync);
     }
     world.violations
 }
 
-/// Two quorums meet in at least 2q − n validators. That many Byzantine ones make two certificates: f+1 where n + f is
+/// Two quorums share at least 2q − n validators. That many Byzantine ones make two certificates: f+1 where n + f is
 /// odd, as at n = 3f+1, and f+2 otherwise, where the quorum has one to spare.
 #[test]
 fn above_f_the_checker_fires() {

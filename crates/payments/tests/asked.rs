@@ -5,7 +5,8 @@ mod lane;
 use lane::*;
 use payments::*;
 
-/// Who asks for an answer in a tree gets it from a shard with a BLS key, too; one without refuses to sign with one.
+/// A client that asks for an answer in a tree gets it from a shard with a BLS key, too; a shard without one refuses a
+/// BLS answer.
 #[test]
 fn a_shard_answers_under_the_scheme_that_is_asked_for() {
     let coins = [genesis(0, 1, 100)];
@@ -27,12 +28,12 @@ fn a_shard_answers_under_the_scheme_that_is_asked_for() {
         let twice = scheme.ask(&scheme.ask(&payment.request));
         assert!(matches!(refusals(&effects(&mut plain, &twice))[..], [_]), "nothing is signed");
     }
-    assert_eq!(plain.validator.entries(), 0, "nothing is reserved for who asks in vain");
+    assert_eq!(plain.validator.entries(), 0, "a refused request reserves nothing");
     let malformed = refusals(&effects(&mut nodes[0], &[5, 4, 1]));
     assert!(matches!(malformed[..], [LaneRefusal::Malformed(_)]), "{malformed:?}");
 }
 
-/// A BLS signature costs as much as some checks, also for a retry: who asks for one after another is told to wait.
+/// A BLS signature costs as much as some checks, also for a retry: a client that asks for many must wait.
 #[test]
 fn asking_for_bls_signatures_uses_up_the_budget_of_checks() {
     let coins = [genesis(0, 1, 100)];

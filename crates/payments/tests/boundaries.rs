@@ -1,4 +1,4 @@
-//! What happens at the edges: of epochs, of shards, of limits, and of a validator's log.
+//! Cases at the boundaries of epochs, of shards, of limits, and of a validator's log.
 
 mod lane;
 
@@ -49,8 +49,8 @@ fn account_payment(coin: &Holding, number: u64, to: u8) -> Arc<PaymentBody> {
     body(&pay(number, std::slice::from_ref(coin), vec![output]))
 }
 
-/// Two of four validators sign before a boundary and their signatures are withheld over two of them. Nothing else can
-/// ever be certified of the output, and the late signatures complete the one payment.
+/// Two of four validators sign before a boundary and their signatures are withheld over two boundaries. No other
+/// payment of the output can ever be certified, and the late signatures complete the one payment.
 #[test]
 fn withheld_signatures_over_two_boundaries_complete_the_one_payment() {
     let coins = [genesis(0, 1, 10)];
@@ -59,13 +59,13 @@ fn withheld_signatures_over_two_boundaries_complete_the_one_payment() {
     let to = |number: u64| vec![output(owner(number).public(), 10)];
     let build = |into, number| build_payment(&rules(), &owner(1), 0, into, coins.to_vec(), to(number)).unwrap();
     let first = build(0, 2);
-    // Validator 0 is Byzantine and signs at will; 1 and 2 sign in epoch 0.
+    // Validator 0 is Byzantine and signs anything; 1 and 2 sign in epoch 0.
     let withheld: Vec<LaneAnswer> = nodes[1..3].iter_mut().map(|node| node.ask(&first.request).unwrap()).collect();
     for now in 1..=2 {
         nodes.iter_mut().for_each(|node| drop(node.step(LaneInput::Epoch(now))));
         let other = build(1, 3);
         for node in &mut nodes[1..3] {
-            assert!(node.ask(&other.request).is_err(), "bound for ever");
+            assert!(node.ask(&other.request).is_err(), "bound forever");
             assert!(node.ask(&first.request).is_ok(), "and to the same answer");
         }
         assert!(nodes[3].ask(&first.request).is_err(), "who had not signed signs it no more");
@@ -76,7 +76,7 @@ fn withheld_signatures_over_two_boundaries_complete_the_one_payment() {
     let done = late.find_map(|answer| collector.add(&committee, &mut RootCache::new(0), answer).unwrap());
     let receipt = receipts(&first, &done.expect("three of four")).remove(0);
     let holding = receipt.verify(&committee, &mut RootCache::new(0)).expect("certified late");
-    // In epoch 2 the output of home 0 goes home, and the exit of the spent one finds no quorum.
+    // In epoch 2 the output of home 0 is sent home, and the exit of the spent one finds no quorum.
     let exit = Payment::exit(NETWORK, 0, owner(1).public(), contested(&coins[0], 0, 1).output);
     let request = spend_request(&exit.encode(), &primitives::Signature([0; 64]), &[OutputProof::Ledger]);
     let answered = nodes[1..].iter_mut().filter_map(|node| node.ask(&request).ok()).count();
@@ -86,7 +86,8 @@ fn withheld_signatures_over_two_boundaries_complete_the_one_payment() {
     assert!(nodes[1..].iter_mut().all(|node| node.ask(&request).is_ok()));
 }
 
-/// The recipient spends in another shard while a case opens; that shard had accepted before it barred, and says so.
+/// The recipient spends in another shard while a case opens; that shard had accepted before it barred, and reports
+/// it.
 #[test]
 fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     let shards = 4;
@@ -114,7 +115,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
             node.ask(&child.request).expect("accepted before it barred");
         }
         let mut effects = node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
-        assert!(effects.is_empty(), "nothing is said before it is durable");
+        assert!(effects.is_empty(), "nothing is reported before it is durable");
         effects.extend(node.step(LaneInput::Tick));
         assert!(effects.iter().all(|effect| !matches!(effect, LaneEffect::Barred { .. })));
         effects.extend(node.sync());
@@ -122,7 +123,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
             LaneEffect::Barred { seen, .. } => Some(seen),
             _ => None,
         });
-        seen.push(barred.expect("it says what it saw"));
+        seen.push(barred.expect("it reports what it saw"));
         let again = node.ask(&child.request);
         assert_eq!(again.is_ok(), validator < 2, "a barred payment's output is no input");
         assert!(validator < 2 || again == Err(LaneRefusal::Barred(payment.digest)));
@@ -132,7 +133,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     }
     let all = BTreeSet::from([payment.digest]);
     assert_eq!(seen, [all.clone(), all.clone(), BTreeSet::new(), BTreeSet::new()]);
-    // The validator's view joins its shards: Alice's acknowledged it, so each view names it.
+    // The validator's view combines its shards: Alice's acknowledged it, so each view names it.
     for (node, seen) in alices.iter_mut().zip(seen) {
         node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
         node.step(LaneInput::Tick);
@@ -262,7 +263,7 @@ fn a_halt_stops_new_payments_and_nothing_else() {
     assert!(matches!(node.ask(&fresh.request), Err(LaneRefusal::Conflict { .. })), "the vote has locked it");
 }
 
-/// One redemption from ten accounts in one block, and again in each later one, with a restart between.
+/// One redemption from ten accounts in one block, and again in each later one, with a restart in between.
 #[test]
 fn copies_of_a_redemption_are_credited_once() {
     let coins = [genesis(0, 1, 10)];
@@ -304,10 +305,11 @@ fn the_last_height_of_the_third_epoch_after_redeems_and_the_next_does_not() {
         assert_eq!(bridge.check(&late), Err(BridgeRefusal::NotRedeemable(0)));
         assert_eq!(bridge.apply(vec![late]), [], "pruned: neither the late nor the copies are paid");
     }
-    assert_eq!(bridge.escrow(ASSET), 10, "what nobody claimed stays in escrow");
+    assert_eq!(bridge.escrow(ASSET), 10, "unclaimed units stay in escrow");
 }
 
-/// A claim that the limit queues is paid in full, though the lane is halted and its certificate expires meanwhile.
+/// A claim that the limit queues is paid in full, although the lane is halted and its certificate expires in the
+/// meantime.
 #[test]
 fn halt_outflow_limit_and_expiry_together_lose_no_claim() {
     let coins = [genesis(0, 1, 1_000), genesis(1, 2, 50)];
@@ -333,7 +335,7 @@ fn halt_outflow_limit_and_expiry_together_lose_no_claim() {
         let events = bridge.begin();
         assert_eq!(events.contains(&BridgeEvent::Halted(true)), std::mem::take(&mut first));
         halted += u64::from(bridge.clock().is_halted());
-        // A deposit makes room: limits act on net outflow.
+        // A deposit makes room: limits apply to net outflow.
         let output = output(owner(5).public(), 40);
         let deposit = BridgeFact::Withdraw { account: Address([4; 20]), sequence: 1, output };
         let now = credited(&bridge.apply(if height == 3 { vec![deposit] } else { vec![] }));
@@ -487,7 +489,7 @@ fn an_epoch_begins_once_a_quorum_has_registered_fresh_keys() {
         assert_eq!(epoch, (height == 2 * HEIGHTS).then_some(1), "at height {height}");
         let facts: Vec<BridgeFact> = match height {
             1 => vec![register(0, 1, fresh(0, 1)), register(1, 1, fresh(1, 1))],
-            // The epoch before goes on until the third one has registered.
+            // The previous epoch continues until the third one has registered.
             height if height + 1 == 2 * HEIGHTS => vec![register(3, 1, fresh(3, 1))],
             _ => vec![],
         };
@@ -504,5 +506,5 @@ fn an_epoch_begins_once_a_quorum_has_registered_fresh_keys() {
         assert_eq!(Bridge::parse(rules.clone(), &bridge.encode()), Ok(bridge.clone()));
     }
     assert_eq!(bridge.check(&register(0, 2, fresh(0, 1))), refused(2), "a key of the epoch before");
-    assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), Ok(()), "who missed an epoch takes part in the next");
+    assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), Ok(()), "a member that missed an epoch joins the next");
 }

@@ -66,7 +66,7 @@ fn a_retry_in_flight_then_a_power_cut_signs_one_payment_only() {
         assert!(answers(node.request(&one.request)).is_empty());
         assert!(answers(node.request(&one.request)).is_empty(), "a retry while the sync is in flight");
         let mut node = node.crash(kept, &[]);
-        // Nobody was told of `one`. If its record survived, it stands; else another may take its place.
+        // No one got an answer to `one`. If its record survived, it stands; otherwise another may take its place.
         let (first, second) = if kept == full { (&one, &other) } else { (&other, &one) };
         let answer = node.ask(&first.request).expect("no output is frozen");
         verify(&node, first, &answer);
@@ -83,12 +83,12 @@ fn a_failed_sync_stops_signing_for_good() {
     assert_eq!(node.step(LaneInput::SyncFailed), [LaneEffect::Mute(MuteReason::SyncFailed)]);
     assert_eq!(node.step(LaneInput::SyncFailed), [], "said once");
     let later = LaneInput::Synced(node.disk.bytes.len() as u64);
-    assert_eq!(node.step(later), [], "a later success says nothing of the pages that were lost");
+    assert_eq!(node.step(later), [], "a later success proves nothing about the lost pages");
     let refused = refusals(&node.request(&payment.request));
     assert_eq!(refused, [LaneRefusal::Muted(MuteReason::SyncFailed)]);
     // After a restart only what reached the disk counts.
     let mut node = node.crash(0, &[]);
-    node.ask(&spend(&coins[..1], 3).request).expect("nobody was told of the first payment");
+    node.ask(&spend(&coins[..1], 3).request).expect("no one got an answer to the first payment");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_missing_foreign_or_damaged_log_mutes() {
     let request = spend(&coins[..1], 2).request;
     let effects = validator.step(&Disk::default(), LaneInput::Request { peer: 1, bytes: &request });
     assert_eq!(refusals(&effects), [LaneRefusal::Muted(MuteReason::MissingLog)]);
-    // Each byte of a log whose later batches say that it was durable.
+    // Each byte of a log whose later batches record that it was durable.
     let mut node = Node::new(settings.clone(), &coins);
     node.ask(&spend(&coins[..1], 2).request).unwrap();
     let first = node.disk.bytes.len();
@@ -113,7 +113,7 @@ fn a_missing_foreign_or_damaged_log_mutes() {
     for at in 0..first {
         let mut disk = node.disk.clone();
         disk.bytes[at] ^= 0x40;
-        assert!(muted(Some(&disk)).is_some(), "byte {at} is damaged and nothing is said");
+        assert!(muted(Some(&disk)).is_some(), "byte {at} is damaged and not reported");
     }
     assert_eq!(muted(Some(&node.disk)), None);
 }
@@ -183,7 +183,7 @@ fn an_acknowledgement_is_durable_before_it_is_signed_and_survives() {
     assert!(matches!(first[..], [(_, StatementKind::Acknowledgement, digest, _)] if digest == payment.digest));
     let length = node.disk.bytes.len();
     let mut node = node.crash(0, &[]);
-    // Now nothing is to be written, so the answer needs no sync, and no certificate either.
+    // Now nothing has to be written, so the answer needs no sync, and no certificate either.
     let summary = PaymentView::parse(&payment.payment).unwrap().summary();
     let mut one = certificate.clone();
     list(&mut one).truncate(1);
@@ -195,7 +195,7 @@ fn an_acknowledgement_is_durable_before_it_is_signed_and_survives() {
     assert!(matches!(refused[..], [LaneRefusal::WrongSignature(_)]), "a certificate of another payment");
 }
 
-/// What happens to a node between two requests.
+/// An event of a node between two requests.
 #[derive(Clone, Debug)]
 enum Event {
     Request(usize),
@@ -224,7 +224,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..60), leaves in 1..4usize
     ) {
         let coins = coins();
-        // Payments that overlap in every way, of which many conflict.
+        // Payments that overlap in every way; many of them conflict.
         let sets = [0..1, 0..2, 1..2, 1..3, 2..3, 2..5, 3..4, 4..6, 0..6];
         let payments: Vec<SignedPayment> = sets.into_iter().map(|set| spend(&coins[set], 2)).collect();
         let mut node = nodes(4, leaves, &coins).remove(0);
@@ -255,7 +255,7 @@ proptest! {
                 }
             }
         }
-        // Whatever was signed gets the same answer for ever.
+        // Every signed payment always gets the same answer.
         node = node.crash(0, &[]);
         for payment in &payments {
             let inputs: Vec<_> = PaymentView::parse(&payment.payment).unwrap().inputs().collect();

@@ -1,4 +1,4 @@
-//! Nine defects of published implementations of payment lanes. Each test holds one of them off.
+//! Nine defects of published implementations of payment lanes. Each test excludes one of them.
 
 mod lane;
 
@@ -47,7 +47,7 @@ fn a_resent_payment_is_no_double_spend() {
     let answer = node.ask(&payment.request);
     assert!(answer.is_ok());
     assert_eq!(node.ask(&payment.request), answer);
-    // Another valid signature of the owner, or none: the digest is the same, so the payment is.
+    // Another valid signature of the owner, or none: the digest is the same, so the payment is the same.
     let other = spend_request(&payment.payment, &Signature([0; 64]), &[OutputProof::Ledger]);
     assert_eq!(node.ask(&other), answer);
     assert_eq!(node.validator.entries(), 1);
@@ -118,7 +118,7 @@ fn a_signature_serves_for_one_network_epoch_kind_and_place() {
         assert_eq!(bytes[44..52], 1u64.to_le_bytes());
     }
     assert_ne!(base.bytes()[52], owners[52], "what an owner signs is never what a validator signs");
-    // A bare signature on the digest, as the paper has it, is none.
+    // A bare signature on the digest, as in the paper, is invalid.
     let coins = [genesis(0, 1, 10)];
     let payment = pay(1, &coins, one(2, 10));
     let bare = spend_request(&payment.payment, &owner(1).sign(&payment.digest.0), &[OutputProof::Ledger]);
@@ -163,13 +163,13 @@ fn caches_and_budgets_are_bounded() {
         assert!(node.validator.roots().len() <= 3 * 3, "at most three roots of each validator");
     }
     assert_eq!(node.ask(&spend(11)), Err(LaneRefusal::Full), "the spent set has a bound");
-    // Cold roots: a peer uses up its own budget, not another's.
+    // Uncached roots: a peer uses up its own budget, not another's.
     let mut node = Node::new(limits(64), &[]);
     let mut refused = None;
     for turn in 0..30 {
         let mut bytes = spend(turn % 12);
         let last = bytes.len() - 1;
-        // A false signature of the last signer: the first two are checked for nothing.
+        // A wrong signature of the last signer: the first two are verified in vain.
         bytes[last - 32 - 63] ^= 1;
         refused = refusals(&node.step(LaneInput::Request { peer: 666, bytes: &bytes })).pop();
         assert!(refused.is_some());

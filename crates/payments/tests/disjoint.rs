@@ -11,7 +11,7 @@ use lane::*;
 use payments::*;
 use primitives::{Address, Digest};
 
-/// A payment that somebody knows, and how far it came.
+/// A known payment, and its progress.
 struct Known {
     home: HomeEpoch,
     signed: SignedPayment,
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// What the Byzantine members of a committee sign of a payment.
+    /// The signatures of a committee's Byzantine members on a payment.
     fn byzantine_signatures(&mut self, kind: StatementKind, digest: &Digest) {
         let known = &self.known[digest];
         let committee = self.committees[known.home as usize].clone();
@@ -153,7 +153,7 @@ impl World {
                 LaneEffect::Answer { kind, digest, answer, .. } => self.collect(kind, &digest, answer),
                 LaneEffect::Vote { case, payment, answer } => {
                     let body = Arc::new(PaymentBody::parse(&payment).unwrap());
-                    // Anybody reads the ledger: votes are signatures like others.
+                    // Anyone can read the ledger: votes are signatures like others.
                     self.collect(StatementKind::Confirmation, &body.digest, answer.clone());
                     self.pending.push(BridgeOperation::Vote { case, payment, answer });
                 }
@@ -231,7 +231,7 @@ impl World {
             let budget = &mut CheckBudget(u32::MAX);
             let fact = operation
                 .verify(&NETWORK, Address([1; 20]), committee, &[], &mut self.roots, budget)
-                .expect("nobody sends wrong signatures");
+                .expect("no signature is wrong");
             let copies = 1 + random.below(2);
             facts.extend(std::iter::repeat_n(fact, copies));
         }
@@ -255,7 +255,7 @@ impl World {
         self.facts.extend(events);
     }
 
-    /// The exit is a payment like others, which the owner signs when it opens a case.
+    /// The exit is a payment like others; the owner signs it when it opens a case.
     fn add_exit(&mut self, contested: ContestedOutput) {
         let exit = exit_of(&contested);
         let signature = owner(CHEAT).sign(&owner_message(&NETWORK, contested.home, &exit.digest));
@@ -322,7 +322,7 @@ impl World {
         }
     }
 
-    /// For each output, what of it is honoured: once at most.
+    /// Checks that each output is honoured at most once.
     fn check(&self) {
         let mut honoured: BTreeMap<OutputId, BTreeSet<Digest>> = BTreeMap::new();
         let mut creator: BTreeMap<OutputId, Digest> = BTreeMap::new();
@@ -349,7 +349,7 @@ impl World {
             let known = &self.known[digest];
             let (stands, exit) = (self.stands.contains(digest), known.body.payment.is_exit());
             assert!(
-                // What a verdict credits is the output of the exit.
+                // A verdict credits the output of the exit.
                 credited.is_none() || exit && !stands,
                 "{output} was credited ({credited:?}) and {digest} is honoured: settled {}, stands {stands}",
                 known.settled
@@ -386,7 +386,7 @@ fn run(sizes: [usize; EPOCHS], seed: u64) -> BTreeMap<String, usize> {
             world.check();
         }
     }
-    // Everybody reads everything, all votes and views are posted, time passes.
+    // Every validator reads everything, all votes and views are posted, time passes.
     for _ in 0..6 * HEIGHTS {
         for (epoch, size) in sizes.into_iter().enumerate() {
             for validator in 0..size {

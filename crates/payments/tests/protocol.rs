@@ -1,4 +1,4 @@
-//! The protocol end to end, the layout, and what is refused.
+//! The protocol end to end, the layout, and refused inputs.
 
 mod lane;
 
@@ -144,7 +144,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_leaves_no_state() {
         assert!(refusals(&effects).iter().any(expected), "{name}: {effects:?}");
         assert_eq!((node.validator.entries(), node.step(LaneInput::Tick)), (0, vec![]), "{name} left state");
     }
-    node.ask(&correct.request).expect("and nothing of it stands in the way of the correct payment");
+    node.ask(&correct.request).expect("the correct payment still succeeds");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn requests_taken_together_are_answered_as_one_after_another() {
     let coins: Vec<Holding> = (0..40).map(|i| genesis(i, u64::from(i % 5), 10)).collect();
     let mut requests: Vec<Vec<u8>> =
         (0..40).map(|i| pay(i % 5, &coins[i as usize..][..1], vec![output(owner(9).public(), 10)]).request).collect();
-    // A false signature, a retry, a conflict, a payment of somebody else's money, and what is no request.
+    // An invalid signature, a retry, a conflict, a payment of someone else's money, and bytes that are no request.
     let at = requests[3].len() - 1 - 20;
     requests[3][at] ^= 1;
     requests.push(requests[7].clone());
@@ -379,7 +379,7 @@ fn requests_taken_together_are_answered_as_one_after_another() {
     let alone: Vec<_> = requests.iter().map(|request| one.request(request)).collect();
     other.validator.verify_together(requests.iter().map(|request| &request[..]));
     let together: Vec<_> = requests.iter().map(|request| other.request(request)).collect();
-    assert!(together == alone, "the effects are others");
+    assert!(together == alone, "the effects differ");
     let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();
     assert_eq!(refused, 5, "all but the retry");
 }
@@ -407,9 +407,9 @@ fn the_owner_of_an_output_alone_hears_what_spends_it() {
     assert!(!spender.spends(&NETWORK, &coins[1].id), "of another output");
     assert!(!spender.spends(&Digest([8; 32]), &coins[0].id), "of another network");
     let forged = KnownSpender { signature: Signature([5; 64]), ..spender.clone() };
-    assert!(!forged.spends(&NETWORK, &coins[0].id), "nobody can make one up");
+    assert!(!forged.spends(&NETWORK, &coins[0].id), "it cannot be forged");
     assert_eq!(told(&mut node, &request(1, &coins[1].id)), Ok((coins[1].id, None)));
-    // Somebody else's question is answered as if nothing spent it; a false signature is refused.
+    // Another owner's query is answered as if nothing spent the output; an invalid signature is refused.
     assert_eq!(told(&mut node, &request(2, &coins[0].id)), Ok((coins[0].id, None)));
     let mut false_signature = request(1, &coins[0].id);
     *false_signature.last_mut().unwrap() ^= 1;
@@ -418,7 +418,7 @@ fn the_owner_of_an_output_alone_hears_what_spends_it() {
     assert_eq!(told(&mut node, &foreign), Err(LaneRefusal::WrongOwnerSignature));
     let elsewhere = spender_request(&NETWORK, 1, &owner(1), &coins[0].id);
     assert_eq!(told(&mut node, &elsewhere), Err(LaneRefusal::ForeignHome(1)));
-    // It is known after a crash, too, and each question costs a check of the budget.
+    // It is known after a crash, too, and each query costs one check of the budget.
     let mut node = node.crash(0, &[]);
     assert_eq!(told(&mut node, &request(1, &coins[0].id)).expect("answered").1, Some(spender));
     while told(&mut node, &request(1, &coins[0].id)).is_ok() {}

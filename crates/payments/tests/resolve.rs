@@ -1,4 +1,4 @@
-//! Protocol R: the losses of naive rules, and what a case does.
+//! Protocol R: the losses of naive rules, and the course of a case.
 
 mod lane;
 
@@ -10,14 +10,15 @@ use lane::*;
 use payments::*;
 use primitives::{Address, Digest};
 
-/// The first naive rule: complete the only transaction that is reported.
+/// The first naive rule: complete the only reported transaction.
 fn complete_the_only_one(votes: &[Option<Arc<PaymentBody>>]) -> Option<Arc<PaymentBody>> {
     let reported: BTreeMap<Digest, &Arc<PaymentBody>> =
         votes.iter().flatten().map(|body| (body.digest, body)).collect();
     (reported.len() == 1).then(|| reported.into_values().next().expect("one").clone())
 }
 
-/// n = 4: X = {a, b} reaches one validator, Z = {b} is certified by the other three; a is resolved. Nobody is faulty.
+/// n = 4: X = {a, b} reaches one validator, Z = {b} is certified by the other three; a is resolved. No validator is
+/// faulty.
 #[test]
 fn completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not() {
     let coins = [genesis(0, 1, 10), genesis(1, 1, 10)];
@@ -36,12 +37,12 @@ fn completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not
         .into_iter()
         .filter_map(|answer| collector.add(&committee, &mut RootCache::new(0), answer).expect("a correct answer"));
     assert_eq!(z_is_certified.count(), 1);
-    // The naive rule asks everybody for what spends a.
+    // The naive rule asks every validator for the payment that spends a.
     let reported = [Some(body(&x)), None, None, None];
     let completed = complete_the_only_one(&reported).expect("one is reported");
     let spends_b = |body: &PaymentBody| body.input_ids().any(|id| id == b.id);
     assert!(spends_b(&completed) && spends_b(&body(&z)), "b is spent twice: by X, completed, and by Z, certified");
-    // Ours.
+    // The real protocol.
     let mut bridge = bridge(&coins, &[4, 4]);
     let case = contested(a, 0, 1);
     block(&mut bridge, vec![open(case)]);
@@ -61,7 +62,7 @@ fn completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not
     let events = block(&mut bridge, ops);
     let exit = exit_of(&case).digest;
     assert_eq!(verdicts(&events), [(a.id, Verdict::Confirmed(exit, ConfirmedBy::Votes))]);
-    assert_eq!(credits(&events), [(owner(1).public().address(), 10)], "a goes home, whole");
+    assert_eq!(credits(&events), [(owner(1).public().address(), 10)], "a is credited in full");
     let redeemed = block(&mut bridge, vec![BridgeFact::Redeem(body(&z))]);
     assert!(redeemed.iter().all(|event| !matches!(event, BridgeEvent::Case(CaseEvent::Alarm(_)))), "Z stands");
     // X has no certificate. If it had one, more than f validators would be Byzantine, and it would not be paid.
@@ -69,7 +70,7 @@ fn completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not
     assert_eq!(events, [BridgeEvent::Case(CaseEvent::Alarm(x.digest))]);
 }
 
-/// X, to the owner's own ledger account, was certified and redeemed; nobody posts it in the window.
+/// X, to the owner's own ledger account, was certified and redeemed; no one posts it in the window.
 #[test]
 fn refunding_what_has_no_certificate_after_an_epoch_pays_twice_and_ours_does_not() {
     for redeemed_first in [true, false] {
@@ -82,7 +83,7 @@ fn refunding_what_has_no_certificate_after_an_epoch_pays_twice_and_ours_does_not
         let posted_in_the_window = false;
         let naive_escrow = 20 - 10 - if posted_in_the_window { 0 } else { 10 };
         assert_eq!(naive_escrow, 0, "the money of the other output is gone");
-        // Ours.
+        // The real protocol.
         let mut bridge = bridge(&coins, &[4, 4]);
         let mut paid = Vec::new();
         if redeemed_first {
@@ -120,11 +121,11 @@ fn an_output_without_any_payment_goes_home_by_votes_and_the_deposit_comes_back()
     let events = block(&mut bridge, (0..3).map(|validator| vote(&coins[0], validator, &exit)).collect());
     assert_eq!(credits(&events), [(owner(1).public().address(), 10)]);
     assert_eq!((returned(&events), bridge.case_deposits(), bridge.escrow(ASSET)), (1, 0, 0));
-    // Its certificate is a copy of what is done.
+    // Its certificate is a copy of a finished operation.
     assert_eq!(credits(&block(&mut bridge, vec![BridgeFact::Redeem(exit)])), []);
 }
 
-/// Everything about one case of a lapse, and what is void after it.
+/// One case of a lapse, and what is void after it.
 #[test]
 fn a_lapse_needs_views_and_time_and_makes_candidates_void() {
     let coins = [genesis(0, 1, 10)];

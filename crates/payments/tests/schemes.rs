@@ -32,8 +32,8 @@ fn money_moves_and_settles_under_the_bls_scheme() {
     }
 }
 
-/// Where a generation gave a group key, q shares make the certificate; where too few sign with one, the aggregate
-/// serves. Both spend on.
+/// Where a generation gave a group key, q shares make the certificate; where too few members sign with a share, the
+/// aggregate is used. Both can be spent.
 #[test]
 fn money_moves_under_the_group_key_and_falls_back_to_the_aggregate() {
     let coins = [genesis(0, 1, 100)];
@@ -84,7 +84,7 @@ fn batch(payments: &[SignedPayment], committee: &LaneCommittee) -> LaneBroker {
     LaneBroker::new(committee, payments.iter().map(|payment| payment.request.clone()).collect()).expect("one shard")
 }
 
-/// What a broker sends who wants BLS signatures, or others.
+/// The request of a broker that wants BLS signatures, or others.
 fn batch_request(broker: &LaneBroker, bls: bool) -> Vec<u8> {
     if bls { AnswerScheme::Bls.ask(&broker.request()) } else { broker.request() }
 }
@@ -104,7 +104,7 @@ fn one_tree_confirms_payments_of_many_clients_under_both_schemes() {
         let committee = nodes[0].settings.committee.clone();
         let payments: Vec<SignedPayment> =
             (0..5u64).map(|i| pay(i, &coins[i as usize..][..1], vec![output(owner(9).public(), 10)])).collect();
-        // The owner of the third has paid somebody else at one validator already.
+        // The owner of the third has already paid someone else at one validator.
         let other = pay(2, &coins[2..3], vec![output(owner(8).public(), 10)]);
         effects(&mut nodes[0], &other.request);
         let mut broker = batch(&payments, &committee);
@@ -132,13 +132,13 @@ fn one_tree_confirms_payments_of_many_clients_under_both_schemes() {
             let holding = receipt.verify(&committee, &mut RootCache::new(0)).expect("it verifies like any other");
             let next = pay(9, &[holding], vec![output(owner(1).public(), 10)]);
             assert!(!effects(&mut nodes[3], &next.request).iter().any(|e| matches!(e, LaneEffect::Refuse { .. })));
-            // The certificate of another place does not serve.
+            // The certificate of another place is not valid here.
             let wrong = broker.certificate(&committee, (index + 1) % 5).expect("three confirm each");
             assert!(receipts(payment, &wrong)[0].verify(&committee, &mut RootCache::new(0)).is_err());
         }
         let retry = batch_answer(&mut nodes[1], &batch_request(&broker, bls)).expect("a retry is answered");
         assert_eq!((retry.signature, retry.excluded), (answers[1].signature, vec![]), "with the same signature");
-        // What is excluded by a quorum is never certified, whatever the broker does.
+        // A payment that a quorum excludes is never certified, whatever the broker does.
         assert!(!bls || matches!(broker.certificate(&committee, 0), Some(PaymentCertificate::Shared(_))));
     }
 }
@@ -180,7 +180,7 @@ fn batches_that_are_no_batches_are_refused() {
         assert_eq!(node.validator.entries(), 0);
     }
     assert!(batch_answer(&mut node, &good).is_some());
-    // All of a batch is refused: no tree.
+    // All of a batch is refused: there is no tree.
     let other = pay(1, &coins, vec![output(owner(3).public(), 10)]);
     let conflicting = batch(&[other], &committee).request();
     assert_eq!(refusals(&effects(&mut node, &conflicting)).len(), 1);
@@ -245,7 +245,7 @@ fn evidence_convicts_whoever_signed_twice_and_nobody_else() {
     assert!(views((none.clone(), view(3, &none)), (none.clone(), view(3, &none))).verify(&committee).is_err());
 }
 
-/// Aggregates of the BLS scheme and shared trees convict whom they name, and nobody else.
+/// Aggregates of the BLS scheme and shared trees convict the validators that they name, and no others.
 #[test]
 fn certificates_of_every_form_convict_those_who_signed_both() {
     let coins = [genesis(0, 1, 10)];
@@ -272,7 +272,7 @@ fn certificates_of_every_form_convict_those_who_signed_both() {
     assert_eq!(finder.note_certificate(&bodies[0], &sign(&[3], &bodies[0])), []);
     let [evidence] = &finder.note_certificate(&bodies[1], &sign(&[3], &bodies[1]))[..] else { panic!("one") };
     assert_eq!(evidence.verify(&committee), Ok(Convicted { epoch: 0, validator: 3 }));
-    // Whoever is not named, or named falsely, is not convicted.
+    // A validator that is not named, or named without its signature, is not convicted.
     let LaneEvidence::Payments { home, pair, .. } = evidence.clone() else { panic!("of payments") };
     for (validator, second) in [(2, None), (3, Some(sign(&[3], &bodies[0]))), (2, Some(sign(&[2], &bodies[1])))] {
         let mut pair = pair.clone();
@@ -315,7 +315,7 @@ fn a_watcher_settles_posts_and_sends_home() {
     watcher.settled(&ids[0]);
     watcher.posted(&payment.digest);
     assert_eq!((watcher.actions(0), watcher.actions(1)), (vec![], vec![]));
-    // The owner of the key stays offline until the last epoch in which its output can move.
+    // The holder of the key stays offline until the last epoch in which its output can move.
     nodes.iter_mut().for_each(|node| drop(node.step(LaneInput::Epoch(2))));
     let [WatchAction::SendHome(0, request)] = &watcher.actions(2)[..] else { panic!("it is sent home") };
     let mut answers = Vec::new();
@@ -333,7 +333,7 @@ fn a_watcher_settles_posts_and_sends_home() {
     assert_eq!(posted.outputs[0].to, Recipient::Account(owner(2).public().address()));
     assert_eq!(watcher.actions(2), []);
     watcher.actions(4);
-    assert!(watcher.is_empty(), "what cannot be helped is forgotten");
+    assert!(watcher.is_empty(), "receipts that cannot be saved are dropped");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn the_audit_finds_what_is_wrong_and_nothing_else() {
     let run = |logs: &[LaneLogSummary], facts: &LedgerFacts| audit(logs, &rules(), facts, quorums);
     let report = run(&logs, &facts).expect("nothing is wrong");
     assert_eq!((report.payments, report.certified), (4, 2));
-    assert_eq!(report.unspent, BTreeMap::from([(ASSET, 150)]), "all of escrow is somebody's");
+    assert_eq!(report.unspent, BTreeMap::from([(ASSET, 150)]), "all of escrow has an owner");
     assert!(run(&logs[1..], &facts).is_ok(), "three of four are enough");
     assert_eq!(run(&logs[2..], &facts), Err(LaneAuditError::TooFewLogs { epoch: 0, logs: 2, needed: 3 }));
     let change = |edit: &dyn Fn(&mut LedgerFacts)| {
@@ -423,7 +423,8 @@ fn the_audit_finds_what_is_wrong_and_nothing_else() {
 
 #[test]
 fn the_audit_counts_inputs_of_a_committee_whose_logs_are_gone() {
-    // An output of home 1 that committee 0 created. Its logs are destroyed when those of home 1 are audited.
+    // An output of home 1 that committee 0 created. The logs of committee 0 are destroyed when those of home 1 are
+    // audited.
     let id = OutputId::of_payment(1, &Digest([6; 32]), 0);
     let coin = Holding { id, output: output(owner(1).public(), 10), proof: OutputProof::Ledger };
     let mut node = Node::new(settings_of(1), std::slice::from_ref(&coin));
@@ -433,7 +434,7 @@ fn the_audit_counts_inputs_of_a_committee_whose_logs_are_gone() {
     let log = read(1).expect("a log that is intact");
     let audit = |logs: &[LaneLogSummary]| audit(logs, &rules(), &LedgerFacts::default(), |_| Quorums::new(1));
     assert_eq!(audit(std::slice::from_ref(&log)).map(|report| report.from_before), Ok(1));
-    // With a log of the committee that should have created it, it is nobody's.
+    // With a log of the committee that should have created it, the output is untraced.
     let before = Node::new(settings_of(0), &[]);
     let owner = LogOwner { network: NETWORK, home: 0, validator: 0, shard: 0 };
     let before = LaneLogSummary::read(&before.disk, owner).expect("a log that is intact");

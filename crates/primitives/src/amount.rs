@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The number of an asset, given in order of registration. Asset 0 pays fees and gas.
+/// The number of an asset, assigned in order of registration. Asset 0 pays fees and gas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct AssetId(pub u32);
 
@@ -15,30 +15,31 @@ impl fmt::Display for AssetId {
     }
 }
 
-/// The most units of any one asset that may exist, and so the largest balance: no credit can overflow (rule 2).
+/// The most units of any one asset that may exist, and so the largest possible balance: no credit can overflow (rule
+/// 2).
 pub const MAX_ISSUED: u64 = i64::MAX as u64;
 
-/// An amount is a whole number of an asset's smallest unit, at most [`MAX_ISSUED`].
+/// An amount: a whole number of an asset's smallest unit, at most [`MAX_ISSUED`].
 pub type Amount = u64;
 
-/// Why a text is no amount of an asset.
+/// Why a text is not an amount of an asset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitsError {
-    /// No plain decimal.
+    /// The text is not a plain decimal.
     #[error("{0:?} is not an amount such as 12.50")]
     NotDecimal(String),
-    /// More decimals than the asset has.
+    /// The text has more decimals than the asset.
     #[error("{0:?} is finer than the asset's {1} decimals")]
     TooFine(String, u8),
-    /// More than can exist.
+    /// The amount is more than can exist.
     #[error("{0} is more than can exist of an asset")]
     TooLarge(String),
 }
 
-/// Reads `12.50` of an asset with 2 decimals as 1250 units.
+/// Parses `12.50` of an asset with 2 decimals as 1250 units.
 ///
 /// # Errors
-/// [`UnitsError`] if it is no plain decimal, is finer than a unit, or exceeds what can exist.
+/// [`UnitsError`] if it is not a plain decimal, is finer than a unit, or exceeds what can exist.
 pub fn parse_units(text: &str, decimals: u8) -> Result<Amount, UnitsError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
@@ -56,7 +57,7 @@ pub fn parse_units(text: &str, decimals: u8) -> Result<Amount, UnitsError> {
     }
 }
 
-/// Writes 1250 units of an asset with 2 decimals as `12.5`.
+/// Formats 1250 units of an asset with 2 decimals as `12.5`.
 pub fn format_units(units: Amount, decimals: u8) -> String {
     let padded = format!("{units:0>width$}", width = usize::from(decimals) + 1);
     let (whole, fraction) = padded.split_at(padded.len() - usize::from(decimals));
@@ -89,7 +90,7 @@ impl Fraction {
         Fraction(1 << (32 - power))
     }
 
-    /// In units of 2^-32.
+    /// This fraction in units of 2^-32.
     pub const fn units(self) -> u64 {
         self.0 as u64
     }
@@ -118,7 +119,7 @@ impl FromStr for Fraction {
         if whole.is_empty() || !whole.bytes().all(|b| b == b'0') || !decimals.bytes().all(|b| b.is_ascii_digit()) {
             return Err(error());
         }
-        // 32 decimals hold every multiple of 2^-32; what follows them can only be rounded away.
+        // 32 decimals represent every multiple of 2^-32; further decimals would be rounded away.
         let kept = &decimals[..decimals.len().min(32)];
         let one = 10u128.pow(kept.len() as u32);
         let mut rest: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| error())? };

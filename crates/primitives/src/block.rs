@@ -12,9 +12,9 @@ const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 const BLOCK_FORMAT: u8 = 4;
 /// The version of the encoding of sub-blocks.
 const SUB_BLOCK_FORMAT: u8 = 3;
-/// The lane of native transactions, which every sub-block has.
+/// The lane of native transactions; every sub-block has it.
 const NATIVE_LANE: u8 = 0;
-/// The lane of Ethereum transactions, which a sub-block has if there are some.
+/// The lane of Ethereum transactions; a sub-block has it unless it is empty.
 const ETHEREUM_LANE: u8 = 1;
 /// Transactions that one thread encodes at a time.
 const PART: usize = 1_024;
@@ -29,19 +29,20 @@ pub struct SubBlock {
     pub proposer: u32,
     /// Milliseconds since 1970, by the proposer's clock.
     pub time_ms: u64,
-    /// Native transactions. Their order means nothing (rule 6).
+    /// Native transactions. Their order has no meaning (rule 6).
     pub native: Vec<Transaction>,
-    /// Ethereum transactions in their EIP-2718 form, in the proposer's order. What they mean is the ledger's to say.
+    /// Ethereum transactions in their EIP-2718 form, in the proposer's order. The ledger defines their meaning.
     pub ethereum: Vec<Vec<u8>>,
-    /// Positions of the native transactions whose signature is not valid, ascending: found by each validator for itself
-    /// and not part of what was proposed. Written down so that nobody has to look again.
+    /// Positions of the native transactions with an invalid signature, ascending. Each validator finds them itself;
+    /// they are not part of the proposal. They are stored so that no later reader has to verify again.
     pub forged: Vec<u32>,
-    /// Who signed each Ethereum transaction, `None` where nobody did. Found and written down like `forged`.
+    /// The signer of each Ethereum transaction, `None` where the signature recovers to no address. Found and stored
+    /// like `forged`.
     pub senders: Vec<Option<Address>>,
 }
 
 /// What a proposer sends: the version of the format, its clock, and its transactions in typed lanes. Each lane begins
-/// with its type, and lanes stand in order of type.
+/// with its type, and lanes are in order of type.
 struct Payload {
     time_ms: u64,
     native: Vec<Transaction>,
@@ -53,7 +54,7 @@ impl BorshDeserialize for Payload {
         read_format(reader, "a sub-block", SUB_BLOCK_FORMAT)?;
         let (time_ms, lanes) = <(u64, u8)>::deserialize_reader(reader)?;
         if lanes == 0 || lanes > 2 {
-            return invalid(format!("a sub-block of {lanes} lanes: by the rules in force it has one or two"));
+            return invalid(format!("the sub-block has {lanes} lanes: the rules in force allow one or two"));
         }
         read_lane(reader, NATIVE_LANE)?;
         let native = Vec::deserialize_reader(reader)?;
@@ -62,7 +63,7 @@ impl BorshDeserialize for Payload {
             read_lane(reader, ETHEREUM_LANE)?;
             ethereum = Vec::deserialize_reader(reader)?;
             if ethereum.is_empty() {
-                return invalid("an empty lane of Ethereum transactions: it is left out".into());
+                return invalid("the lane of Ethereum transactions is empty: leave it out".into());
             }
         }
         Ok(Payload { time_ms, native, ethereum })
@@ -73,16 +74,16 @@ fn invalid<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorKind::InvalidData, why))
 }
 
-/// Reads the type of the next lane, which must be this one.
+/// Reads the type of the next lane, which must be the expected one.
 fn read_lane<R: Read>(reader: &mut R, expected: u8) -> Result<()> {
     match u8::deserialize_reader(reader)? {
         lane if lane == expected => Ok(()),
-        lane => invalid(format!("lane {lane} of a sub-block is none by the rules in force")),
+        lane => invalid(format!("lane {lane} of a sub-block is unknown to the rules in force")),
     }
 }
 
 impl SubBlock {
-    /// What its proposer sends: everything but who it is and what others find.
+    /// What its proposer sends: everything except its number and what others find out.
     pub fn to_payload(&self) -> Vec<u8> {
         let mut bytes = self.lanes_head();
         bytes.extend(encoded_each(&self.native));
@@ -90,10 +91,10 @@ impl SubBlock {
         bytes
     }
 
-    /// Reads what a proposer sent.
+    /// Decodes what a proposer sent.
     ///
     /// # Errors
-    /// Says what is wrong with the bytes: another format, a lane that the rules do not know, or no sub-block at all.
+    /// Describes the fault in the bytes: another format, a lane that the rules do not know, or not a sub-block.
     pub fn from_payload(proposer: u32, bytes: &[u8]) -> Result<SubBlock> {
         let Payload { time_ms, native, ethereum } = borsh::from_slice(bytes)?;
         Ok(SubBlock { proposer, time_ms, native, ethereum, ..SubBlock::default() })
@@ -136,13 +137,13 @@ impl BorshDeserialize for SubBlock {
 pub struct Superblock {
     /// Height of this block.
     pub height: Height,
-    /// Digest of the block below; of the genesis for height 1.
+    /// Digest of the previous block; of the genesis for height 1.
     pub parent: Digest,
-    /// Milliseconds since 1970: the median of the sub-blocks' clocks; it orders nothing and decides nothing.
+    /// Milliseconds since 1970: the median of the sub-blocks' clocks; it does not affect any order or decision.
     pub time_ms: u64,
-    /// The state root after the block below, so that hashing stays off the critical path (rule 9).
+    /// The state root after the previous block, so that hashing stays off the critical path (rule 9).
     pub parent_root: Digest,
-    /// The validators' shares in slot order.
+    /// The validators' sub-blocks in slot order.
     pub sub_blocks: Vec<SubBlock>,
 }
 
@@ -173,7 +174,7 @@ impl Superblock {
         self.sub_blocks.iter().map(|sub| sub.ethereum.len()).sum()
     }
 
-    /// For each native transaction whether its signature is valid; `None` if all are.
+    /// Whether the signature of each native transaction is valid; `None` if all are.
     pub fn signatures(&self) -> Option<Vec<bool>> {
         self.sub_blocks.iter().any(|sub| !sub.forged.is_empty()).then(|| {
             let of = |sub: &SubBlock| {
@@ -185,7 +186,7 @@ impl Superblock {
         })
     }
 
-    /// The canonical encoding, written in parallel on the current rayon pool where that is worth it.
+    /// The canonical encoding, written in parallel on the current rayon pool if it is large.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = encoded(&(BLOCK_FORMAT, self.height, self.parent, self.time_ms, self.parent_root));
         bytes.extend(encoded(&length(self.sub_blocks.len())));
@@ -278,7 +279,7 @@ mod tests {
         };
         assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 3"));
         assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
-        assert!(refused(10, 1).contains("lane 1 of a sub-block is none by the rules in force"));
+        assert!(refused(10, 1).contains("lane 1 of a sub-block is unknown to the rules in force"));
         let with_lane = |lane: &[u8]| {
             let mut other = [&payload[..], lane].concat();
             other[9] = 2;

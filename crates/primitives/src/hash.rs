@@ -1,4 +1,4 @@
-//! BLAKE3 digests, each kind under a domain of its own.
+//! BLAKE3 digests, each kind in its own domain.
 
 use std::fmt;
 use std::str::FromStr;

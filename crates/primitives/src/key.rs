@@ -1,7 +1,7 @@
 //! Addresses, ed25519 keys and signatures.
 //!
-//! One acceptance rule everywhere, the cofactored one of ZIP-215, because a batch equation is cofactored by nature: a
-//! signature that is valid alone is valid in every batch and the other way round, on every node.
+//! There is one acceptance rule everywhere, the cofactored one of ZIP-215. A batch equation is cofactored by nature,
+//! so with this rule a signature that is valid alone is valid in every batch and the other way round, on every node.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,14 +16,15 @@ use crate::hash::{HexError, from_hex, keccak256, to_hex};
 
 const ADDRESS_CONTEXT: &str = "walras 2026 ed25519 address v1";
 const BATCH_CONTEXT: &str = "walras 2026 batch verification coefficients v1";
-/// Signatures checked by one batch equation; larger gains little and makes one bad signature dearer.
+/// Signatures verified by one batch equation; a larger batch gains little and makes one bad signature more expensive.
 const BATCH: usize = 256;
 
-/// An account's 20 bytes: the first of the hash of its first key, so that receiving needs no registration (rule 1).
+/// An account's address: the first 20 bytes of the hash of its first key, so that receiving needs no registration
+/// (rule 1).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Address(pub [u8; 20]);
 
-/// An ed25519 public key as it travels: 32 bytes, checked when a signature is.
+/// An ed25519 public key as transmitted: 32 bytes, validated when a signature is verified.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct PublicKey(pub [u8; 32]);
 
@@ -38,14 +39,14 @@ pub struct SecretKey(ed25519_zebra::SigningKey);
 impl PublicKey {
     /// The address that this key controls until the account registers another.
     pub fn address(&self) -> Address {
-        // The same as `derive_key`, but for hashing the context every time: addresses are derived for every
+        // The same as `derive_key`, but without hashing the context every time: addresses are derived for every
         // transaction.
         static CONTEXT: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(ADDRESS_CONTEXT));
         let hash = blake3::Hasher::new_from_context_key(&CONTEXT).update(&self.0).finalize();
         Address(hash.as_bytes()[..20].try_into().expect("a hash has 32 bytes"))
     }
 
-    /// Whether `signature` is this key's on `message`, by the one acceptance rule.
+    /// Whether `signature` is a valid signature of this key on `message`, by the one acceptance rule.
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
         ed25519_zebra::VerificationKey::try_from(self.0)
             .is_ok_and(|key| key.verify(&ed25519_zebra::Signature::from(signature.0), message).is_ok())
@@ -58,7 +59,7 @@ impl SecretKey {
         SecretKey(ed25519_zebra::SigningKey::from(seed))
     }
 
-    /// The seed, to be stored encrypted.
+    /// The seed; store it encrypted.
     pub fn to_seed(&self) -> [u8; 32] {
         self.0.to_bytes()
     }
@@ -82,15 +83,16 @@ impl Drop for SecretKey {
 
 /// Something that carries one signature.
 pub trait Signed: Sync {
-    /// The key that is said to have signed, and its signature.
+    /// The claimed signing key, and its signature.
     fn signature(&self) -> (PublicKey, Signature);
     /// The signed bytes.
     fn signed_bytes(&self) -> Vec<u8>;
 }
 
-/// Checks the signature of each item, on all threads of the current rayon pool; `true` where it is valid.
+/// Verifies the signature of each item, on all threads of the current rayon pool; `true` where it is valid.
 ///
-/// Batches of 256 cost less than half of single checks. A batch that fails is halved until the bad ones stand alone.
+/// Batches of 256 cost less than half of single checks. A batch that fails is halved until the bad signatures are
+/// isolated.
 pub fn verify_all<T: Signed>(items: &[T]) -> Vec<bool> {
     items.par_chunks(BATCH).flat_map_iter(verify_batch).collect()
 }
@@ -125,8 +127,8 @@ fn batch_holds<T: Signed>(items: &[T]) -> bool {
     verifier.verify(Coefficients(transcript.finalize_xof())).is_ok()
 }
 
-/// The random coefficients of a batch equation, drawn from a hash of the whole batch: whoever chooses the signatures
-/// cannot choose the coefficients, and no source of randomness is needed.
+/// The random coefficients of a batch equation, drawn from a hash of the whole batch: an attacker who chooses the
+/// signatures cannot choose the coefficients, and no source of randomness is needed.
 struct Coefficients(blake3::OutputReader);
 
 impl rand_core::TryRng for Coefficients {
@@ -177,8 +179,8 @@ macro_rules! hex_text {
 }
 
 impl Address {
-    /// The text form for people: which letters are capitals is a checksum over the digits, as Ethereum's tools write
-    /// and check it (EIP-55). Machines write small letters alone, as [`fmt::Display`] does.
+    /// The text form for people: upper-case letters encode a checksum over the digits, as Ethereum's tools write and
+    /// check it (EIP-55). Machines write only lower-case letters, as [`fmt::Display`] does.
     pub fn checked(&self) -> String {
         let digits = to_hex(&self.0);
         let hash = keccak256(digits.as_bytes());
@@ -192,13 +194,13 @@ impl Address {
     }
 }
 
-/// Why a text is no address.
+/// Why a text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Not 20 bytes in hexadecimal.
+    /// The text is not 20 bytes in hexadecimal.
     #[error(transparent)]
     Hex(#[from] HexError),
-    /// Letters of both sizes that are not the checksum of the digits.
+    /// The mixed-case letters are not the checksum of the digits.
     #[error("the checksum of {0} is wrong: a character was mistyped; copy the address again from where it came")]
     Checksum(String),
 }
@@ -218,8 +220,8 @@ impl fmt::Debug for Address {
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// Takes the form for people, whose checksum must be right, and digits whose letters are all small or all capitals,
-    /// which have none.
+    /// Accepts the form for people, whose checksum must be right, and digits with only lower-case or only upper-case
+    /// letters, which have no checksum.
     fn from_str(text: &str) -> Result<Address, AddressError> {
         let address = Address(from_hex(text)?);
         let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -252,7 +254,7 @@ mod tests {
         for text in CHECKED {
             let address: Address = text.parse().expect("its checksum is right");
             assert_eq!(address.checked(), text);
-            // The form of machines, and that of capitals, say nothing of mistakes.
+            // The lower-case and upper-case forms do not detect mistakes.
             assert_eq!(address.to_string(), text.to_lowercase());
             assert_eq!(address.to_string().parse(), Ok(address));
             assert_eq!(format!("0x{}", text[2..].to_uppercase()).parse(), Ok(address));
@@ -260,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Every mistyped digit of the examples, and every pair of neighbours that changed places.
+    /// Every mistyped digit of the examples, and every swap of two adjacent digits.
     #[test]
     fn mistyped_addresses_are_refused_by_name() {
         let (mut tried, mut caught) = (0, 0);
@@ -281,7 +283,7 @@ mod tests {
                 }
             }
         }
-        // Of a letter's size the checksum decides one in two; of forty digits about fifteen are letters.
+        // The checksum fixes the case of each letter, one bit; about fifteen of forty digits are letters.
         assert!(caught * 1_000 >= tried * 999, "{caught} of {tried}");
     }
 }

@@ -1,10 +1,11 @@
-//! What every other room of Walras speaks of: amounts, prices, ids, keys, hashes, signed transactions, blocks, and the
-//! one wire codec.
+//! The basic types of Walras that all other crates use: amounts, prices, ids, keys, hashes, signed transactions,
+//! blocks, and the one wire codec.
 //!
-//! **The codec** is Borsh: integers little-endian and of fixed width, sequences after a 32-bit count, enumerations
-//! after a byte, nothing optional and nothing left over, so that a value has one encoding and an encoding one value.
-//! Prices are the one exception in byte order: big-endian, as in the tries. What is stored or sent whole (blocks,
-//! sub-blocks, receipts, snapshots) begins with a byte that is the version of its format.
+//! **The codec** is Borsh: integers are little-endian and of fixed width, sequences follow a 32-bit count,
+//! enumerations follow a byte, nothing is optional and no bytes are left over, so that a value has one encoding and
+//! an encoding one value. Prices are the one exception in byte order: big-endian, as in the tries. Data that is
+//! stored or sent as a whole (blocks, sub-blocks, receipts, snapshots) begins with a byte that is the version of its
+//! format.
 
 mod amount;
 mod block;

@@ -1,11 +1,11 @@
 //! Prices and valuations: decimal floating point numbers whose bits sort as they do.
 //!
-//! A price is `mantissa × 10^(decade − 16)` with a 17-digit mantissa, `10^16 ≤ mantissa < 10^17`, so that every price
-//! a person writes with up to 17 significant digits is represented exactly and prints back as it was written. The
-//! relative spacing is 10^-16 at the coarsest (finer than 2^-53) from 10^-18 up to, but not including, 10^18.
+//! A price is `mantissa × 10^(decade − 16)` with a 17-digit mantissa, `10^16 ≤ mantissa < 10^17`, so every price with
+//! up to 17 significant digits is represented exactly and is printed as it was written. The relative spacing is
+//! 10^-16 at the coarsest (finer than 2^-53) from 10^-18 up to, but not including, 10^18.
 //!
-//! The 64-bit encoding is `(decade + 18) << 57 | mantissa`. Its big-endian bytes order as the prices order, which lets
-//! a trie keyed by price hold offers sorted (SPEEDEX §K.5).
+//! The 64-bit encoding is `(decade + 18) << 57 | mantissa`. Its big-endian bytes sort in the order of the prices, so
+//! a trie keyed by price keeps offers sorted (SPEEDEX §K.5).
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,8 +20,8 @@ const MANTISSA_SCALE: i32 = 16;
 
 /// A positive limit price or valuation; see the module text for range, precision and encoding.
 ///
-/// A limit price is in units of the bought asset per unit of the sold asset. A valuation has no unit of its own: only
-/// ratios of valuations mean anything (SPEEDEX §2.1).
+/// A limit price is in units of the bought asset per unit of the sold asset. A valuation has no unit: only ratios of
+/// valuations have a meaning (SPEEDEX §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Price(u64);
 
@@ -34,11 +34,11 @@ pub enum PriceError {
     /// The number is zero, negative, below 10^-18, or 10^18 or more.
     #[error("price {0} is out of range: a price is at least 10^-18 and less than 10^18")]
     OutOfRange(String),
-    /// More than 17 significant digits.
+    /// The text has more than 17 significant digits.
     #[error("price {0} has more than 17 significant digits")]
     TooPrecise(String),
-    /// 64 bits that encode no price.
-    #[error("{0:#018x} encodes no price")]
+    /// The 64 bits do not encode a price.
+    #[error("{0:#018x} does not encode a price")]
     BadBits(u64),
 }
 
@@ -60,10 +60,10 @@ impl Price {
             .then_some(Price(biased << MANTISSA_BITS | mantissa))
     }
 
-    /// The price with this encoding.
+    /// The price of this encoding.
     ///
     /// # Errors
-    /// [`PriceError::BadBits`] if the bits encode no price.
+    /// [`PriceError::BadBits`] if the bits do not encode a price.
     pub fn from_bits(bits: u64) -> Result<Price, PriceError> {
         let mantissa = bits & ((1 << MANTISSA_BITS) - 1);
         let decade = (bits >> MANTISSA_BITS) as i32 + Self::DECADE_MIN;
@@ -106,7 +106,7 @@ impl Price {
         }
         let mantissa = scale_f64(value, MANTISSA_SCALE - decade) as u64;
         match mantissa {
-            // The scaled value may round across a decade's edge.
+            // The scaled value may round across the edge of a decade.
             MANTISSA_END.. => Self::from_parts(MANTISSA_MIN, decade + 1),
             ..MANTISSA_MIN if decade > Self::DECADE_MIN => Self::from_parts(MANTISSA_END - 1, decade - 1),
             _ => Self::from_parts(mantissa, decade),
@@ -121,13 +121,13 @@ impl Price {
             // Prices end below 10^18, so the exponent is at most 1 and the product below 2^125.
             asked * 10u128.pow(exponent as u32) <= u128::from(bought)
         } else {
-            // 10^34 at most; where the product overflows it exceeds any `asked`.
+            // 10^34 at most; if the product overflows it exceeds any `asked`.
             u128::from(bought).checked_mul(10u128.pow(exponent.unsigned_abs())).is_none_or(|paid| asked <= paid)
         }
     }
 
-    /// The smallest price not below `bought / sold`: who sells `sold` units at this limit has at least `bought`. `None`
-    /// outside the range.
+    /// The smallest price not below `bought / sold`: an offer that sells `sold` units at this limit gets at least
+    /// `bought`. `None` outside the range.
     pub fn ratio_rounding_up(bought: u64, sold: u64) -> Option<Price> {
         if bought == 0 || sold == 0 {
             return None;
@@ -184,7 +184,7 @@ fn scale_f64(value: f64, power: i32) -> f64 {
     result
 }
 
-/// Reads a plain decimal; returns the price rounded down, and whether it is exact.
+/// Parses a plain decimal; returns the price rounded down, and whether it is exact.
 fn parse_decimal(text: &str) -> Result<(Price, bool), PriceError> {
     let not_decimal = || PriceError::NotDecimal(text.into());
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -246,7 +246,7 @@ impl fmt::Debug for Price {
 
 impl BorshSerialize for Price {
     fn serialize<W: std::io::Write>(&self, writer: &mut W) -> std::io::Result<()> {
-        // Big-endian, unlike every other integer on the wire: trie keys and wire carry the same eight bytes.
+        // Big-endian, unlike every other integer on the wire: trie keys and wire use the same eight bytes.
         writer.write_all(&self.0.to_be_bytes())
     }
 }

@@ -1,9 +1,10 @@
-//! What validators sign in consensus, and what two such signatures can prove.
+//! The statements that validators sign in consensus, and the evidence that two contradictory signatures form.
 //!
-//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome; and, where
-//! heights are decided by rounds, vote once of each kind in a round, and propose one value there. Who signs two can be
-//! shown to have, before anybody who knows the epoch's keys: that is [`Evidence`]. Everything signed is a digest of its
-//! own kind over the network, the epoch and the statement, so that no signature serves for another network.
+//! At a height a validator may sign one statement of a kind: propose one sub-block, and commit to one outcome. Where
+//! heights are decided by rounds, it may vote once of each kind in a round, and propose one value there. Two
+//! different signed statements of one kind prove the contradiction to anyone who knows the epoch's keys: that is
+//! [`Evidence`]. Every signed statement is a digest of its own kind over the network, the epoch and the statement, so
+//! no signature is valid for another network.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -18,7 +19,7 @@ const POSSESSION_CONTEXT: &str = "walras 2026 validator key possession v1";
 /// Longest network address of a validator, in bytes: a DNS name and a port.
 const ADDRESS_BYTES_MAX: usize = 260;
 
-/// The network and the epoch that statements are made in.
+/// The network and the epoch of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Scope {
     /// The identity of the network.
@@ -38,7 +39,7 @@ impl Scope {
         self.digest(PROPOSAL_CONTEXT, &(height, slot, payload, length))
     }
 
-    /// What a validator signs when a height has ended: the superblock, and the outcome that it has reached.
+    /// What a validator signs at the end of a height: the superblock, and the outcome that it has reached.
     pub fn commit(&self, height: Height, superblock: &Digest, root: &Digest) -> Digest {
         self.digest(COMMIT_CONTEXT, &(height, superblock, root))
     }
@@ -60,71 +61,71 @@ impl Scope {
 pub enum VoteKind {
     /// The proposal of the round is valid, and no lock forbids it.
     Prevote,
-    /// More than two thirds prevoted for it.
+    /// More than two thirds prevoted for the value.
     Precommit,
 }
 
-/// What rounds decide on: a sub-block, by the validator that made it and the digest of its payload.
+/// What rounds decide on: a sub-block, identified by its proposer and the digest of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct RoundValue {
-    /// Who made it.
+    /// The slot of the proposer.
     pub slot: u8,
-    /// Of its payload.
+    /// Digest of the payload.
     pub digest: Digest,
 }
 
-/// What a validator says of a height, and may say but once: of the kind, or of the kind in a round.
+/// A statement of a validator about a height. A validator may make only one of a kind, or of a kind in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Signable {
     /// See [`Scope::proposal`].
     Proposal {
-        /// The proposer's.
+        /// The proposer's slot.
         slot: u8,
-        /// Of the sub-block.
+        /// Digest of the sub-block's payload.
         payload: Digest,
-        /// Of the sub-block, in bytes.
+        /// Length of the sub-block in bytes.
         length: u32,
     },
     /// See [`Scope::commit`].
     Commit {
-        /// Of the superblock.
+        /// Digest of the superblock.
         superblock: Digest,
-        /// The lagged outcome.
+        /// The lagged outcome: that of an earlier height.
         root: Digest,
     },
     /// See [`Scope::round_vote`].
     RoundVote {
         /// The round.
         round: u32,
-        /// Of which kind.
+        /// The kind of vote.
         kind: VoteKind,
-        /// For what; `None` is a vote for nil.
+        /// The value; `None` is a vote for nil.
         value: Option<RoundValue>,
     },
     /// See [`Scope::round_proposal`].
     RoundProposal {
         /// The round.
         round: u32,
-        /// What.
+        /// The proposed value.
         value: RoundValue,
         /// The round in which more than two thirds prevoted for it, if it is proposed again.
         valid_round: Option<u32>,
     },
 }
 
-/// A statement that a validator is to sign.
+/// A statement for a validator to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct SigningRequest {
     /// The network and the epoch.
     pub scope: Scope,
-    /// What it is about.
+    /// The height that the statement is about.
     pub height: Height,
     /// The statement.
     pub statement: Signable,
 }
 
 impl SigningRequest {
-    /// What is signed.
+    /// The digest that is signed.
     pub fn digest(&self) -> Digest {
         let SigningRequest { scope, height, statement } = self;
         match statement {
@@ -137,7 +138,7 @@ impl SigningRequest {
         }
     }
 
-    /// Its kind and its round: at a height of a network only one statement may stand there.
+    /// Its kind and its round: at a height of a network only one statement may be signed for each.
     pub fn place(&self) -> (u8, u32) {
         match self.statement {
             Signable::Proposal { .. } => (0, 0),
@@ -154,7 +155,7 @@ impl SigningRequest {
 #[error("{0}")]
 pub struct SigningError(pub String);
 
-/// Who holds a validator's key.
+/// The holder of a validator's key.
 pub trait Signer: Send + Sync {
     /// The key.
     fn public(&self) -> PublicKey;
@@ -162,11 +163,11 @@ pub trait Signer: Send + Sync {
     /// Signs [`SigningRequest::digest`].
     ///
     /// # Errors
-    /// If the key is out of reach, or its holder has signed something else in this place.
+    /// If the key is not reachable, or its holder has signed another statement of this kind and round.
     fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError>;
 }
 
-/// It signs whatever it is asked to: the vote log is the guard of who asks.
+/// Signs any request: the caller's vote log prevents contradictions.
 impl Signer for SecretKey {
     fn public(&self) -> PublicKey {
         SecretKey::public(self)
@@ -180,46 +181,46 @@ impl Signer for SecretKey {
 /// One of two sub-blocks that were proposed for one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Proposed {
-    /// Of the sub-block.
+    /// Digest of the sub-block's payload.
     pub payload: Digest,
-    /// Of the sub-block, in bytes.
+    /// Length of the sub-block in bytes.
     pub length: u32,
-    /// The proposer's, on [`Scope::proposal`].
+    /// The proposer's signature on [`Scope::proposal`].
     pub signature: Signature,
 }
 
-/// One of two outcomes that were committed to at one height.
+/// One of two outcomes that were committed at one height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Committed {
-    /// Of the superblock.
+    /// Digest of the superblock.
     pub superblock: Digest,
-    /// The lagged outcome.
+    /// The lagged outcome: that of an earlier height.
     pub root: Digest,
-    /// The validator's, on [`Scope::commit`].
+    /// The validator's signature on [`Scope::commit`].
     pub signature: Signature,
 }
 
 /// One of two votes of one kind in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RoundVoted {
-    /// For what; `None` is a vote for nil.
+    /// The value; `None` is a vote for nil.
     pub value: Option<RoundValue>,
-    /// The validator's, on [`Scope::round_vote`].
+    /// The validator's signature on [`Scope::round_vote`].
     pub signature: Signature,
 }
 
 /// One of two proposals of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RoundProposed {
-    /// What.
+    /// The proposed value.
     pub value: RoundValue,
     /// The round in which more than two thirds prevoted for it, if it was proposed again.
     pub valid_round: Option<u32>,
-    /// The proposer's, on [`Scope::round_proposal`].
+    /// The proposer's signature on [`Scope::round_proposal`].
     pub signature: Signature,
 }
 
-/// Two statements of which a validator may make but one.
+/// Two statements of which a validator may make only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Contradiction {
     /// Two sub-blocks.
@@ -230,7 +231,7 @@ pub enum Contradiction {
     RoundVotes {
         /// The round.
         round: u32,
-        /// Of which kind both are.
+        /// The kind of both votes.
         kind: VoteKind,
         /// The votes.
         votes: [RoundVoted; 2],
@@ -245,7 +246,7 @@ pub enum Contradiction {
 }
 
 impl Contradiction {
-    /// A short name, as an API says it.
+    /// A short name, as used by an API.
     pub fn name(&self) -> &'static str {
         match self {
             Contradiction::Proposals(_) => "proposals",
@@ -255,7 +256,7 @@ impl Contradiction {
         }
     }
 
-    /// What was signed, and how, where both are statements of member `slot` about a height.
+    /// The digests and signatures of both statements, if they are made by member `slot` about a height.
     fn statements(&self, scope: &Scope, height: Height, slot: u8) -> [(Digest, Signature); 2] {
         match self {
             Contradiction::Proposals(both) => {
@@ -289,30 +290,31 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether both statements differ, and are signed by `key`, the member's in this network and epoch.
+    /// Whether both statements differ, and are both signed by `key`, the member's key in this network and epoch.
     pub fn convicts(&self, network: Digest, key: &PublicKey) -> bool {
         let scope = Scope { network, epoch: self.epoch };
-        // The digests differ where the statements do: each is over all that its kind says.
+        // The digests differ if the statements do: each covers all fields of its kind.
         let both = self.contradiction.statements(&scope, self.height, self.member);
         both[0].0 != both[1].0 && both.iter().all(|(digest, signature)| key.verify(&digest.0, signature))
     }
 }
 
-/// What an account stakes, and who validates for it.
+/// An account's stake, and the validator it names.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Stake {
     /// Units of asset 0 to add to the stake.
     pub units: u64,
-    /// The key that the validator signs and authenticates itself by, from the next draw on.
+    /// The key with which the validator signs and authenticates, from the next draw on.
     pub key: PublicKey,
     /// Host and port (UDP) where other validators reach it.
     pub address: String,
-    /// The validator key's signature on the chain and the account: without it anybody could take the key of another.
+    /// The validator key's signature on the chain and the account: without it anyone could claim another validator's
+    /// key.
     pub possession: Signature,
 }
 
 impl Stake {
-    /// The stake of `account`, with the proof that it has the validator's key.
+    /// The stake of `account`, with the proof that its holder has the validator's key.
     pub fn new(units: u64, address: String, chain: u64, account: &Address, validator: &SecretKey) -> Stake {
         let possession = validator.sign(&possession(chain, account).0);
         Stake { units, key: validator.public(), address, possession }
@@ -329,8 +331,8 @@ fn possession(chain: u64, account: &Address) -> Digest {
     Digest::of(POSSESSION_CONTEXT, &bytes)
 }
 
-/// Whether a text can be a validator's network address: host and port, printable, at most 260 bytes; before them, with
-/// an `@` between, the key of its links in hexadecimal digits if that is not the key that it signs by.
+/// Whether a text can be a validator's network address: host and port, printable, at most 260 bytes. If the key of
+/// its links is not the key that it signs with, the address begins with that key in hexadecimal digits and an `@`.
 pub fn is_network_address(text: &str) -> bool {
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|p| p > 0);
     text.len() <= ADDRESS_BYTES_MAX
@@ -340,8 +342,8 @@ pub fn is_network_address(text: &str) -> bool {
         })
 }
 
-/// The key of the links in a network address, if it names one, and the host and port. `None` if what stands before an
-/// `@` is no key.
+/// The key of the links in a network address, if it names one, and the host and port. `None` if the part before an
+/// `@` is not a key.
 pub fn link_key(address: &str) -> Option<(Option<PublicKey>, &str)> {
     match address.split_once('@') {
         Some((key, rest)) => Some((Some(PublicKey(from_hex(key).ok()?)), rest)),

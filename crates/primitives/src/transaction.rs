@@ -1,8 +1,8 @@
-//! Native transactions: what an account asks of the ledger, and its signature. An ed25519 key signs bytes; the key of a
-//! wallet of Ethereum signs typed data ([`TypedData`]).
+//! Native transactions: an account's request to the ledger, and its signature. An ed25519 key signs bytes; the key of
+//! an Ethereum wallet signs typed data ([`TypedData`]).
 //!
-//! All parameters stand in the transaction, and all effects are visible from the next block on, so that the
-//! transactions of a block commute (SPEEDEX §3).
+//! A transaction contains all its parameters, and all effects are visible from the next block on, so the transactions
+//! of a block commute (SPEEDEX §3).
 
 use std::borrow::Borrow;
 
@@ -15,15 +15,15 @@ use crate::{
     Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed, verify_all,
 };
 
-/// The bytes before a signed transaction body: what is signed here is signed for nothing else.
+/// The prefix of a signed transaction body: a signature on it is valid for nothing else.
 const SIGNING_TAG: &[u8] = b"walras native transaction v2\0";
 const ID_CONTEXT: &str = "walras 2026 native transaction id v3";
 const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v2";
 
-/// Bytes of the largest post about the payment lane.
+/// Maximum size of a post about the payment lane, in bytes.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
 
-/// An account's number for one of its transactions; each is used once (rule 4).
+/// The number that an account gives to a transaction; each is used once (rule 4).
 pub type Sequence = u64;
 
 /// What one transaction does.
@@ -43,12 +43,12 @@ pub enum Operation {
         sell: AssetId,
         /// The asset to receive.
         buy: AssetId,
-        /// Units of `sell` to sell at most.
+        /// The most units of `sell` to sell.
         amount: Amount,
-        /// Units of `buy` per unit of `sell` to receive at least, after commission and rounding.
+        /// The fewest units of `buy` to receive per unit of `sell`, after commission and rounding.
         limit: Price,
     },
-    /// Takes an own resting offer out of the book and unlocks what is left of it. The fields name its place.
+    /// Removes one of the sender's resting offers from the book and unlocks its remainder. The fields name its place.
     CancelOffer {
         /// The asset that the offer sells.
         sell: AssetId,
@@ -86,13 +86,13 @@ pub enum Operation {
     },
     /// Registers a validator, or adds to its stake, or changes its key or address from the next draw on.
     Stake(Box<Stake>),
-    /// Takes units out of the own stake. They count for no further draw, and are paid back when what the validator may
-    /// have done until then can no longer be punished.
+    /// Withdraws units from the sender's stake. They count in no further draw, and are paid back when the validator's
+    /// actions up to then can no longer be punished.
     Unstake {
-        /// Units of asset 0 to take out.
+        /// Units of asset 0 to withdraw.
         units: Amount,
     },
-    /// Shows that a validator contradicted itself. Anybody may.
+    /// Proves that a validator contradicted itself. Any account may submit it.
     Accuse(Box<Evidence>),
     /// Moves `amount` of `asset` into the escrow of the payment lane, where it becomes an output of `to`.
     Withdraw {
@@ -103,8 +103,8 @@ pub enum Operation {
         /// Units to move.
         amount: Amount,
     },
-    /// Posts something about the payment lane: a redemption, a contested output, a validator's vote or view, a vote to
-    /// halt. The `payments` crate says what the bytes mean (`BridgeOperation`).
+    /// Makes a post about the payment lane: a redemption, a contested output, a validator's vote or view, a vote to
+    /// halt. The `payments` crate defines the bytes (`BridgeOperation`).
     Lane(Box<[u8]>),
 }
 
@@ -124,14 +124,14 @@ pub struct Body {
 /// A signed native transaction.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Transaction {
-    /// What is signed.
+    /// The signed content.
     pub body: Body,
-    /// Who signed, and the signature.
+    /// The signer and the signature.
     pub signed_by: SignedBy,
 }
 
-/// How a transaction is signed. Signatures can be checked without the ledger, which holds the signer against the
-/// account.
+/// How a transaction is signed. Signatures can be verified without the ledger; the ledger then compares the signer
+/// with the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub enum SignedBy {
     /// By an ed25519 key, on [`Body::signing_bytes`].
@@ -150,38 +150,38 @@ pub enum SignedBy {
     },
 }
 
-/// The digest of a transaction's body and its signer: the same request signed twice by one key is the same transaction.
+/// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction.
 pub type TransactionId = Digest;
 
-/// What no ledger could accept, found by looking at the transaction alone.
+/// Faults for which every ledger refuses a transaction, found by looking only at the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// An amount of zero.
+    /// The amount is zero.
     #[error("the amount is zero")]
     ZeroAmount,
-    /// An amount above [`MAX_ISSUED`].
+    /// The amount is above [`MAX_ISSUED`].
     #[error("the amount exceeds 9223372036854775807, the most of an asset that can exist")]
     AmountTooLarge,
-    /// An offer whose two assets are one.
+    /// The offer sells and buys the same asset.
     #[error("the offer sells and buys the same asset")]
     SameAsset,
-    /// A payment to oneself.
+    /// The payment goes to its own sender.
     #[error("the payment goes to its own sender")]
     SelfPayment,
-    /// An address that is not that of the key it is registered under.
+    /// The address is not the hash of the key it is registered under.
     #[error("the address is not that of the key: a new account's address is the hash of its key")]
     AddressNotOfKey,
-    /// A validator's network address that is none.
+    /// The network address of a validator is malformed.
     #[error("the network address is not host:port, such as a.example:9100, of at most 260 printable characters")]
     NetworkAddress,
-    /// A post about the payment lane that is too long.
+    /// The post about the payment lane is too long.
     #[error("the post about the payment lane has more than 131072 bytes")]
     LanePostTooLong,
 }
 
 impl Body {
-    /// The bytes that the account signs, for the network of this identity. A network that was restarted and its
-    /// predecessor, or two of one chain number, share no signature.
+    /// The bytes that the account signs, for the network of this identity. A restarted network and its predecessor,
+    /// or two networks with one chain number, share no signature.
     pub fn signing_bytes(&self, network: &Digest) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(192);
         bytes.extend_from_slice(SIGNING_TAG);
@@ -204,7 +204,7 @@ impl Body {
 }
 
 impl Operation {
-    /// The asset and the units that this takes from the sender's available balance.
+    /// The asset and the units that this subtracts from the sender's available balance.
     pub fn debit(&self) -> Option<(AssetId, Amount)> {
         match *self {
             Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
@@ -221,7 +221,7 @@ impl Operation {
         }
     }
 
-    /// The assets named, for the test that they exist.
+    /// The assets that it names, to check that they exist.
     pub fn assets(&self) -> [Option<AssetId>; 2] {
         match *self {
             Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } => {
@@ -255,7 +255,7 @@ impl Operation {
         }
     }
 
-    /// The field's name for this operation.
+    /// The name of the field of this operation.
     pub fn name(&self) -> &'static str {
         match self {
             Operation::CreateAccount { .. } => "create_account",
@@ -274,13 +274,13 @@ impl Operation {
 }
 
 impl Transaction {
-    /// With the signature of an ed25519 key.
+    /// A transaction with the signature of an ed25519 key.
     pub fn by_key(body: Body, signer: PublicKey, signature: Signature) -> Transaction {
         Transaction { body, signed_by: SignedBy::Key { signer, signature } }
     }
 
-    /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can
-    /// make many for one body; so an id names what was asked for only once the signature is known to be valid.
+    /// The id by which receipts and clients name this transaction. The signature is not part of it, since a signer
+    /// can make many for one body; so an id identifies a request only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
         let mut bytes = Vec::with_capacity(192);
         self.body.serialize(&mut bytes).expect("writing to memory cannot fail");
@@ -293,7 +293,7 @@ impl Transaction {
     }
 
     /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many.
-    /// Typed data names its network, and the filter holds that against its own.
+    /// Typed data names its network, and the filter compares it with its own.
     pub fn is_signed(&self, network: &Digest) -> bool {
         match &self.signed_by {
             SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
@@ -304,10 +304,10 @@ impl Transaction {
         }
     }
 
-    /// Checks what needs no ledger and no signature.
+    /// Checks everything that needs no ledger and no signature.
     ///
     /// # Errors
-    /// [`Malformed`] says which rule is broken.
+    /// [`Malformed`] names the broken rule.
     pub fn check(&self) -> Result<(), Malformed> {
         match self.body.operation.amount() {
             Some(0) => return Err(Malformed::ZeroAmount),
@@ -348,8 +348,8 @@ impl Signed for ByKey<'_> {
     }
 }
 
-/// Checks the signature of each transaction for a network, on all threads of the current rayon pool; `true` where it is
-/// valid. Ed25519 signatures are checked in batches, those on typed data one by one.
+/// Verifies the signature of each transaction for a network, on all threads of the current rayon pool; `true` where
+/// it is valid. Ed25519 signatures are verified in batches, those on typed data one by one.
 pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, transactions: &[T]) -> Vec<bool> {
     let transactions = || transactions.iter().map(Borrow::borrow);
     let by_key = |transaction: &'_ Transaction| match transaction.signed_by {

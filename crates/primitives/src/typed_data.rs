@@ -1,8 +1,8 @@
-//! Native transactions as typed data (EIP-712), which a wallet of Ethereum shows field by field before it signs.
+//! Native transactions as typed data (EIP-712), which an Ethereum wallet shows field by field before it signs.
 //!
-//! The *domain* is name `Walras`, version `1`, the number of the chain, and as `salt` the identity of the network: two
-//! networks of one chain number share no signature. The *message* is one flat structure for each kind of operation. It
-//! begins with the account and the sequence number, so that the signature covers the whole [`Body`].
+//! The *domain* is name `Walras`, version `1`, the number of the chain, and as `salt` the identity of the network:
+//! two networks with one chain number share no signature. The *message* is one flat structure for each kind of
+//! operation. It begins with the account and the sequence number, so that the signature covers the whole [`Body`].
 //!
 //! | kind | structure |
 //! |---|---|
@@ -34,29 +34,29 @@ pub const TYPED_DATA_VERSION: &str = "1";
 const DOMAIN: &str = "EIP712Domain(string name,string version,uint256 chainId,bytes32 salt)";
 
 /// A signature of secp256k1 in the compact form (EIP-2098): r, then s with the parity of the point in its first bit.
-/// Only a low s is valid, so a signature has one form.
+/// Only a low s is valid, so a signature has only one form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct WalletSignature(pub [u8; 64]);
 
-/// Why bytes are no signature of a wallet.
+/// Why bytes are not a signature of a wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WalletSignatureError {
-    /// Another length.
+    /// The length is wrong.
     #[error("a signature of a wallet has 65 bytes (r, s, v), or 64 in the compact form of EIP-2098")]
     Length,
-    /// A last byte that names no point.
+    /// The last byte names no point.
     #[error("the last byte of the signature, v, is not 27, 28, 0 or 1")]
     Parity,
-    /// The other one of the two values that s can have.
-    #[error("the signature has a high s: wallets make the low one (EIP-2)")]
+    /// s is the higher of its two possible values.
+    #[error("the signature has a high s: sign with the low one (EIP-2)")]
     HighS,
 }
 
 impl WalletSignature {
-    /// From what `eth_signTypedData_v4` answers: 65 bytes, or 64 in the compact form.
+    /// Converts the answer of `eth_signTypedData_v4`: 65 bytes, or 64 in the compact form.
     ///
     /// # Errors
-    /// [`WalletSignatureError`] says what is wrong with the bytes.
+    /// [`WalletSignatureError`] describes the fault in the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<WalletSignature, WalletSignatureError> {
         if let Ok(compact) = bytes.try_into() {
             return Ok(WalletSignature(compact));
@@ -103,11 +103,11 @@ fn wallet_address(key: &secp256k1::PublicKey) -> Address {
     Address(hash[12..].try_into().expect("twenty bytes"))
 }
 
-/// A secp256k1 key as wallets of Ethereum have it.
+/// A secp256k1 key in the form of Ethereum wallets.
 pub struct WalletKey(secp256k1::SecretKey);
 
 impl WalletKey {
-    /// From its 32 bytes; `None` for zero and what is above the order of the curve.
+    /// The key of these 32 bytes; `None` for zero and for values not below the order of the curve.
     pub fn from_bytes(bytes: [u8; 32]) -> Option<WalletKey> {
         secp256k1::SecretKey::from_byte_array(bytes).ok().map(WalletKey)
     }
@@ -143,7 +143,7 @@ pub enum TypedValue {
     Text(String),
 }
 
-/// What is signed of a transaction, as a wallet shows it.
+/// The signed content of a transaction, as a wallet shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedData {
     /// The name of the structure.
@@ -165,7 +165,7 @@ impl TypedValue {
         }
     }
 
-    /// Its text, as JSON carries it.
+    /// Its text in JSON.
     pub fn text(&self) -> String {
         match self {
             TypedValue::Address(address) => address.to_string(),
@@ -197,7 +197,7 @@ fn left_padded(bytes: &[u8]) -> [u8; 32] {
 }
 
 impl TypedData {
-    /// What an account signs of a transaction.
+    /// The typed data of a transaction's body.
     pub fn of(body: &Body) -> TypedData {
         use TypedValue::{Bytes, Bytes32, Text, Uint32, Uint64};
         let (primary, rest) = match &body.operation {
@@ -244,13 +244,13 @@ impl TypedData {
         TypedData { primary, fields }
     }
 
-    /// Its type, as it is hashed: name, and types and names of the fields.
+    /// Its type as it is hashed: name, and types and names of the fields.
     pub fn type_text(&self) -> String {
         let fields: Vec<String> = self.fields.iter().map(|(name, value)| format!("{} {name}", value.kind())).collect();
         format!("{}({})", self.primary, fields.join(","))
     }
 
-    /// What the key signs, for a chain and a network.
+    /// The hash that the key signs, for a chain and a network.
     pub fn hash(&self, chain: u64, network: &Digest) -> [u8; 32] {
         let mut message = keccak256(self.type_text().as_bytes()).to_vec();
         self.fields.iter().for_each(|(_, value)| message.extend_from_slice(&value.word()));

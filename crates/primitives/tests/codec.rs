@@ -1,4 +1,5 @@
-//! One encoding per value: golden digests hold the wire format still, and whatever decodes encodes back to itself.
+//! One encoding per value: golden digests fix the wire format, and anything that decodes encodes back to the same
+//! bytes.
 
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, Operation, Price, Proposed,
@@ -173,7 +174,7 @@ proptest! {
 
     #[test]
     fn a_large_count_allocates_little(count in any::<u32>()) {
-        // A superblock that promises `count` sub-blocks and holds none must fail without making room for them.
+        // A superblock that announces `count` sub-blocks but holds none must fail without allocating memory for them.
         let mut bytes = vec![0; 8 + 32 + 8 + 32];
         bytes.extend_from_slice(&count.to_le_bytes());
         prop_assert_eq!(borsh::from_slice::<Superblock>(&bytes).is_ok(), count == 0);

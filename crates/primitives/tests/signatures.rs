@@ -1,6 +1,6 @@
-//! The one acceptance rule against vectors that others published: RFC 8032 §7.1, Wycheproof, and the twelve edge cases
-//! of "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko; eprint 2020/1244, appendix C). Each is checked alone
-//! and inside a batch of good signatures; the two answers must agree.
+//! Compares the one acceptance rule with published vectors: RFC 8032 §7.1, Wycheproof, and the twelve edge cases of
+//! "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko; eprint 2020/1244, appendix C). Each is verified alone
+//! and in a batch of good signatures; the two answers must agree.
 
 use primitives::{PublicKey, SecretKey, Signature, Signed, from_hex, verify_all};
 use wycheproof::{TestResult, eddsa};
@@ -26,7 +26,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
 }
 
-/// Accepted alone; checked to be treated alike as one of nine in a batch.
+/// Whether it is accepted alone; also checks that a batch of nine gives the same answer.
 fn accepted(vector: &Vector) -> bool {
     let alone = vector.key.verify(&vector.message, &vector.signature);
     let mut batch: Vec<Vector> = (0..8u8)
@@ -37,7 +37,7 @@ fn accepted(vector: &Vector) -> bool {
         .collect();
     batch.insert(5, vector.clone());
     let expected: Vec<bool> = (0..9).map(|i| i != 5 || alone).collect();
-    assert_eq!(verify_all(&batch), expected, "a batch must answer as single checks do");
+    assert_eq!(verify_all(&batch), expected, "a batch must give the same answer as single checks");
     alone
 }
 
@@ -101,8 +101,8 @@ fn wycheproof() {
 
 #[test]
 fn edge_cases_that_implementations_disagree_on() {
-    // Message, key, R and s, and what ZIP-215 says of it: 0-5 and 9-11 have odd points that the cofactor clears or
-    // non-canonical encodings that it permits; 6 and 7 have s ≥ L; 8 holds only if R is re-encoded before hashing.
+    // Message, key, R and s, and the answer of ZIP-215: 0-5 and 9-11 have odd points that the cofactor clears or
+    // non-canonical encodings that it permits; 6 and 7 have s ≥ L; 8 is valid only if R is re-encoded before hashing.
     let cases = [
         (
             "8c93255d71dcab10e8f379c26200f3c7bd5f09d9bc3068d3ef4edeb4853022b6",

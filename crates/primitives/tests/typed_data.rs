@@ -1,5 +1,5 @@
-//! Typed data against what viem 2.57.20 and ethers 6.17.0 make of it: both arrive at these hashes and signatures, with
-//! the first of the usual keys for development, chain 31337 and a network of bytes 0x42.
+//! Compares typed data with viem 2.57.20 and ethers 6.17.0: both compute these hashes and signatures, with the first
+//! of the usual development keys, chain 31337 and a network of bytes 0x42.
 
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Operation, PublicKey, SecretKey, Signature,
@@ -105,7 +105,7 @@ fn wallet() -> WalletKey {
     WalletKey::from_bytes(from_hex(KEY).expect("32 bytes")).expect("in range")
 }
 
-/// What the vectors sign, in their order.
+/// The bodies that the vectors sign, in their order.
 fn bodies() -> Vec<Body> {
     let (limit, amount) = ("0.8".parse().expect("a price"), 25_000_000);
     let (one, to, key) = (AssetId(1), Address([0x22; 20]), PublicKey([0x33; 32]));
@@ -152,7 +152,7 @@ fn hashes_and_signatures_are_those_of_viem_and_ethers() {
     }
 }
 
-/// The structures that the documentation lists are those that are hashed.
+/// The structures in the documentation are those that are hashed.
 #[test]
 fn the_types_are_those_that_are_documented() {
     for documented in [include_str!("../src/typed_data.rs"), include_str!("../../../docs/specification.md")] {
@@ -186,7 +186,7 @@ fn a_changed_field_or_another_network_is_not_signed() {
     }
 }
 
-/// Each bit of a transaction that a wallet signed matters.
+/// The signature covers each bit of a transaction that a wallet signed.
 #[test]
 fn every_bit_is_signed_for() {
     let bytes = borsh::to_vec(&bodies().remove(1).sign_typed(NETWORK, &wallet())).expect("in memory");
@@ -199,7 +199,7 @@ fn every_bit_is_signed_for() {
     }
 }
 
-/// Of the two values that s can have only the low one is valid, so nobody makes a second form of a signature.
+/// Of the two possible values of s only the low one is valid, so no second form of a signature can be made.
 #[test]
 fn a_high_s_is_refused() {
     let order: [u8; 32] =
@@ -218,12 +218,13 @@ fn a_high_s_is_refused() {
         other[32..64].copy_from_slice(&high);
         other[64] ^= 27 ^ 28;
         assert_eq!(WalletSignature::from_bytes(&other), Err(WalletSignatureError::HighS));
-        // In the compact form the bit of the parity hides that of a high s: it is another signature, of nobody.
+        // In the compact form the parity bit replaces the top bit of a high s: the result is another signature that
+        // belongs to no account.
         let compact = WalletSignature(other[..64].try_into().expect("64 bytes"));
         let signed_by = SignedBy::TypedData { network: NETWORK, signature: compact };
         assert!(!Transaction { body, signed_by }.is_signed(&NETWORK));
     }
-    // The few high values that leave the bit free.
+    // The few high values that leave this bit free.
     let mut edge = [0x7f; 64];
     edge[33..].fill(0xff);
     assert_eq!(WalletSignature(edge).recover(&[1; 32]), None);

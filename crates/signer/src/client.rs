@@ -10,9 +10,9 @@ use primitives::{PublicKey, Signature, Signer, SigningError, SigningRequest};
 
 use crate::wire::{SignerAnswer, SignerQuestion, read, write};
 
-/// How long one answer may take: it waits for a disk.
+/// How long one answer may take: the signer waits for a disk.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long a signer may be away, while it is started again.
+/// How long a signer may be unavailable while it restarts.
 const AWAY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -20,20 +20,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct RemoteSigner {
     socket: PathBuf,
     key: PublicKey,
-    /// Nothing before the first question, and after a broken one.
+    /// `None` before the first question, and after a failed one.
     stream: Mutex<Option<UnixStream>>,
 }
 
 impl RemoteSigner {
-    /// Asks the signer at a socket for its key.
+    /// Requests the key from the signer at a socket.
     ///
     /// # Errors
-    /// [`SigningError`] if none answers there.
+    /// [`SigningError`] if no signer answers there.
     pub fn connect(socket: &Path) -> Result<RemoteSigner, SigningError> {
         let mut stream = None;
         match ask(&mut stream, socket, &SignerQuestion::Key)? {
             SignerAnswer::Key(key) => Ok(RemoteSigner { socket: socket.into(), key, stream: Mutex::new(stream) }),
-            _ => Err(SigningError(format!("what answers at {} is no signer", socket.display()))),
+            _ => Err(SigningError(format!("the process that answers at {} is not a signer", socket.display()))),
         }
     }
 }
@@ -53,7 +53,8 @@ impl Signer for RemoteSigner {
     }
 }
 
-/// Asks once more if the connection was of a signer that has gone since: the same question has the same answer.
+/// Asks once more if the connection belonged to a signer that has stopped since: the same question has the same
+/// answer.
 fn ask(
     stream: &mut Option<UnixStream>,
     socket: &Path,

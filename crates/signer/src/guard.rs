@@ -1,4 +1,4 @@
-//! What was signed, and that nothing else is signed in its place.
+//! Records what was signed, and refuses to sign anything else in its place.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, Height, PublicKey, SecretKey, Signature, SigningRequest};
 use store::{Disk, StoreError, VoteLog, VoteOptions};
 
-/// Heights below the highest one signed whose statements are kept. A validator works on a few dozen at a time.
+/// Heights below the highest signed one whose statements are kept. A validator works on a few dozen at a time.
 pub const HEIGHTS_KEPT: u64 = 1_024;
-/// Statements that are kept at most. Above, the lowest heights are given up.
+/// The most statements that are kept. Above this number, the lowest heights are dropped.
 pub const PLACES_MAX: usize = 200_000;
 
-/// Where only one statement may stand.
+/// A place where only one statement may be signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 struct Place {
     height: Height,
@@ -30,32 +30,32 @@ struct Record {
 /// Why nothing was signed.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// Another statement stands there.
+    /// Another statement was signed in this place.
     #[error(
-        "another statement was signed at height {height} in this place: whoever asks has lost its vote log, or a second \
-         node has this validator's signer; stop both and find out which"
+        "another statement was signed at height {height} in this place: the node has lost its vote log, or a second \
+         node uses this validator's signer; stop both and find out which"
     )]
     Contradiction {
         /// The height.
         height: Height,
     },
-    /// What was signed so far below is not known any more.
-    #[error("height {height} lies below {floor}: what was signed there is forgotten, and nothing more is signed there")]
+    /// The statements signed at this height are no longer known.
+    #[error("height {height} is below {floor}: the signed statements there are forgotten, so no more are signed there")]
     Below {
         /// The height.
         height: Height,
         /// The lowest height at which it signs.
         floor: Height,
     },
-    /// The log.
+    /// An error of the log.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record of the log that is none.
-    #[error("the signer's log holds a record at height {0} that it did not write: put back the log that belongs here")]
+    /// A record of the log cannot be decoded.
+    #[error("the signer's log holds a record at height {0} that it did not write: restore the log that belongs here")]
     Undecodable(Height),
 }
 
-/// The key, and what it signed.
+/// The key, and the statements it signed.
 pub struct Guard<D: Disk> {
     key: SecretKey,
     log: VoteLog<D>,
@@ -64,18 +64,18 @@ pub struct Guard<D: Disk> {
 }
 
 impl<D: Disk> Guard<D> {
-    /// Makes the log of a key that has never signed.
+    /// Creates the log of a key that has never signed.
     ///
     /// # Errors
-    /// [`StoreError::VotesExist`] if there is one; or of the disk.
+    /// [`StoreError::VotesExist`] if there is one; or a disk error.
     pub fn create(disk: D) -> Result<(), StoreError> {
         VoteLog::create(disk, VoteOptions::default()).map(drop)
     }
 
-    /// A guard of this key that goes on where its log ends.
+    /// Opens the guard of this key at the end of its log.
     ///
     /// # Errors
-    /// [`StoreError::VotesLost`] if there is no log; or what is damaged.
+    /// [`StoreError::VotesLost`] if there is no log; or the damage.
     pub fn open(disk: D, key: SecretKey) -> Result<Guard<D>, GuardError> {
         let (log, found) = VoteLog::open(disk, VoteOptions::default())?;
         let mut signed = BTreeMap::new();
@@ -92,10 +92,10 @@ impl<D: Disk> Guard<D> {
         self.key.public()
     }
 
-    /// Signs a statement, unless another one stands in its place. What it signed is durable when this returns.
+    /// Signs a statement, unless another one was signed in its place. The record is durable when this returns.
     ///
     /// # Errors
-    /// [`GuardError`]; after one of the disk it signs nothing that is new.
+    /// [`GuardError`]; after a disk error it signs nothing new.
     pub fn sign(&mut self, request: &SigningRequest) -> Result<Signature, GuardError> {
         let SigningRequest { scope, height, .. } = *request;
         let (kind, round) = request.place();
@@ -116,7 +116,7 @@ impl<D: Disk> Guard<D> {
         Ok(self.key.sign(&digest.0))
     }
 
-    /// Gives up the lowest heights.
+    /// Drops the lowest heights.
     fn forget(&mut self) -> Result<(), StoreError> {
         let highest = self.signed.last_key_value().map_or(0, |(place, _)| place.height);
         let mut floor = self.floor.max(highest.saturating_sub(HEIGHTS_KEPT));
@@ -126,8 +126,8 @@ impl<D: Disk> Guard<D> {
             floor = floor.max(lowest.height.saturating_add(1));
         }
         if floor > self.floor {
-            // What is forgotten is refused from now on, whether the log remembers the floor or not: a log that is
-            // opened again knows more, not less.
+            // Dropped heights are refused from now on, whether the log remembers the floor or not: a reopened log
+            // knows more, not less.
             self.floor = floor;
             self.signed = self.signed.split_off(&Place { height: floor, network: Digest([0; 32]), kind: 0, round: 0 });
             self.log.forget(floor)?;

@@ -1,25 +1,26 @@
-//! A process that holds a validator's key, so that the node, which talks to the world, does not.
+//! A separate process that holds a validator's key, so that the node, which is exposed to the network, does not.
 //!
 //! # The protocol
 //!
-//! The node connects to a Unix socket that only its user can open, and asks one thing at a time ([`wire`]): for the
-//! key, or for a signature on a statement. It sends the statement itself, not a digest: so the signer knows height,
-//! round and kind, and makes what is signed by itself.
+//! The node connects to a Unix socket that only its user can open, and asks one question at a time ([`wire`]): for
+//! the key, or for a signature on a statement. It sends the statement itself, not a digest: so the signer knows
+//! height, round and kind, and computes the signed bytes itself.
 //!
-//! The *guard* ([`Guard`]) keeps what was signed in a log of its own, durable before a signature leaves. Asked again
-//! for the same statement it gives the same signature; asked for another one in the same place (network, height, kind
-//! and round) it refuses. A place that lies below all that is kept is refused too.
+//! The *guard* ([`Guard`]) records what it signed in a separate log, durably before a signature leaves. If asked
+//! again for the same statement it gives the same signature; if asked for another one in the same place (network,
+//! height, kind and round) it refuses. It also refuses a place below all that it keeps.
 //!
 //! # Properties
 //!
-//! * **Once.** Whatever the node asks, of whatever version it is, and whatever power cut comes when: no two signatures
-//!   of this guard contradict each other. The vote log of the node promises the same; both must fail.
-//! * **A lost log is no empty one.** A guard is made once ([`Guard::create`]). Without its log it signs nothing.
-//! * **Bounded.** The newest [`HEIGHTS_KEPT`] heights are kept, and [`PLACES_MAX`] places at most.
-//! * **A node without its signer stops.** It writes nothing down and sends nothing of the turn in which a signature was
-//!   missing; its service starts it again.
+//! * **Once.** Whatever the node asks, whatever its version, and whenever power fails: no two signatures of this
+//!   guard contradict each other. The vote log of the node guarantees the same; a contradiction needs both to fail.
+//! * **A lost log is not an empty one.** A guard is created once ([`Guard::create`]). Without its log it signs
+//!   nothing.
+//! * **Bounded.** The newest [`HEIGHTS_KEPT`] heights are kept, and at most [`PLACES_MAX`] places.
+//! * **A node without its signer stops.** If a signature is missing in a turn, the node writes and sends nothing of
+//!   that turn; its service restarts it.
 //!
-//! What it does not promise: a node that was taken over can have anything signed once. It cannot make the validator
+//! Not guaranteed: an attacker that controls the node can have anything signed once. It cannot make the validator
 //! lose its stake.
 
 mod client;

@@ -12,18 +12,18 @@ use store::Disk;
 use crate::guard::Guard;
 use crate::wire::{SignerAnswer, SignerQuestion, read, write};
 
-/// Connections that are served at a time. A node has one, and another for a moment when it starts again.
+/// Connections that are served at the same time. A node has one, and briefly a second one when it restarts.
 const CONNECTIONS_MAX: usize = 4;
 
-/// Listens on a socket that the own user alone can open, and answers until the process ends.
+/// Listens on a socket that only the own user can open, and answers until the process ends.
 ///
 /// # Errors
-/// If it cannot listen there, or no more.
+/// If it cannot listen there, or the listener fails.
 pub fn serve<D: Disk>(guard: Guard<D>, socket: &Path) -> io::Result<()>
 where
     Guard<D>: Send,
 {
-    // A killed signer leaves it behind. If one lives, it holds the log that this guard has open.
+    // A killed signer leaves the socket behind. A running one would hold the log that this guard has open.
     if socket.exists() {
         std::fs::remove_file(socket)?;
     }
@@ -40,7 +40,7 @@ where
             served.fetch_add(1, Ordering::AcqRel);
             let (guard, served) = (&guard, &served);
             scope.spawn(move || {
-                // It ends when the node goes away, or says what is none of the protocol.
+                // It ends when the node disconnects, or sends something that is not in the protocol.
                 while answer(guard, &mut stream).is_ok() {}
                 served.fetch_sub(1, Ordering::AcqRel);
             });

@@ -1,4 +1,4 @@
-//! Whatever is asked, and whatever cuts the power, no two signatures contradict each other.
+//! Whatever is asked, and whenever power fails, no two signatures contradict each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn one_statement_stands_in_a_place_and_is_signed_again_alike() {
     assert!(matches!(guard.sign(&vote(5, 0, prevote, None)), Err(GuardError::Contradiction { .. })));
     let elsewhere = Scope { network: Digest([8; 32]), epoch: 0 };
     guard.sign(&SigningRequest { scope: elsewhere, ..commit(5, 2) }).expect("another network");
-    // The epoch is no place of its own: a height is decided in one.
+    // The epoch is not part of the place: a height is decided in one epoch.
     let scope = Scope { epoch: 1, ..commit(5, 1).scope };
     assert!(matches!(guard.sign(&SigningRequest { scope, ..commit(5, 1) }), Err(GuardError::Contradiction { .. })));
 }
@@ -71,7 +71,7 @@ fn a_lost_log_signs_nothing_and_a_log_is_made_once() {
 #[derive(Clone, Debug)]
 enum Step {
     Ask(SigningRequest),
-    /// The disk fails after so many points, and the power is cut.
+    /// The disk fails after this many points, and power is cut.
     Cut(u64, DiskFault, Surviving),
 }
 
@@ -145,7 +145,7 @@ fn a_node_signs_through_the_socket_and_hears_why_not() {
     let why = remote.sign_statement(&commit(1, 2)).expect_err("another statement").to_string();
     assert!(why.contains("the signer refuses") && why.contains("height 1"), "{why}");
     remote.sign_statement(&commit(2, 2)).expect("it goes on");
-    // Garbage ends its own connection alone.
+    // Garbage ends only its own connection.
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
     let mut other = std::os::unix::net::UnixStream::connect(&socket).expect("it listens");

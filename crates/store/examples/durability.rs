@@ -1,4 +1,5 @@
-//! Times a store in a directory: appends with a sync each, group commit, a checkpoint beside appends, opening, reading.
+//! Measures a store in a directory: appends with one sync each, group commit, a checkpoint during appends, opening,
+//! reading.
 //!
 //! `cargo run --release -p store --example durability -- DIRECTORY BLOCK_BYTES BLOCKS CHECKPOINT_MIB`
 

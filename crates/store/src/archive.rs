@@ -1,4 +1,4 @@
-//! Reading records: where each is, and that it is what was written.
+//! Reads records: finds them, and checks that they are what was written.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,12 +9,13 @@ use crate::record::{
     DIGEST_BYTES, Digest, FILE_HEADER_BYTES, FileHeader, PART_BYTES_MAX, PartKind, RECORD_HEADER_BYTES, RecordHeader,
 };
 
-/// Which log.
+/// The kinds of log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blocks,
     Receipts,
-    /// Its "heights" are the numbers of its records, and it tells itself which first files were forgotten.
+    /// The "heights" of this log are the numbers of its records, and the log itself records which first files were
+    /// removed.
     Votes,
 }
 
@@ -42,7 +43,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: FileHeader,
-    /// Where its records begin, by height; `None` until somebody asks.
+    /// Where its records begin, by height; `None` until they are first needed.
     pub(crate) offsets: Option<Vec<u32>>,
 }
 
@@ -54,13 +55,13 @@ pub(crate) struct LogFiles<D: Disk> {
     segments: RwLock<Vec<Segment>>,
 }
 
-/// A record in full, all parts of it.
+/// A whole record, with all its parts.
 pub(crate) struct Record {
     pub(crate) height: u64,
     /// The height that was durable when its last part was appended.
     pub(crate) durable: u64,
     pub(crate) payload: Vec<u8>,
-    /// Of its last part.
+    /// Digest of its last part.
     pub(crate) digest: Digest,
     /// Where it ends.
     pub(crate) end: u64,
@@ -71,7 +72,7 @@ impl<D: Disk> LogFiles<D> {
         LogFiles { disk, kind, segments: RwLock::new(segments) }
     }
 
-    /// A panic cannot leave the list half changed, so a poisoned lock is as good as any.
+    /// A panic cannot leave the list half changed, so a poisoned lock is still usable.
     pub(crate) fn segments(&self) -> RwLockReadGuard<'_, Vec<Segment>> {
         self.segments.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +96,7 @@ impl<D: Disk> LogFiles<D> {
         self.disk.open(&name, writable).map_err(StoreError::io("open", &self.path(first)))
     }
 
-    /// The record of this height, checked; `None` if there is none.
+    /// The verified record of this height; `None` if there is none.
     pub(crate) fn read(&self, height: u64) -> Result<Option<Record>, StoreError> {
         let Some((first, salt, offset)) = self.locate(height)? else { return Ok(None) };
         let Some(file) = self.open_unless_forgotten(first)? else { return Ok(None) };
@@ -109,7 +110,7 @@ impl<D: Disk> LogFiles<D> {
         }
     }
 
-    /// First height and salt of the file that holds this height, and where in it.
+    /// First height and salt of the file that holds this height, and the offset in it.
     fn locate(&self, height: u64) -> Result<Option<(u64, [u8; 32], u64)>, StoreError> {
         let segments = self.segments();
         let Some(index) = segments.partition_point(|segment| segment.header.first <= height).checked_sub(1) else {
@@ -126,7 +127,7 @@ impl<D: Disk> LogFiles<D> {
         Ok(offset.map(|&offset| (header.first, header.salt, u64::from(offset))))
     }
 
-    /// Opens a file for reading; `None` if it was forgotten.
+    /// Opens a file for reading; `None` if it was removed.
     fn open_unless_forgotten(&self, first: u64) -> Result<Option<D::File>, StoreError> {
         match self.open(first, false) {
             Err(StoreError::Io { reason, .. })
@@ -138,13 +139,13 @@ impl<D: Disk> LogFiles<D> {
         }
     }
 
-    /// Where in the list the file is that begins at this height.
+    /// The index in the list of the file that begins at this height.
     fn position(&self, first: u64) -> Option<usize> {
         self.segments().iter().position(|segment| segment.header.first == first)
     }
 
-    /// Finds the records of a file that is not the last, following their headers; checks that they are linked. Nothing
-    /// if it was forgotten.
+    /// Finds the records of a file that is not the last, following their headers; checks that they are linked. Does
+    /// nothing if the file was removed.
     fn load(&self, first: u64) -> Result<(), StoreError> {
         let (header, next) = {
             let segments = self.segments();
@@ -154,7 +155,7 @@ impl<D: Disk> LogFiles<D> {
         let Some(file) = self.open_unless_forgotten(first)? else { return Ok(()) };
         let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
         let (mut offsets, mut offset, mut previous) = (Vec::new(), FILE_HEADER_BYTES as u64, header.previous);
-        // Headers have checksums of their own: the record or part before is the one to blame.
+        // Headers have their own checksums: the record or part before is the damaged one.
         let mut before = offset;
         let not_followed =
             |at: u64| self.damaged(first, at, "the digest is not the one that the next record, or file, names");
@@ -183,7 +184,7 @@ impl<D: Disk> LogFiles<D> {
             return Err(not_followed(before));
         }
         if offset != length {
-            return Err(self.damaged(first, offset, "the file goes on where the next one should"));
+            return Err(self.damaged(first, offset, "the file continues where the next one should"));
         }
         if let Some(segment) = self.segments_mut().iter_mut().find(|segment| segment.header.first == first) {
             segment.offsets = Some(offsets);
@@ -198,7 +199,7 @@ pub(crate) fn path(disk: &impl Disk, name: &str) -> String {
 
 type Checked<T> = std::io::Result<Result<T, String>>;
 
-/// The record at this offset of a file of this length, or what is wrong there.
+/// The record at this offset of a file of this length, or its fault.
 pub(crate) fn read_record(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<Record> {
     let (mut payload, mut offset, mut before) = (Vec::new(), offset, None);
     loop {
@@ -217,7 +218,7 @@ pub(crate) fn read_record(file: &impl DiskFile, length: u64, offset: u64, salt: 
     }
 }
 
-/// Appends the payload of the part at this offset to `whole`; its header, its digest, and where it ends.
+/// Appends the payload of the part at this offset to `whole`; returns its header, its digest, and its end.
 fn read_part(
     file: &impl DiskFile,
     length: u64,
@@ -244,7 +245,7 @@ fn read_part(
     Ok(Ok((header, digest, end)))
 }
 
-/// The header at this offset of a record or a mark.
+/// The header of a record or a mark at this offset.
 pub(crate) fn read_header(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<RecordHeader> {
     if length - offset < RECORD_HEADER_BYTES as u64 {
         return Ok(Err("too few bytes for a record".into()));
@@ -254,7 +255,7 @@ pub(crate) fn read_header(file: &impl DiskFile, length: u64, offset: u64, salt: 
     Ok(RecordHeader::decode(&header, salt).ok_or("no record header, or one that does not match its checksum".into()))
 }
 
-/// The header of a record or part, its digest as stored, and where it ends.
+/// The header of a record or part, its stored digest, and its end.
 fn read_link(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<(RecordHeader, Digest, u64)> {
     let header = match read_header(file, length, offset, salt)? {
         Ok(header) => header,
@@ -273,8 +274,8 @@ fn extent(header: &RecordHeader, length: u64, offset: u64) -> Option<(usize, u64
     (payload <= PART_BYTES_MAX && end <= length).then_some((payload, end))
 }
 
-/// Reads blocks, receipts and checkpoints beside the [`crate::Store`], from any thread, and still after the store
-/// failed.
+/// Reads blocks, receipts and checkpoints in parallel with the [`crate::Store`], from any thread, even after the
+/// store failed.
 #[derive(Debug)]
 pub struct Archive<D: Disk> {
     pub(crate) blocks: Arc<LogFiles<D>>,
@@ -288,7 +289,7 @@ impl<D: Disk> Clone for Archive<D> {
 }
 
 impl<D: Disk> Archive<D> {
-    /// The block of this height, appended if not yet durable; `None` if there is none.
+    /// The block of this height, even if it is not durable yet; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -304,8 +305,8 @@ impl<D: Disk> Archive<D> {
         Ok(self.receipts.read(height)?.map(|record| record.payload))
     }
 
-    /// The newest finished checkpoint, for a peer that asks for a snapshot; `None` if there is none. It can be read to
-    /// its end even if the store removes it meanwhile.
+    /// The newest finished checkpoint, for a peer that requests a snapshot; `None` if there is none. It can be read
+    /// to its end even if the store removes it in the meantime.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -325,7 +326,7 @@ impl<D: Disk> Archive<D> {
     /// The finished checkpoint of this height; `None` if there is none.
     ///
     /// # Errors
-    /// As [`Archive::newest_checkpoint`].
+    /// As for [`Archive::newest_checkpoint`].
     pub fn checkpoint(&self, height: u64) -> Result<Option<CheckpointReader<D>>, StoreError> {
         let there = checkpoint::list(&*self.blocks.disk)?.contains(&height);
         there.then(|| CheckpointReader::open(self.blocks.disk.clone(), height)).transpose()
@@ -347,7 +348,7 @@ impl<D: Disk> Clone for Blocks<D> {
 }
 
 impl<D: Disk> Blocks<D> {
-    /// How many are still to come.
+    /// The number of remaining blocks.
     pub fn remaining(&self) -> u64 {
         (self.last + 1).saturating_sub(self.next)
     }

@@ -1,4 +1,4 @@
-//! A snapshot that is put together from chunks which come in any order, from whoever has them.
+//! Assembles a snapshot from chunks that arrive in any order, from any peer.
 
 use crate::archive::path;
 use crate::checkpoint::{CHUNK_BYTES, Header, chunk_digest, chunk_extent, end_counts, end_offset};
@@ -6,7 +6,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::record::Digest;
 
-/// Writes a snapshot from chunks, each of which is held against its digest.
+/// Writes a snapshot from chunks, each of which is verified against its digest.
 #[derive(Debug)]
 pub struct Assembly<D: Disk> {
     file: D::File,
@@ -18,11 +18,11 @@ pub struct Assembly<D: Disk> {
 }
 
 impl<D: Disk> Assembly<D> {
-    /// Begins the snapshot of the state after a height, in a new file of a disk. `None` if so many chunks do not make
-    /// so many bytes.
+    /// Begins the snapshot of the state after a height, in a new file of a disk. `None` if this number of chunks
+    /// cannot hold this number of bytes.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if there is a file of that name, or none can be made.
+    /// [`StoreError::Io`] if there is a file of that name, or none can be created.
     pub fn create(
         disk: &D,
         name: &str,
@@ -41,22 +41,22 @@ impl<D: Disk> Assembly<D> {
         Ok(Some(Assembly { file, at, header, payload_bytes, digests, held }))
     }
 
-    /// How many chunks there are in all.
+    /// Total number of chunks.
     pub fn chunks(&self) -> usize {
         self.digests.len()
     }
 
-    /// Whether a chunk is here.
+    /// Whether a chunk has been written.
     pub fn holds(&self, number: usize) -> bool {
         self.held.get(number).copied().unwrap_or(false)
     }
 
-    /// Whether all are here.
+    /// Whether all chunks have been written.
     pub fn is_complete(&self) -> bool {
         self.held.iter().all(|held| *held)
     }
 
-    /// Takes a chunk; false if it is not the one of this number.
+    /// Writes a chunk; false if it is not the one with this number.
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be written.
@@ -74,7 +74,7 @@ impl<D: Disk> Assembly<D> {
         Ok(true)
     }
 
-    /// Completes the file and makes it durable, but not its name; it is a snapshot then.
+    /// Completes the file and makes its content durable, but not its name; it is then a snapshot.
     ///
     /// # Errors
     /// [`StoreError::Io`].

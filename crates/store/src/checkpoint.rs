@@ -1,4 +1,4 @@
-//! Checkpoints: one stream of bytes each, written beside the running node and read back in pieces, so that neither way
+//! Checkpoints: each is one stream of bytes, written while the node runs and read back in pieces, so that neither
 //! needs a second copy of the state in memory.
 
 use std::fs::File;
@@ -19,7 +19,7 @@ const MAGIC: [u8; 8] = *b"walrasck";
 /// The version of the format of checkpoint files.
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 88;
-/// Bytes of a chunk, but the last.
+/// Bytes of every chunk except the last.
 pub const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_OVERHEAD_BYTES: usize = 4 + DIGEST_BYTES;
 const END_COUNTS_BYTES: usize = 20;
@@ -31,7 +31,7 @@ fn name(height: u64) -> String {
     format!("checkpoint-{height:020}.ckpt")
 }
 
-/// Heights of the checkpoints that are there, oldest first.
+/// Heights of the existing checkpoints, oldest first.
 pub(crate) fn list(disk: &impl Disk) -> Result<Vec<u64>, StoreError> {
     let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
     let mut heights: Vec<u64> = listed.iter().filter_map(|(name, _)| height_of(name)).collect();
@@ -44,16 +44,16 @@ fn height_of(name: &str) -> Option<u64> {
     (digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-/// What a checkpoint says before its payload.
+/// The header of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) height: u64,
-    /// Digest of the block's record; zeros if the block was never here.
+    /// Digest of the block's record; zeros if this store never held the block.
     pub(crate) block: Digest,
 }
 
 impl Header {
-    /// The height through which blocks and receipts had been durable here.
+    /// The height up to which blocks and receipts had been durable here.
     pub(crate) fn archived(&self) -> u64 {
         if self.block == [0; DIGEST_BYTES] { 0 } else { self.height }
     }
@@ -76,7 +76,7 @@ impl Header {
         }
         match (fields.u32(), fields.u32()) {
             (VERSION, 0) => Ok(Header { height: fields.u64(), block: fields.next() }),
-            (VERSION, _) => Err("the header is none of this format".into()),
+            (VERSION, _) => Err("the header is not of this format".into()),
             (version, _) => Err(other_version(version, VERSION)),
         }
     }
@@ -89,13 +89,13 @@ pub(crate) fn chunk_digest(number: u64, payload: &[u8]) -> Digest {
     hasher.update(payload).finalize().into()
 }
 
-/// Numbers of chunks and of payload bytes, as the end tells them.
+/// Numbers of chunks and of payload bytes, as in the end of the file.
 pub(crate) fn end_counts(chunks: u64, payload_bytes: u64) -> [u8; END_COUNTS_BYTES] {
     let counts = [&[0; 4][..], &chunks.to_le_bytes(), &payload_bytes.to_le_bytes()].concat();
     counts.try_into().expect("the counts add up")
 }
 
-/// That a checkpoint is being written; no other is begun while this lives.
+/// Marks that a checkpoint is being written; no other is begun while this exists.
 #[derive(Debug)]
 struct Running(Arc<AtomicBool>);
 
@@ -112,9 +112,9 @@ struct Complete {
     _running: Running,
 }
 
-/// Where the writer of receipts and the writer of a checkpoint meet. A checkpoint takes its name only when the receipts
-/// through its height are durable, because the replay after it will not make them again; whichever comes last sees to
-/// it.
+/// Synchronizes the writer of receipts and the writer of a checkpoint. A checkpoint gets its final name only when the
+/// receipts up to its height are durable, because the replay after it will not produce them again; the later of the
+/// two does the renaming.
 #[derive(Debug)]
 pub(crate) struct Meeting<D: Disk> {
     disk: Arc<D>,
@@ -124,7 +124,7 @@ pub(crate) struct Meeting<D: Disk> {
 
 #[derive(Debug)]
 struct MeetingState<D: Disk> {
-    /// Receipts have been put through this height.
+    /// Receipts have been put up to this height.
     put: u64,
     syncer: Option<Syncer<D>>,
     waiting: Option<Complete>,
@@ -136,12 +136,12 @@ impl<D: Disk> Meeting<D> {
         Meeting { disk, running: Arc::default(), state }
     }
 
-    /// A panic cannot leave the state half changed, so a poisoned lock is as good as any.
+    /// A panic cannot leave the state half changed, so a poisoned lock is still usable.
     fn state(&self) -> MutexGuard<'_, MeetingState<D>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receipts have been put through this height.
+    /// Receipts have been put up to this height.
     pub(crate) fn receipts_put(&self, put: u64, syncer: Option<Syncer<D>>) -> Result<(), StoreError> {
         let mut state = self.state();
         (state.put, state.syncer) = (put, syncer);
@@ -154,7 +154,7 @@ impl<D: Disk> Meeting<D> {
         self.publish(state)
     }
 
-    /// Gives a complete checkpoint its name, if the receipts are there.
+    /// Gives a complete checkpoint its final name, if the receipts are durable.
     fn publish(&self, mut state: MutexGuard<'_, MeetingState<D>>) -> Result<(), StoreError> {
         let put = state.put;
         let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= put) else { return Ok(()) };
@@ -179,7 +179,7 @@ impl<D: Disk> Meeting<D> {
     }
 }
 
-/// The bytes of a checkpoint on their way to a file: header, chunks, end.
+/// The bytes of a checkpoint as they are written to a file: header, chunks, end.
 #[derive(Debug)]
 struct Framing<F> {
     file: F,
@@ -189,7 +189,7 @@ struct Framing<F> {
     chunk: Vec<u8>,
     chunks: u64,
     payload_bytes: u64,
-    /// Over the header and the chunk digests.
+    /// Hash over the header and the chunk digests.
     total: blake3::Hasher,
 }
 
@@ -202,12 +202,12 @@ impl<F: DiskFile> Framing<F> {
         Ok(Framing { file, at, offset: HEADER_BYTES as u64, chunk, chunks: 0, payload_bytes: 0, total })
     }
 
-    /// Whether the next byte needs the chunk to be written first.
+    /// Whether the chunk must be written before the next byte.
     fn is_full(&self) -> bool {
         self.chunk.len() == CHUNK_BYTES
     }
 
-    /// Takes as many bytes as the chunk has room for.
+    /// Takes as many bytes as fit into the chunk.
     fn take(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
         self.chunk.extend_from_slice(&bytes[..taken]);
@@ -226,7 +226,7 @@ impl<F: DiskFile> Framing<F> {
         Ok(())
     }
 
-    /// Writes what is left, and the end; makes all of it durable.
+    /// Writes the rest and the end; makes everything durable.
     fn end(&mut self) -> Result<(), StoreError> {
         if !self.chunk.is_empty() {
             self.write_chunk()?;
@@ -239,13 +239,13 @@ impl<F: DiskFile> Framing<F> {
     }
 }
 
-/// Writes one checkpoint, from any thread. What is written is the state; [`CheckpointWriter::finish`] makes it count.
-/// Dropped unfinished, it leaves the store as it was.
+/// Writes one checkpoint, from any thread. The written bytes are the state; [`CheckpointWriter::finish`] makes the
+/// checkpoint valid. If it is dropped unfinished, the store is unchanged.
 #[derive(Debug)]
 pub struct CheckpointWriter<D: Disk> {
     disk: Arc<D>,
     health: Arc<Health>,
-    /// Keeps the directory locked should the store be dropped first.
+    /// Keeps the directory locked if the store is dropped first.
     _lock: Arc<D::Lock>,
     meeting: Arc<Meeting<D>>,
     /// Taken by `finish`.
@@ -274,11 +274,11 @@ impl<D: Disk> CheckpointWriter<D> {
         Ok(CheckpointWriter { disk, health, _lock: lock, meeting, running, header, temporary, framing })
     }
 
-    /// Completes the checkpoint. Once this has returned and the receipts through its height have been put, in whichever
+    /// Completes the checkpoint. Once this has returned and the receipts up to its height have been put, in either
     /// order, recovery begins at it, and checkpoints older than the one before it are removed.
     ///
     /// # Errors
-    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here
+    /// If writing or syncing failed, now or before; the checkpoint is then invalid, and the store refuses from here
     /// on.
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.health.check()?;
@@ -315,7 +315,8 @@ impl<D: Disk> Drop for CheckpointWriter<D> {
     }
 }
 
-/// Writes a checkpoint as a file of its own, outside any store: a *snapshot*. It gets its name when it is complete.
+/// Writes a checkpoint to a separate file, outside any store: a *snapshot*. It gets its final name when it is
+/// complete.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     framing: Framing<File>,
@@ -327,7 +328,7 @@ impl SnapshotWriter {
     /// Begins the snapshot of the state after the block of this height.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if there is a file at `to` already, or none can be made.
+    /// [`StoreError::Io`] if there is a file at `to` already, or none can be created.
     pub fn create(to: &Path, height: u64) -> Result<SnapshotWriter, StoreError> {
         let at = to.display().to_string();
         let io = |action: &'static str| StoreError::io(action, &at);
@@ -339,7 +340,7 @@ impl SnapshotWriter {
         Ok(SnapshotWriter { framing, to: to.to_path_buf(), temporary })
     }
 
-    /// Completes the snapshot: it is durable, under its name.
+    /// Completes the snapshot: it is durable under its final name.
     ///
     /// # Errors
     /// [`StoreError::Io`]; then there is no snapshot.
@@ -371,8 +372,8 @@ impl Write for SnapshotWriter {
     }
 }
 
-/// Reads a checkpoint or snapshot from its beginning; each byte handed out has been checked. Ends when the payload
-/// does.
+/// Reads a checkpoint or snapshot from its beginning; each returned byte has been verified. Ends at the end of the
+/// payload.
 #[derive(Debug)]
 pub struct CheckpointReader<D: Disk> {
     file: D::File,
@@ -381,7 +382,7 @@ pub struct CheckpointReader<D: Disk> {
     remedy: Remedy,
     pub(crate) header: Header,
     payload_bytes: u64,
-    /// Of every chunk, checked against the digest at the end.
+    /// Digests of all chunks, verified against the digest at the end.
     digests: Vec<Digest>,
     next: usize,
     chunk: Vec<u8>,
@@ -399,7 +400,7 @@ impl<D: Disk> CheckpointReader<D> {
         self.payload_bytes
     }
 
-    /// Opens a checkpoint and checks everything but the payload.
+    /// Opens a checkpoint and verifies everything but the payload.
     pub(crate) fn open(disk: Arc<D>, height: u64) -> Result<CheckpointReader<D>, StoreError> {
         let name = name(height);
         let at = path(&*disk, &name);
@@ -411,7 +412,7 @@ impl<D: Disk> CheckpointReader<D> {
         Ok(reader)
     }
 
-    /// Opens a snapshot that lies on a disk under this name, and checks everything but the payload.
+    /// Opens a snapshot on a disk under this name, and verifies everything but the payload.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], or [`StoreError::Io`].
@@ -436,12 +437,12 @@ impl<D: Disk> CheckpointReader<D> {
         StoreError::Damaged { file: self.at.clone(), offset, what, remedy: self.remedy }
     }
 
-    /// The digests of its chunks: stores that hold the same state after the same block have the same ones.
+    /// The digests of its chunks: stores with the same state after the same block have the same digests.
     pub fn digests(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// A chunk, checked, wherever the reader is; `None` if there is none of this number.
+    /// A verified chunk, independent of the reader's position; `None` if the number does not exist.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], or [`StoreError::Io`].
@@ -458,14 +459,14 @@ impl<D: Disk> CheckpointReader<D> {
 
     fn read_chunk(&mut self) -> Result<(), StoreError> {
         (self.chunk, self.taken) = (Vec::new(), 0);
-        self.chunk = self.chunk(self.next)?.expect("it is one of them");
+        self.chunk = self.chunk(self.next)?.expect("the chunk exists");
         self.next += 1;
         Ok(())
     }
 }
 
 impl CheckpointReader<RealDisk> {
-    /// Opens a snapshot and checks everything but the payload.
+    /// Opens a snapshot and verifies everything but the payload.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], or [`StoreError::Io`].
@@ -491,12 +492,12 @@ impl<D: Disk> Read for CheckpointReader<D> {
     }
 }
 
-/// Where the end begins.
+/// The offset of the end.
 pub(crate) fn end_offset(chunks: u64, payload_bytes: u64) -> u64 {
     HEADER_BYTES as u64 + payload_bytes + chunks * CHUNK_OVERHEAD_BYTES as u64
 }
 
-/// Where a chunk begins, and the length of its payload.
+/// The offset of a chunk, and the length of its payload.
 pub(crate) fn chunk_extent(number: u64, payload_bytes: u64) -> (u64, usize) {
     let before = number * CHUNK_BYTES as u64;
     let offset = HEADER_BYTES as u64 + before + number * CHUNK_OVERHEAD_BYTES as u64;
@@ -505,7 +506,7 @@ pub(crate) fn chunk_extent(number: u64, payload_bytes: u64) -> (u64, usize) {
 
 type Frame = (Header, u64, Vec<Digest>);
 
-/// Header, length of the payload and chunk digests, or what is wrong and where.
+/// Header, length of the payload and chunk digests, or a fault and its offset.
 fn read_frame(file: &impl DiskFile, length: u64) -> io::Result<Result<Frame, (u64, String)>> {
     if length < (HEADER_BYTES + END_BYTES) as u64 {
         return Ok(Err((length, "the file is cut off".into())));

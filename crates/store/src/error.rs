@@ -1,54 +1,52 @@
-//! What can go wrong, and what to do about it.
+//! The errors of the store, and their remedies.
 
 use std::io;
 
 /// Why the store refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{file}: cannot {action}: {reason}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: String,
-        /// What it said.
+        /// The reason.
         reason: io::Error,
     },
-    /// An earlier error of the disk: what is on it is uncertain until the store is opened anew.
-    #[error("the store stopped after an error ({0}): restart the node; it recovers what is on the disk")]
+    /// After an earlier disk error the content of the disk is uncertain until the store is opened again.
+    #[error("the store stopped after an error ({0}): restart the node; it recovers from the disk")]
     Failed(String),
     /// Another process has the store open.
-    #[error("{0}: in use by another process: stop that one, or use another data directory")]
+    #[error("{0}: in use by another process: stop that process, or use another data directory")]
     Locked(String),
-    /// Bytes that cannot be what was written.
+    /// The bytes cannot be what was written.
     #[error("{file}, byte {offset}: {what}; {remedy}")]
     Damaged {
         /// The file, with its directory.
         file: String,
-        /// Where in it the damaged record, chunk or header begins.
+        /// The offset of the damaged record, chunk or header.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         what: String,
-        /// What helps.
+        /// The remedy.
         remedy: Remedy,
     },
-    /// Heights that are appended, put or checkpointed in a wrong order.
+    /// Heights are appended, put or checkpointed in a wrong order.
     #[error("{what} {height} is out of order: the next is {expected}")]
     OutOfOrder {
-        /// What was given.
+        /// The kind of what was given.
         what: &'static str,
         /// Its height.
         height: u64,
-        /// The height that can be taken.
+        /// The height that is accepted.
         expected: u64,
     },
-    /// Receipts that differ from the ones archived for this height.
-    #[error(
-        "the receipts of block {0} differ from those archived when it was first executed: the replay went another way"
-    )]
+    /// The receipts differ from the ones archived for this height.
+    #[error("the receipts of block {0} differ from those archived when it was first executed: the replay diverged")]
     ReceiptsDiffer(u64),
-    /// A checkpoint of a block that is not durable yet.
+    /// The block of the checkpoint is not durable yet.
     #[error("a checkpoint at {height} needs block {height} durable: only {durable} is")]
     NotDurable {
         /// Height of the checkpoint.
@@ -56,37 +54,36 @@ pub enum StoreError {
         /// Last durable block.
         durable: u64,
     },
-    /// There is no vote log where there must be one, or one that was not finished when it was made: what this validator
-    /// has said is not known.
+    /// The vote log is missing or was never completed: the votes that this validator has signed are unknown.
     #[error(
-        "{0}: the log of this validator's votes is missing: it must not vote as if it had said nothing, but may rejoin at \
-         a height that it cannot have voted at"
+        "{0}: the vote log is missing: the validator must not vote now, but may rejoin at a height that it \
+         cannot have voted at"
     )]
     VotesLost(String),
-    /// A vote log where a new one is to be made.
+    /// There is already a vote log where a new one is to be created.
     #[error("{0}: there is a vote log already; it is never overwritten")]
     VotesExist(String),
-    /// The vote log has reached its bound: heights do not end.
+    /// The vote log has reached its maximum size: heights do not end.
     #[error("the vote log holds {0} bytes and may not grow: no height ends, so nothing can be forgotten")]
     VotesFull(u64),
-    /// A block that was forgotten while it was about to be read.
+    /// A block was forgotten before it could be read.
     #[error("block {0} was forgotten while older ones were being read: try again")]
     Forgotten(u64),
-    /// A second checkpoint while the first is being written.
+    /// A second checkpoint is begun while the first is being written.
     #[error("another checkpoint is still being written")]
     CheckpointRunning,
 }
 
-/// What helps against damage.
+/// The remedy for damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// The blocks are needed and nowhere else here.
+    /// The blocks are needed and exist nowhere else on this machine.
     Restore,
     /// Another checkpoint and the log suffice.
     RemoveCheckpoint,
-    /// A snapshot has no other part to be mended from.
+    /// A snapshot cannot be repaired.
     OtherCopy,
-    /// What was voted is not known any more.
+    /// The signed votes are no longer known.
     Rejoin,
 }
 
@@ -101,8 +98,8 @@ impl std::fmt::Display for Remedy {
                  first block, and the block log"
             }
             Remedy::Rejoin => {
-                "what this validator has said is not known: it must rejoin without voting, at a height that it cannot have \
-                 voted at"
+                "the votes of this validator are not known: it must rejoin without voting, at a height that it cannot \
+                 have voted at"
             }
             Remedy::OtherCopy => "take another copy, or make the snapshot again",
         })
@@ -110,7 +107,7 @@ impl std::fmt::Display for Remedy {
 }
 
 impl StoreError {
-    /// An operating system's error, told with what was tried.
+    /// Wraps an error of the operating system, with the action that failed.
     pub(crate) fn io(action: &'static str, file: &str) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.to_owned();
         move |reason| StoreError::Io { action, file, reason }

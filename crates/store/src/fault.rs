@@ -1,9 +1,9 @@
-//! A disk in memory that behaves as badly as disks may, from a seed.
+//! A disk in memory that fails in the ways real disks can, controlled by a seed.
 //!
-//! It remembers what would survive a loss of power. Writes since the last sync may each survive or not, in any order,
-//! by sectors of 512 bytes; so may names made, changed and removed since the directory was last synced. Every change is
-//! a *point*, counted from 0; a test can look at the disk after each, ask what a crash there would leave
-//! ([`FaultDisk::after_crash`]), and have errors happen at chosen points.
+//! It tracks what would survive a loss of power. Writes since the last sync may each survive or not, in any order, by
+//! sectors of 512 bytes; so may names created, changed and removed since the directory was last synced. Every change
+//! is a *point*, counted from 0. A test can look at the disk after each point, compute what a crash there would leave
+//! ([`FaultDisk::after_crash`]), and inject errors at chosen points.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,28 +13,28 @@ use crate::disk::{Disk, DiskFile};
 
 const SECTOR_BYTES: u64 = 512;
 
-/// What a crash leaves of what was not synced.
+/// How much unsynced data survives a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surviving {
     /// Nothing.
     Nothing,
-    /// All of it: the process was killed, the machine was not.
+    /// All of it: the process was killed, but not the machine.
     Everything,
     /// All of it but the last write, of which this many sectors reached the disk.
     Torn(u64),
-    /// Each sector and each name as a coin falls.
+    /// Each sector and each name at random, from this seed.
     Some(u64),
 }
 
-/// What goes wrong at a point.
+/// A fault at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// The call fails and nothing happens.
     Error,
-    /// The call fails; a write leaves half its bytes, a sync loses what it should have made durable and says so only
-    /// once.
+    /// The call fails; a write leaves half its bytes, a sync loses what it should have made durable and reports it
+    /// only once.
     Half,
-    /// A write goes this many bytes further on, and nobody is told.
+    /// A write lands this many bytes further on, without an error.
     Misdirected(u64),
 }
 
@@ -58,7 +58,7 @@ struct State {
     points: u64,
     faults: BTreeMap<u64, DiskFault>,
     capacity: Option<u64>,
-    /// The file written to last.
+    /// The file that was written last.
     last_written: usize,
 }
 
@@ -139,7 +139,7 @@ fn draw(random: &mut u64) -> u64 {
 }
 
 impl State {
-    /// Counts a point; what shall go wrong at it.
+    /// Counts a point; returns the fault to inject at it.
     fn point(&mut self) -> Option<DiskFault> {
         self.points += 1;
         self.faults.get(&(self.points - 1)).copied()
@@ -190,7 +190,7 @@ impl State {
         let fault = self.point();
         let content = self.files.get_mut(&id).expect("an open file has content");
         match fault {
-            // What an earlier sync has lost was marked clean: it reaches the disk only if it is written again.
+            // Data that an earlier sync lost was marked clean: it reaches the disk only if it is written again.
             None | Some(DiskFault::Misdirected(_)) => {
                 let Content { durable, pending, .. } = content;
                 pending.drain(..).for_each(|change| change.apply(durable));
@@ -230,7 +230,7 @@ impl FaultDisk {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(watcher));
     }
 
-    /// Lets go of the state before the watcher looks at it.
+    /// Unlocks the state before the watcher looks at it.
     fn at_point<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let changed = change(&mut self.state());
         let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -240,12 +240,12 @@ impl FaultDisk {
         changed
     }
 
-    /// How many changes there have been.
+    /// The number of changes so far.
     pub fn points(&self) -> u64 {
         self.state().points
     }
 
-    /// Has something go wrong at a point to come.
+    /// Injects a fault at a future point.
     pub fn inject(&self, point: u64, fault: DiskFault) {
         self.state().faults.insert(point, fault);
     }
@@ -255,7 +255,7 @@ impl FaultDisk {
         self.state().capacity = bytes;
     }
 
-    /// Inverts bits of one byte of a file, as decay does.
+    /// Inverts bits of one byte of a file, like decay.
     ///
     /// # Panics
     /// If there is no such byte.
@@ -269,7 +269,7 @@ impl FaultDisk {
         }
     }
 
-    /// How many sectors the last write has that is not synced; each may be the last that a crash lets through.
+    /// The number of sectors of the last unsynced write; each may be the last that survives a crash.
     pub fn last_sectors(&self) -> u64 {
         let state = self.state();
         match state.files.get(&state.last_written).and_then(|content| content.pending.last()) {
@@ -287,7 +287,7 @@ impl FaultDisk {
         state.files[&state.names[name]].now.clone()
     }
 
-    /// Another disk, as this one would be found if the machine crashed now; this one goes on undisturbed.
+    /// Another disk, as this one would be found if the machine crashed now; this one is not affected.
     pub fn after_crash(&self, surviving: Surviving) -> FaultDisk {
         let before = self.state().clone();
         let mut random = before.random;
@@ -314,7 +314,7 @@ impl FaultDisk {
     }
 }
 
-/// What a crash leaves of a file.
+/// The content of a file after a crash.
 fn left_of(content: &Content, surviving: Surviving, written_last: bool, random: &mut u64) -> Vec<u8> {
     let mut left = content.durable.clone();
     let last = content.pending.len().saturating_sub(1);

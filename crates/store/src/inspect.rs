@@ -1,4 +1,4 @@
-//! Looking without touching: what a store holds, with every digest checked.
+//! Inspects a store without changing it: its content, with every digest verified.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::error::StoreError;
 use crate::log::{self, Known};
 use crate::record::FileHeader;
 
-/// What is in a store.
+/// The content of a store.
 #[derive(Debug)]
 pub struct Inspection {
     /// The block log.
     pub blocks: LogSummary,
     /// The receipt archive.
     pub receipts: LogSummary,
-    /// Oldest first.
+    /// Checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointSummary>,
 }
 
-/// What is in a log.
+/// The content of a log.
 #[derive(Debug, Default)]
 pub struct LogSummary {
     /// Its files, in order.
@@ -30,7 +30,7 @@ pub struct LogSummary {
     pub damage: Option<StoreError>,
 }
 
-/// What is in a file of a log.
+/// The content of a file of a log.
 #[derive(Debug)]
 pub struct SegmentSummary {
     /// The file, with its directory.
@@ -41,9 +41,9 @@ pub struct SegmentSummary {
     pub last: u64,
     /// Its length.
     pub bytes: u64,
-    /// Bytes after the last record and its mark: what is being written, or a torn tail.
+    /// Bytes after the last record and its mark: a record that is being written, or a torn tail.
     pub tail_bytes: u64,
-    /// What is wrong with it.
+    /// Its damage, if any.
     pub damage: Option<StoreError>,
 }
 
@@ -54,12 +54,12 @@ pub struct CheckpointSummary {
     pub height: u64,
     /// Length of the payload.
     pub payload_bytes: u64,
-    /// What is wrong with it.
+    /// Its damage, if any.
     pub damage: Option<StoreError>,
 }
 
 impl Inspection {
-    /// Everything that is wrong.
+    /// All damage.
     pub fn damage(&self) -> impl Iterator<Item = &StoreError> {
         let logs = [&self.blocks, &self.receipts].into_iter();
         let in_logs =
@@ -68,13 +68,13 @@ impl Inspection {
     }
 }
 
-/// Reads all of a store, whether a node has it open or not, and changes nothing.
+/// Reads a whole store, whether a node has it open or not, and changes nothing.
 ///
 /// # Errors
-/// [`StoreError::Io`] if the directory cannot be read; damage is part of the answer.
+/// [`StoreError::Io`] if the directory cannot be read; damage is part of the result.
 pub fn inspect<D: Disk>(disk: D) -> Result<Inspection, StoreError> {
     let disk = Arc::new(disk);
-    // In the order in which they are written the other way round, so that a running node cannot seem to lack anything.
+    // In the reverse order of writing, so that a running node's store never seems incomplete.
     let checkpoints = checkpoint::list(&*disk)?.into_iter().filter_map(|height| checkpoint(&disk, height)).collect();
     Ok(Inspection { blocks: log(&disk, Kind::Blocks)?, receipts: log(&disk, Kind::Receipts)?, checkpoints })
 }
@@ -113,7 +113,7 @@ fn segment<D: Disk>(files: &LogFiles<D>, header: &FileHeader, next: Option<&File
             summary.tail_bytes = scan.length - scan.end - scan.kept_mark;
             let ends_well = next
                 .is_none_or(|next| scan.end == scan.length && next.first == scan.next && next.previous == scan.digest);
-            let what = "the file does not end where the next one goes on";
+            let what = "the file does not end where the next one continues";
             summary.damage = (!ends_well).then(|| files.damaged(first, scan.end, what));
         }
         Err(damage) => summary.damage = Some(damage),

@@ -12,9 +12,9 @@ use crate::record::{
 use crate::retention;
 use crate::store::Repair;
 
-/// A part of a record is no longer than a file is meant to be, divided by this.
+/// The maximum length of a part of a record is the intended length of a file, divided by this.
 const PARTS_IN_FILE: u64 = 16;
-/// No part but the last of a record is shorter than this.
+/// Every part of a record except the last has at least this length.
 const PART_BYTES_MIN: u64 = 1 << 10;
 /// Bytes read at a time in search of evidence after a bad record.
 const SEARCH_BYTES: usize = 1 << 20;
@@ -25,9 +25,9 @@ pub(crate) struct Log<D: Disk> {
     pub(crate) files: Arc<LogFiles<D>>,
     segment_bytes: u64,
     tail: Option<Tail<D>>,
-    /// Height of the last record, or of the one before the first to come.
+    /// Height of the last record, or of the one before the first.
     last: u64,
-    /// The checkpoint's thread syncs receipts too.
+    /// Shared with the thread of the checkpoint, which syncs receipts too.
     durable: Arc<AtomicU64>,
     buffer: Vec<u8>,
 }
@@ -39,18 +39,18 @@ struct Tail<D: Disk> {
     first: u64,
     number: u32,
     salt: [u8; 32],
-    /// Where the next record goes.
+    /// The offset of the next record.
     end: u64,
-    /// Of the last record.
+    /// Digest of the last record.
     digest: Digest,
 }
 
-/// What the rest of the store says about a log.
+/// What the rest of the store knows about a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Records up to this height had been durable: if one is bad it is damage.
+    /// Records up to this height were durable: a bad one among them is damage.
     pub(crate) durable: u64,
-    /// Records past this height are not kept.
+    /// Records above this height are not kept.
     pub(crate) limit: u64,
 }
 
@@ -58,7 +58,7 @@ impl Known {
     pub(crate) const NOTHING: Known = Known { durable: 0, limit: u64::MAX - 1 };
 }
 
-/// What makes everything put so far durable, from another thread.
+/// Makes everything appended so far durable, from another thread.
 #[derive(Debug)]
 pub(crate) struct Syncer<D: Disk> {
     file: Arc<D::File>,
@@ -96,12 +96,12 @@ impl<D: Disk> Log<D> {
         self.first().is_none_or(|first| self.last < first)
     }
 
-    /// Height of the first record, or of the one to come if there is a file but no record.
+    /// Height of the first record, or of the next one if there is a file but no record.
     pub(crate) fn first(&self) -> Option<u64> {
         self.files.segments().first().map(|segment| segment.header.first)
     }
 
-    /// That something is wrong where the last file ends.
+    /// An error at the end of the last file.
     pub(crate) fn damaged_at_end(&self, what: String) -> StoreError {
         let (first, offset) = self.tail.as_ref().map_or((self.next(), 0), |tail| (tail.first, tail.end));
         self.files.damaged(first, offset, what)
@@ -124,7 +124,7 @@ impl<D: Disk> Log<D> {
             self.roll()?;
         }
         let part_bytes = self.part_bytes();
-        let tail = self.tail.as_mut().expect("there is a file now");
+        let tail = self.tail.as_mut().expect("there is a current file");
         let path = self.files.path(tail.first);
         let begin = u32::try_from(tail.end).expect("records begin below 4 GiB");
         let mut rest = payload;
@@ -157,7 +157,7 @@ impl<D: Disk> Log<D> {
         (self.segment_bytes / PARTS_IN_FILE).clamp(PART_BYTES_MIN, PART_BYTES_MAX as u64) as usize
     }
 
-    /// Makes everything appended durable and says so in a mark; gives the last height.
+    /// Makes everything appended durable and records it in a mark; returns the last height.
     pub(crate) fn sync(&mut self) -> Result<u64, StoreError> {
         if let Some(syncer) = self.syncer().filter(|syncer| syncer.last > self.durable()) {
             syncer.sync()?;
@@ -166,15 +166,15 @@ impl<D: Disk> Log<D> {
         Ok(self.durable())
     }
 
-    /// What a checkpoint needs to make the log durable; nothing if the log is empty.
+    /// The handle with which a checkpoint makes the log durable; `None` if the log is empty.
     pub(crate) fn syncer(&self) -> Option<Syncer<D>> {
         let tail = self.tail.as_ref()?;
         let (path, durable) = (self.files.path(tail.first), self.durable.clone());
         Some(Syncer { file: tail.file.clone(), path, last: self.last, durable })
     }
 
-    /// Notes after the last record that it is durable. The note itself is not synced: if it is lost, the next takes its
-    /// place.
+    /// Writes a mark after the last record: it is durable. The mark itself is not synced: if it is lost, the next one
+    /// replaces it.
     fn mark(&self) -> Result<(), StoreError> {
         let Some(tail) = &self.tail else { return Ok(()) };
         let mark = RecordHeader { kind: PartKind::Mark, height: self.last, durable: self.last, previous: tail.digest };
@@ -182,19 +182,19 @@ impl<D: Disk> Log<D> {
         tail.file.write_at(tail.end, &mark.encode(&tail.salt)).map_err(StoreError::io("write", &path))
     }
 
-    /// Goes on in a new file, unless the current one is empty.
+    /// Continues in a new file, unless the current one is empty.
     pub(crate) fn begin_file(&mut self) -> Result<(), StoreError> {
         let holds = self.tail.as_ref().is_some_and(|tail| self.last >= tail.first);
         if holds { self.roll() } else { Ok(()) }
     }
 
-    /// How many files, from the first on, hold only records below this height.
+    /// The number of files, from the first on, that hold only records below this height.
     pub(crate) fn files_below(&self, height: u64) -> usize {
         let segments = self.files.segments();
         segments.iter().skip(1).take_while(|next| next.header.first <= height).count()
     }
 
-    /// Removes so many of the first files, each removal durable before the next.
+    /// Removes this many of the first files, each removal durable before the next.
     pub(crate) fn remove_first(&mut self, files: usize) -> Result<(), StoreError> {
         for _ in 0..files {
             let header = self.files.segments_mut().remove(0).header;
@@ -203,8 +203,8 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// Cuts off what comes after this height, which is not before the first record. Readers find none of it any more
-    /// when this begins.
+    /// Cuts off everything above this height, which is not before the first record. Readers find none of it any more
+    /// once this begins.
     pub(crate) fn cut_above(&mut self, height: u64) -> Result<(), StoreError> {
         let kept = self.files.read(height)?;
         let gone: Vec<u64> = {
@@ -217,7 +217,7 @@ impl<D: Disk> Log<D> {
             gone.into_iter().map(|segment| segment.header.first).collect()
         };
         self.tail = None;
-        // The newest first, so that what a crash leaves has no gap.
+        // The newest first, so that a crash leaves no gap.
         gone.iter().rev().try_for_each(|first| remove(&*self.files.disk, &self.files.kind.file_name(*first)))?;
         (self.last, self.durable) = (height, Arc::new(AtomicU64::new(height)));
         let header = self.files.segments().last().map(|segment| segment.header.clone());
@@ -231,7 +231,7 @@ impl<D: Disk> Log<D> {
         self.mark()
     }
 
-    /// Leaves the current file, durable and without a mark, and begins the next.
+    /// Leaves the current file, durable and without a mark, and begins the next one.
     fn roll(&mut self) -> Result<(), StoreError> {
         let (mut number, mut previous) = (0, [0; 32]);
         if let Some(tail) = self.tail.take() {
@@ -255,7 +255,7 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// Opens a log from the files that are there; cuts a torn tail off and makes durable what is left.
+    /// Opens a log from the existing files; cuts off a torn tail and makes the rest durable.
     pub(crate) fn open(
         disk: &Arc<D>,
         kind: Kind,
@@ -279,8 +279,8 @@ impl<D: Disk> Log<D> {
             let (offset, bytes) = (scan.end, scan.length - scan.end);
             repairs.push(Repair { file: path.clone(), offset, bytes, height: scan.next });
         }
-        // After a mere kill the operating system may still hold what was never synced, and after a sync that failed it
-        // may take such pages for written: the next sync carries only what is written again.
+        // After a kill of the process the operating system may still hold pages that were never synced, and after a
+        // failed sync it may treat such pages as written: the next sync writes only what is written again.
         rewrite(&file, scan.end + scan.kept_mark).map_err(StoreError::io("rewrite the end of", &path))?;
         file.sync().map_err(StoreError::io("sync", &path))?;
         disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
@@ -296,7 +296,7 @@ impl<D: Disk> Log<D> {
     }
 }
 
-/// Writes the first `length` bytes of a file over themselves.
+/// Rewrites the first `length` bytes of a file in place.
 fn rewrite(file: &impl DiskFile, length: u64) -> std::io::Result<()> {
     let mut buffer = vec![0; SEARCH_BYTES.min(length as usize)];
     for offset in (0..length).step_by(SEARCH_BYTES) {
@@ -307,7 +307,8 @@ fn rewrite(file: &impl DiskFile, length: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The files of a log by their headers, without one that was being made at a crash, and without those past `limit`.
+/// The files of a log by their headers, without a file whose creation a crash interrupted, and without those above
+/// `limit`.
 fn remaining_segments<D: Disk>(
     files: &LogFiles<D>,
     limit: u64,
@@ -327,7 +328,7 @@ fn remaining_segments<D: Disk>(
     segments(files, &found)
 }
 
-/// Whether a file was being made when it was left: then it holds nothing.
+/// Whether a file was left while it was being created: then it is empty.
 pub(crate) fn unfinished<D: Disk>(files: &LogFiles<D>, first: u64, length: u64) -> Result<bool, StoreError> {
     Ok(length <= FILE_HEADER_BYTES as u64 && read_file_header(files, first, length)?.is_err())
 }
@@ -341,7 +342,8 @@ pub(crate) fn list(disk: &impl Disk, kind: Kind) -> Result<Vec<(u64, u64)>, Stor
     Ok(found)
 }
 
-/// The files of a log, given first height and length of each; none may be missing, but first ones that were forgotten.
+/// The files of a log, given first height and length of each; none may be missing except first ones that were
+/// forgotten.
 pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Result<Vec<Segment>, StoreError> {
     let mut segments: Vec<Segment> = Vec::with_capacity(found.len());
     let floor = retention::floor(&*files.disk)?;
@@ -384,10 +386,10 @@ fn read_file_header<D: Disk>(
     Ok(FileHeader::decode(&header))
 }
 
-/// What is in the last file of a log.
+/// The content of the last file of a log.
 pub(crate) struct Scan {
     pub(crate) offsets: Vec<u32>,
-    /// Where the records end.
+    /// The offset where the records end.
     pub(crate) end: u64,
     /// Bytes of a valid mark after that, at the very end of the file.
     pub(crate) kept_mark: u64,
@@ -395,7 +397,7 @@ pub(crate) struct Scan {
     /// The height after the last record.
     pub(crate) next: u64,
     pub(crate) digest: Digest,
-    /// The height through which a record or a mark tells that all was durable.
+    /// The height up to which a record or a mark records that everything was durable.
     pub(crate) attested: u64,
 }
 
@@ -404,7 +406,7 @@ enum Found {
     Mark,
 }
 
-/// Reads the last file to its end, or to the first record past the limit, or to a torn tail.
+/// Reads the last file to its end, to the first record above the limit, or to a torn tail.
 pub(crate) fn scan<D: Disk>(
     files: &LogFiles<D>,
     file: &D::File,
@@ -431,7 +433,7 @@ pub(crate) fn scan<D: Disk>(
                 break;
             }
             found => {
-                // What follows a mark was being written over it, unless it tells that this had been durable.
+                // Bytes after a mark are an interrupted write over it, unless they record that this had been durable.
                 let what = found.err().unwrap_or("a mark where the next record should be".into());
                 let evidence = durable_after(file, scan.end + 1, length, &header.salt, scan.next);
                 if scan.next <= known.durable || evidence.map_err(StoreError::io("read", &path))? {
@@ -444,7 +446,7 @@ pub(crate) fn scan<D: Disk>(
     Ok(scan)
 }
 
-/// What stands at the end of what has been read: the next record, a mark, or something wrong.
+/// What follows the bytes read so far: the next record, a mark, or a fault.
 fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Result<Result<Found, String>> {
     let header = match read_header(file, scan.length, scan.end, salt)? {
         Ok(header) => header,
@@ -453,7 +455,7 @@ fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Resul
     let is_mark = header.kind == PartKind::Mark;
     let height = if is_mark { scan.next - 1 } else { scan.next };
     if header.height != height || header.previous != scan.digest {
-        return Ok(Err(format!("not what follows after height {}", scan.next - 1)));
+        return Ok(Err(format!("not the record that follows height {}", scan.next - 1)));
     }
     if is_mark {
         return Ok(Ok(Found::Mark));
@@ -461,7 +463,7 @@ fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Resul
     Ok(read_record(file, scan.length, scan.end, salt)?.map(Found::Record))
 }
 
-/// Whether anything valid from this offset on tells that `height` was durable.
+/// Whether any valid record or mark from this offset on records that `height` was durable.
 fn durable_after(
     file: &impl DiskFile,
     mut offset: u64,
@@ -476,7 +478,7 @@ fn durable_after(
         if attests_durable(piece, salt, height) {
             return Ok(true);
         }
-        // The next piece begins with what may be the first part of a header.
+        // The next piece begins with the possible start of a header.
         offset += (piece.len() - (RECORD_HEADER_BYTES - 1)) as u64;
     }
     Ok(false)

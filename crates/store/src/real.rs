@@ -18,11 +18,11 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// The directory at this path, made if it does not exist (readable by its owner alone).
+    /// The directory at this path, created if it does not exist (readable only by its owner).
     ///
     /// # Errors
-    /// If it cannot be made or is no directory, or [`io::ErrorKind::PermissionDenied`] if others than its owner have
-    /// access to it.
+    /// If it cannot be created or is not a directory, or [`io::ErrorKind::PermissionDenied`] if others than its owner
+    /// have access to it.
     pub fn new(directory: impl AsRef<Path>) -> io::Result<RealDisk> {
         let directory = directory.as_ref().to_path_buf();
         if !directory.exists() {
@@ -37,7 +37,7 @@ impl RealDisk {
     /// The directory at this path, which must exist.
     ///
     /// # Errors
-    /// If there is none, or [`io::ErrorKind::PermissionDenied`] if others than its owner have access to it.
+    /// If it does not exist, or [`io::ErrorKind::PermissionDenied`] if others than its owner have access to it.
     pub fn existing(directory: impl AsRef<Path>) -> io::Result<RealDisk> {
         let directory = directory.as_ref().to_path_buf();
         let mode = std::fs::metadata(&directory)?.permissions().mode();
@@ -125,7 +125,7 @@ impl DiskFile for File {
 
     fn truncate(&self, length: u64) -> io::Result<()> {
         self.set_len(length)?;
-        // Not every file system counts a shorter length among what `sync_data` has to write.
+        // Some file systems do not count a shorter length among what `sync_data` has to write.
         self.sync_all()
     }
 

@@ -1,4 +1,4 @@
-//! Headers of log files and of records; the format stands in the crate's text.
+//! Headers of log files and of records; the crate's text describes the format.
 
 /// The longest payload of a part of a record: 256 MiB.
 pub(crate) const PART_BYTES_MAX: usize = 1 << 28;
@@ -16,11 +16,11 @@ const CHECK_BYTES: usize = 8;
 
 pub(crate) type Digest = [u8; DIGEST_BYTES];
 
-/// Fixed-size fields one after the other.
+/// Decodes fixed-size fields one after the other.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl Fields<'_> {
-    /// The next field. A header's length is checked before its fields are taken.
+    /// The next field. A header's length is checked before its fields are read.
     pub(crate) fn next<const BYTES: usize>(&mut self) -> [u8; BYTES] {
         let (field, rest) = self.0.split_first_chunk().expect("the header is as long as its fields");
         self.0 = rest;
@@ -36,19 +36,19 @@ impl Fields<'_> {
     }
 }
 
-/// What is wrong with a file of another format.
+/// The error for a file of another format.
 pub(crate) fn other_version(found: u32, read: u32) -> String {
     let remedy =
         if found > read { "start the newer version that wrote it" } else { "start the older one that wrote it" };
     format!("the file has format version {found}, and this program reads {read}: {remedy}")
 }
 
-/// The beginning of a log file.
+/// The header of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub(crate) number: u32,
     pub(crate) first: u64,
-    /// Digest of the last record of the file before.
+    /// Digest of the last record of the previous file.
     pub(crate) previous: Digest,
     pub(crate) salt: [u8; 32],
 }
@@ -68,7 +68,7 @@ impl FileHeader {
         bytes.try_into().expect("the fields add up")
     }
 
-    /// The header, or what is wrong with it.
+    /// The header, or its fault.
     pub(crate) fn decode(bytes: &[u8; FILE_HEADER_BYTES]) -> Result<FileHeader, String> {
         let (checked, check) = bytes.split_at(FILE_HEADER_BYTES - CHECK_BYTES);
         let mut fields = Fields(checked);
@@ -90,14 +90,14 @@ impl FileHeader {
     }
 }
 
-/// What stands behind a header.
+/// What follows a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
-    /// A part of a record, which goes on in the next.
+    /// A part of a record that continues in the next part.
     Part(u32),
     /// A record, or its last part.
     Last(u32),
-    /// Nothing: all before is durable.
+    /// Nothing: everything before is durable.
     Mark,
 }
 
@@ -128,13 +128,13 @@ impl PartKind {
     }
 }
 
-/// The beginning of a record or of a part of it, or a mark.
+/// The header of a record or of a part of it, or a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     pub(crate) kind: PartKind,
     pub(crate) height: u64,
     pub(crate) durable: u64,
-    /// Digest of the record or part before.
+    /// Digest of the previous record or part.
     pub(crate) previous: Digest,
 }
 
@@ -171,7 +171,7 @@ impl RecordHeader {
     }
 }
 
-/// Whether a record or mark of the file with this salt, anywhere in `bytes`, tells that `height` was durable.
+/// Whether a record or mark of the file with this salt, anywhere in `bytes`, records that `height` was durable.
 pub(crate) fn attests_durable(bytes: &[u8], salt: &[u8; 32], height: u64) -> bool {
     bytes.windows(RECORD_HEADER_BYTES).any(|window| {
         let magic = &window[..BLOCK_MAGIC.len()];

@@ -1,15 +1,15 @@
-//! What may be missing: blocks and receipts that were forgotten, and those whose place another state has taken.
+//! What may be missing: blocks and receipts that were forgotten, and those that another state has replaced.
 //!
-//! A log whose first files are gone cannot be told from one that somebody has damaged, unless it was said before. So an
+//! A log whose first files were removed on purpose looks like a damaged one, unless this was recorded before. So an
 //! empty file `forgotten-HEIGHT` is made durable first: below this height anything may be missing at the front of the
 //! logs. Only the highest such file counts.
 //!
-//! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above all that the logs
-//! hold. From the moment that it has its name the logs below it are void: they are removed when the store is opened, as
-//! often as it takes. Nothing else leaves such a checkpoint above files that begin at it or below.
+//! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above everything in the
+//! logs. Once it has its final name the logs below it are void: they are removed when the store is opened, however
+//! often that is interrupted. In no other case is such a checkpoint above files that begin at it or below.
 //!
-//! A *cut* ([`crate::Store::cut_above`]) takes blocks and receipts off the end of the logs. An empty file `cut-HEIGHT`
-//! is made durable first and removed last; whoever opens a store that has one keeps nothing above that height.
+//! A *cut* ([`crate::Store::cut_above`]) removes blocks and receipts from the end of the logs. An empty file
+//! `cut-HEIGHT` is made durable first and removed last; opening a store that has one keeps nothing above that height.
 
 use crate::archive::{Kind, path};
 use crate::checkpoint::{self, CheckpointReader};
@@ -32,7 +32,7 @@ fn heights(disk: &impl Disk) -> Result<Vec<u64>, StoreError> {
     heights_of(disk, STEM)
 }
 
-/// The heights in the names of empty files that begin so, in order.
+/// The heights in the names of empty files with this prefix, in order.
 fn heights_of(disk: &impl Disk, stem: &str) -> Result<Vec<u64>, StoreError> {
     let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
     let height = |name: &str| name.strip_prefix(stem)?.parse().ok();
@@ -46,7 +46,7 @@ pub(crate) fn floor(disk: &impl Disk) -> Result<u64, StoreError> {
     Ok(heights(disk)?.pop().unwrap_or(0))
 }
 
-/// Says, durably, that what is below this height may be missing.
+/// Records durably that anything below this height may be missing.
 pub(crate) fn set_floor(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
     let before = heights(disk)?;
     if before.last().is_some_and(|last| *last >= height) {
@@ -63,19 +63,19 @@ pub(crate) fn cut(disk: &impl Disk) -> Result<Option<u64>, StoreError> {
     Ok(heights_of(disk, CUT_STEM)?.first().copied())
 }
 
-/// Says, durably, that nothing above this height is kept.
+/// Records durably that nothing above this height is kept.
 pub(crate) fn set_cut(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
     let path = path(disk, &cut_name(height));
     disk.create(&cut_name(height)).map_err(StoreError::io("create", &path))?;
     disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))
 }
 
-/// Says that the cut is made.
+/// Records that the cut is complete.
 pub(crate) fn remove_cut(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
     remove(disk, &cut_name(height))
 }
 
-/// Removes the logs whose place the newest checkpoint has taken.
+/// Removes the logs that the newest checkpoint has replaced.
 pub(crate) fn remove_replaced<D: Disk>(disk: &std::sync::Arc<D>) -> Result<(), StoreError> {
     let Some(height) = checkpoint::list(&**disk)?.pop() else { return Ok(()) };
     let header = CheckpointReader::open(disk.clone(), height)?.header;

@@ -12,10 +12,10 @@ use crate::retention;
 /// Files of a log must be addressable by 4-byte offsets.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 
-/// How a store is laid out.
+/// The layout of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// A log goes on in a new file once the current one holds this many bytes; at most 2^31.
+    /// A log continues in a new file once the current one holds this many bytes; at most 2^31.
     pub segment_bytes: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Options {
     }
 }
 
-/// What is in a store when it is opened.
+/// The content of a store when it is opened.
 #[derive(Debug)]
 pub struct Recovery<D: Disk> {
     /// The newest checkpoint, to be read to its end; `None` for the state before the first block.
@@ -41,11 +41,11 @@ pub struct Recovery<D: Disk> {
 pub struct Repair {
     /// The file, with its directory.
     pub file: String,
-    /// Where it ends now; 0 if it was removed as a whole.
+    /// Its new end; 0 if it was removed as a whole.
     pub offset: u64,
     /// Bytes cut off.
     pub bytes: u64,
-    /// The first height that is not in the log any more; a mark is no height, so it may never have been.
+    /// The first height that is no longer in the log; it may never have been, because a mark has no height.
     pub height: u64,
 }
 
@@ -54,12 +54,12 @@ impl std::fmt::Display for Repair {
         let Repair { file, offset, bytes, height } = self;
         write!(
             f,
-            "{file}, byte {offset}: cut off {bytes} bytes left unfinished by a crash; the log goes on at height {height}"
+            "{file}, byte {offset}: cut off {bytes} bytes of an unfinished write; the log continues at height {height}"
         )
     }
 }
 
-/// Whether anything failed yet.
+/// Whether an operation has failed.
 #[derive(Debug, Default)]
 pub(crate) struct Health(OnceLock<String>);
 
@@ -71,14 +71,14 @@ impl Health {
     /// Remembers an error of the operating system.
     pub(crate) fn note<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error @ StoreError::Io { .. }) = &result {
-            // Only the first one is told.
+            // Only the first error is kept.
             let _ = self.0.set(error.to_string());
         }
         result
     }
 }
 
-/// The block log, receipt archive and checkpoints of one node; see the crate's text for what can be relied on.
+/// The block log, receipt archive and checkpoints of one node; see the crate's text for its guarantees.
 #[derive(Debug)]
 pub struct Store<D: Disk> {
     disk: Arc<D>,
@@ -91,7 +91,7 @@ pub struct Store<D: Disk> {
 }
 
 impl<D: Disk> Store<D> {
-    /// Opens a store, new or left by a stop, a kill or a crash.
+    /// Opens a store: a new one, or one left by a stop, a kill or a crash.
     ///
     /// # Errors
     /// [`StoreError::Locked`] if it is open elsewhere, [`StoreError::Damaged`], or [`StoreError::Io`].
@@ -131,22 +131,22 @@ impl<D: Disk> Store<D> {
         Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
     }
 
-    /// The height of the last block appended, or after which the first is to come.
+    /// The height of the last appended block, or of the one before the first.
     pub fn last_height(&self) -> u64 {
         self.blocks.last()
     }
 
-    /// The height through which blocks are durable.
+    /// The height up to which blocks are durable.
     pub fn durable_height(&self) -> u64 {
         self.blocks.durable()
     }
 
-    /// The height through which receipts are archived.
+    /// The height up to which receipts are archived.
     pub fn receipts_height(&self) -> u64 {
         self.receipts.last()
     }
 
-    /// Reads blocks and receipts beside this store.
+    /// Reads blocks and receipts in parallel with this store.
     pub fn archive(&self) -> Archive<D> {
         Archive { blocks: self.blocks.files.clone(), receipts: self.receipts.files.clone() }
     }
@@ -162,7 +162,7 @@ impl<D: Disk> Store<D> {
         self.health.note(appended)
     }
 
-    /// Makes every appended block durable; gives the last durable height.
+    /// Makes every appended block durable; returns the last durable height.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the store then refuses.
@@ -181,7 +181,7 @@ impl<D: Disk> Store<D> {
         self.archive().block(height)
     }
 
-    /// Archives the receipts of a block, in order of heights and after the block. Receipts that are there already are
+    /// Archives the receipts of a block, in order of heights and after the block. Receipts that already exist are
     /// compared.
     ///
     /// # Errors
@@ -210,11 +210,11 @@ impl<D: Disk> Store<D> {
         self.archive().receipts(height)
     }
 
-    /// Begins the checkpoint of the state after the block of this height, which must be durable. The writer may go to
-    /// another thread; one checkpoint is written at a time.
+    /// Begins the checkpoint of the state after the block of this height, which must be durable. The writer may be
+    /// moved to another thread; only one checkpoint is written at a time.
     ///
-    /// A store without blocks and checkpoints takes a checkpoint of any height: a snapshot from elsewhere. Open it anew
-    /// once that is finished.
+    /// A store without blocks and checkpoints accepts a checkpoint of any height: a snapshot from elsewhere. Open the
+    /// store again once it is finished.
     ///
     /// # Errors
     /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or
@@ -239,10 +239,10 @@ impl<D: Disk> Store<D> {
 }
 
 impl<D: Disk> Store<D> {
-    /// Begins an archive whose blocks up to this height lie elsewhere; for a store that holds nothing yet.
+    /// Begins an archive whose blocks up to this height are elsewhere; for an empty store.
     ///
     /// # Errors
-    /// As [`Store::begin_checkpoint`].
+    /// As for [`Store::begin_checkpoint`].
     pub fn begin_after(&mut self, height: u64) -> Result<(), StoreError> {
         self.begin_checkpoint(height)?.finish()?;
         self.blocks.start_after(height);
@@ -250,13 +250,13 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Begins the checkpoint of a state from elsewhere, above everything that is here, to take the place of it all:
-    /// once it is finished, drop the store and open it anew, and it holds that state and no block. Until it is finished
-    /// nothing has changed.
+    /// Begins the checkpoint of a state from elsewhere, above everything in the store, to replace it all: once it is
+    /// finished, drop the store and open it again, and it holds that state and no block. Until it is finished nothing
+    /// has changed.
     ///
     /// # Errors
-    /// [`StoreError::OutOfOrder`] if the height is not above all that is here, [`StoreError::CheckpointRunning`], or
-    /// [`StoreError::Io`]; after the last the store refuses.
+    /// [`StoreError::OutOfOrder`] if the height is not above everything in the store,
+    /// [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
     pub fn begin_replacement(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
         self.health.check()?;
         let expected = self.blocks.last().max(self.checkpoint_height) + 1;
@@ -271,7 +271,7 @@ impl<D: Disk> Store<D> {
         Ok(writer)
     }
 
-    /// Lets the logs go on in new files, so that the earlier ones can be forgotten as a whole.
+    /// Continues the logs in new files, so that the earlier ones can be removed as a whole.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the store then refuses.
@@ -282,8 +282,8 @@ impl<D: Disk> Store<D> {
     }
 
     /// Forgets blocks and receipts below a height by whole files, but neither the block of the older of the two
-    /// checkpoints nor what comes after it: either of them is a state to begin at. Without two nothing is forgotten.
-    /// Returns the first height whose block may still be asked for.
+    /// checkpoints nor anything after it: recovery can begin at either of them. Without two checkpoints nothing is
+    /// forgotten. Returns the first height whose block may still be available.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the store then refuses.
@@ -309,12 +309,12 @@ impl<D: Disk> Store<D> {
 }
 
 impl<D: Disk> Store<D> {
-    /// Cuts off all blocks and receipts above a height, at once and durably: a crash leaves all of them or none. Only
-    /// where nobody has been promised anything, as on a chain for developers.
+    /// Cuts off all blocks and receipts above a height, at once and durably: a crash leaves all of them or none. Use
+    /// it only where nothing was promised, as on a developers' chain.
     ///
     /// # Errors
-    /// [`StoreError::OutOfOrder`] if the height is above the last block, or below the newest checkpoint or what was
-    /// forgotten: nothing has changed then. [`StoreError::Io`]; the store then refuses.
+    /// [`StoreError::OutOfOrder`] if the height is above the last block, or below the newest checkpoint or the
+    /// forgotten heights: nothing has changed then. [`StoreError::Io`]; the store then refuses.
     pub fn cut_above(&mut self, height: u64) -> Result<(), StoreError> {
         self.health.check()?;
         let least = self.blocks.first().map_or(self.blocks.last(), |first| first - 1).max(self.checkpoint_height);
@@ -328,7 +328,7 @@ impl<D: Disk> Store<D> {
     }
 
     fn cut(&mut self, height: u64) -> Result<(), StoreError> {
-        // From here on whoever opens the store cuts.
+        // From here on every opening of the store completes the cut.
         retention::set_cut(&*self.disk, height)?;
         if self.receipts.last() > height {
             self.receipts.cut_above(height)?;
@@ -352,7 +352,7 @@ fn remove_temporaries(disk: &impl Disk) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks that the block log reaches from no later than the checkpoint to no earlier.
+/// Checks that the block log begins no later than the checkpoint and ends no earlier.
 fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
     let height = checkpoint.height;
     let Some(first) = blocks.first() else {
@@ -382,7 +382,7 @@ fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Checks that no receipts are missing that a replay from the checkpoint would not make again.
+/// Checks that all receipts exist that a replay from the checkpoint would not produce again.
 fn join_receipts<D: Disk>(receipts: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
     if receipts.first().is_none() && checkpoint.archived() == 0 {
         receipts.start_after(checkpoint.height);

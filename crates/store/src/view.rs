@@ -1,4 +1,4 @@
-//! Reading a store that somebody else has open, or that nobody has: nothing is locked, repaired or written.
+//! Reads a store, whether another process has it open or not: nothing is locked, repaired or written.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::log::{self, Known};
 /// How often a log that seems damaged is read again: a record that is being written looks torn for a moment.
 const LOOKS: u32 = 3;
 
-/// A store as it stands, for as long as the caller reads.
+/// A store at one moment, for as long as the caller reads.
 #[derive(Debug)]
 pub struct View<D: Disk> {
     /// The newest checkpoint; `None` for the state before the first block.
@@ -20,14 +20,14 @@ pub struct View<D: Disk> {
     pub blocks: Blocks<D>,
     /// All blocks and receipts.
     pub archive: Archive<D>,
-    /// Height of the first block that is there; above `last` if there is none.
+    /// Height of the first stored block; above `last` if there is none.
     pub first: u64,
     /// Height of the last block that is known to be durable.
     pub last: u64,
 }
 
-/// Looks at a store, whether a node has it open or not. Of blocks that are being written only those are seen that the
-/// log itself tells to be durable.
+/// Opens a view of a store, whether a node has it open or not. Of blocks that are being written, only those are
+/// included that the log itself marks as durable.
 ///
 /// # Errors
 /// [`StoreError::Damaged`], or [`StoreError::Io`] if the directory cannot be read.
@@ -50,7 +50,7 @@ pub fn view<D: Disk>(disk: D) -> Result<View<D>, StoreError> {
     Ok(View { checkpoint, blocks: replay, archive: Archive { blocks, receipts }, first, last })
 }
 
-/// The files of a log with the records of the last one, and the height through which it tells of itself that it is
+/// The files of a log with the records of the last one, and the height up to which the log itself records that it is
 /// durable.
 fn settled<D: Disk>(disk: &Arc<D>, kind: Kind) -> Result<(LogFiles<D>, u64), StoreError> {
     let mut looks = 1;
@@ -75,7 +75,7 @@ fn look<D: Disk>(disk: &Arc<D>, kind: Kind) -> Result<(LogFiles<D>, u64), StoreE
     if let Some(last) = segments.last_mut() {
         let file = files.open(last.header.first, false)?;
         let scan = log::scan(&files, &file, &last.header, Known::NOTHING)?;
-        // Whatever is in an earlier file was synced before this one was made.
+        // All earlier files were synced before this one was created.
         durable = scan.attested.max(last.header.first - 1);
         last.offsets = Some(scan.offsets);
     }

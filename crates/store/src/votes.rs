@@ -1,37 +1,37 @@
-//! What a validator has said, so that after a restart it never says the opposite.
+//! The votes that a validator has signed, so that after a restart it never signs a contradiction.
 //!
 //! # What a caller can rely on
 //!
 //! - A record is durable when a [`VoteLog::sync`] after its [`VoteLog::append`] has returned; one sync covers all
-//!   records before it. Nothing may be sent before.
-//! - [`VoteLog::open`] gives back every durable record of the heights that are not forgotten, in the order in which
-//!   they were appended, perhaps followed by some that were not yet durable. What a crash left unfinished is cut off
-//!   and reported; it was never synced, so nothing of it was sent. Damage to what was durable stops with file and
-//!   offset.
-//! - *A missing log is not an empty one.* A log is made once, by [`VoteLog::create`], before the validator has ever
-//!   voted. Where there is none, or none that was finished, [`VoteLog::open`] refuses with [`StoreError::VotesLost`].
-//!   The validator must then be silent until it knows a height that it cannot have voted at, and begin a new log there
+//!   records before it. Send nothing before that.
+//! - [`VoteLog::open`] returns every durable record of the heights that are not forgotten, in the order in which they
+//!   were appended, possibly followed by some that were not yet durable. A record that a crash left unfinished is cut
+//!   off and reported; it was never synced, so nothing of it was sent. Damage to durable records is an error that
+//!   names file and offset.
+//! - *A missing log is not an empty one.* A log is created once, by [`VoteLog::create`], before the validator has
+//!   ever voted. If there is no log, or only an unfinished one, [`VoteLog::open`] returns [`StoreError::VotesLost`].
+//!   The validator must then not vote until it knows a height that it cannot have voted at, and begin a new log there
 //!   ([`VoteLog::rejoin`]); that height, the *floor*, is the new log's first record.
-//! - The log is bounded: [`VoteLog::append`] refuses above [`VoteOptions::bytes_max`], and [`VoteLog::forget`] gives
-//!   space back by whole files.
-//! - After one error of the disk every call refuses ([`StoreError::Failed`]).
+//! - The log is bounded: [`VoteLog::append`] refuses above [`VoteOptions::bytes_max`], and [`VoteLog::forget`] frees
+//!   space by whole files.
+//! - After one disk error every call refuses ([`StoreError::Failed`]).
 //!
-//! What the log cannot tell is that somebody put an older copy of it in its place, or removed its last files: who
-//! restores a validator from a backup leaves the vote log out, so that it is found missing.
+//! The log cannot detect that someone replaced it with an older copy, or removed its last files. So when restoring a
+//! validator from a backup, leave the vote log out: the validator then finds it missing.
 //!
 //! # Files
 //!
-//! `votes-NUMBER.log` are files like those of the block log (the crate's text describes them byte by byte), where the
-//! number of a record, from 1, stands for the height. A payload begins with its kind (1 byte):
+//! `votes-NUMBER.log` files have the format of the block log (the crate's text describes it byte by byte), with the
+//! number of a record, from 1, in place of the height. A payload begins with its kind (1 byte):
 //!
 //! | kind | then |
 //! |---|---|
-//! | 0 vote | height (8 bytes), what the caller gave |
+//! | 0 vote | height (8 bytes), the caller's bytes |
 //! | 1 floor | height below which nothing is voted or kept (8 bytes), number of the first file that is kept (4 bytes) |
 //!
-//! The first record of a log is a floor. To forget, a floor is appended and synced, then files are removed from the
-//! oldest on, each removal synced: so what is left is without a gap, and a first file that is later than the newest
-//! floor allows tells that files are missing.
+//! The first record of a log is a floor. To forget, a floor is appended and synced, then files are removed, the
+//! oldest first, each removal synced. So the rest has no gap, and a first file that is later than the newest floor
+//! allows shows that files are missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ const FLOOR: u8 = 1;
 /// How large a vote log may be.
 #[derive(Clone, Copy, Debug)]
 pub struct VoteOptions {
-    /// The log goes on in a new file once the current one holds this many bytes.
+    /// The log continues in a new file once the current one holds this many bytes.
     pub segment_bytes: u64,
-    /// Most bytes of all files together.
+    /// The most bytes of all files together.
     pub bytes_max: u64,
 }
 
@@ -61,18 +61,18 @@ impl Default for VoteOptions {
     }
 }
 
-/// What was found in a vote log.
+/// The content of a vote log.
 #[derive(Debug, Default)]
 pub struct FoundVotes {
     /// No vote may be made below this height.
     pub floor: u64,
     /// The records of each height from the floor on, in the order in which they were appended.
     pub records: BTreeMap<u64, Vec<Vec<u8>>>,
-    /// What was cut off because a crash had left it unfinished. Nothing of it had been sent.
+    /// What was cut off because a crash had left it unfinished. None of it had been sent.
     pub repairs: Vec<Repair>,
 }
 
-/// The log of one validator's votes; see the module's text for what can be relied on.
+/// The log of one validator's votes; see the module text for its guarantees.
 #[derive(Debug)]
 pub struct VoteLog<D: Disk> {
     log: Log<D>,
@@ -87,7 +87,7 @@ pub struct VoteLog<D: Disk> {
 }
 
 impl<D: Disk> VoteLog<D> {
-    /// Makes the log of a validator that has never voted.
+    /// Creates the log of a validator that has never voted.
     ///
     /// # Errors
     /// [`StoreError::VotesExist`] if there is one, even a damaged one; [`StoreError::Locked`]; or [`StoreError::Io`].
@@ -116,12 +116,12 @@ impl<D: Disk> VoteLog<D> {
             highest.resize(file_of(&log, number) + 1, 0);
             match decode(&record.payload) {
                 Some(Record::Vote(height, bytes)) => {
-                    let highest = highest.last_mut().expect("one for each file");
+                    let highest = highest.last_mut().expect("one entry for each file");
                     *highest = (*highest).max(height);
                     votes.records.entry(height).or_default().push(bytes.to_vec());
                 }
                 Some(Record::Floor(height, file)) => (votes.floor, kept_from) = (height, Some(file)),
-                None => return Err(log.files.damaged(first, 0, format!("record {number} is none of a vote log"))),
+                None => return Err(log.files.damaged(first, 0, format!("record {number} is not a vote record"))),
             }
         }
         highest.resize(log.files.segments().len(), 0);
@@ -140,14 +140,14 @@ impl<D: Disk> VoteLog<D> {
         Ok((opened, votes))
     }
 
-    /// Begins anew after the log was lost or damaged; what is left of it is removed. `floor` must be a height that this
-    /// validator cannot have voted at.
+    /// Starts a new log after the old one was lost or damaged; removes the remains. `floor` must be a height that
+    /// this validator cannot have voted at.
     ///
     /// # Errors
     /// [`StoreError::Locked`], or [`StoreError::Io`].
     pub fn rejoin(disk: D, options: VoteOptions, floor: u64) -> Result<VoteLog<D>, StoreError> {
         let (disk, lock) = locked(disk)?;
-        // The oldest first: what a crash leaves of this lacks its beginning, and is never taken for a log.
+        // The oldest first: if a crash interrupts this, the rest lacks its beginning and is never mistaken for a log.
         for (first, _) in list(&*disk, Kind::Votes)? {
             remove(&*disk, &Kind::Votes.file_name(first))?;
         }
@@ -163,7 +163,7 @@ impl<D: Disk> VoteLog<D> {
         Ok(begun)
     }
 
-    /// Below this height nothing may be voted.
+    /// No vote may be made below this height.
     pub fn floor(&self) -> u64 {
         self.floor
     }
@@ -199,8 +199,8 @@ impl<D: Disk> VoteLog<D> {
         self.health.note(synced)
     }
 
-    /// No vote below this height is made or needed any more: files with none above are removed. Durable when it returns
-    /// if it removes any; otherwise this is merely remembered until the log is closed.
+    /// Declares that no vote below this height is made or needed any more: files with no later votes are removed. If
+    /// it removes any, this is durable when it returns; otherwise it is only remembered until the log is closed.
     ///
     /// # Errors
     /// [`StoreError::Failed`], or [`StoreError::Io`].
@@ -225,12 +225,12 @@ impl<D: Disk> VoteLog<D> {
         self.health.note(appended)?;
         self.highest.resize(self.log.files.segments().len(), 0);
         self.bytes += record_bytes(payload) + ((self.highest.len() - files) * FILE_HEADER_BYTES) as u64;
-        let highest = self.highest.last_mut().expect("there is a file now");
+        let highest = self.highest.last_mut().expect("there is a current file");
         *highest = (*highest).max(height);
         Ok(())
     }
 
-    /// Removes so many of the oldest files.
+    /// Removes this many of the oldest files.
     fn remove_first(&mut self, files: usize) -> Result<(), StoreError> {
         for _ in 0..files {
             let first = self.log.files.segments()[0].header.first;
@@ -256,7 +256,7 @@ fn open_log<D: Disk>(disk: &Arc<D>, options: VoteOptions, repairs: &mut Vec<Repa
     Log::open(disk, Kind::Votes, Known::NOTHING, options.segment_bytes.min(SEGMENT_BYTES_MAX), repairs)
 }
 
-/// Which file of the log, counted from the first that is there, holds a record.
+/// The index of the file that holds a record, counted from the first existing file.
 fn file_of<D: Disk>(log: &Log<D>, number: u64) -> usize {
     log.files.segments().partition_point(|segment| segment.header.first <= number) - 1
 }

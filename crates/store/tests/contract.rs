@@ -1,4 +1,4 @@
-//! What a caller can rely on, on a real disk where that matters; and the format, pinned.
+//! The guarantees of the store, on a real disk where that matters; and the pinned format.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use store::{Disk, FaultDisk, Options, RealDisk, Store, StoreError, Surviving, inspect};
 
-/// A path for a test's store, with nothing there.
+/// A path for a test's store, where nothing exists.
 fn directory(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     match std::fs::remove_dir_all(&path) {
@@ -32,10 +32,10 @@ fn a_real_directory_keeps_what_was_synced() {
         store.append(height, &block(height)).expect("appended");
         store.put_receipts(height, &[height as u8]).expect("put");
     }
-    // A file that is full is synced before the next is begun.
+    // A full file is synced before the next one is begun.
     assert!(store.durable_height() < 30);
     assert_eq!((store.sync().expect("synced"), store.durable_height()), (30, 30));
-    // Another thread writes the checkpoint, and a third reads the archive, while blocks go on.
+    // Another thread writes the checkpoint, and a third reads the archive, while blocks are appended.
     let mut writer = store.begin_checkpoint(20).expect("begun");
     let checkpoint = std::thread::spawn(move || {
         for part in 0..3000u32 {
@@ -123,7 +123,8 @@ fn order_is_kept() {
     assert_eq!((store.receipts(1).unwrap(), store.receipts(2).unwrap()), (Some(b"one".to_vec()), None));
 }
 
-/// The replay after a checkpoint does not make earlier receipts again, so it counts only once they are there.
+/// The replay after a checkpoint does not produce earlier receipts again, so the checkpoint counts only once they are
+/// archived.
 #[test]
 fn a_checkpoint_waits_for_the_receipts() {
     let disk = FaultDisk::new(1);
@@ -167,7 +168,7 @@ fn a_snapshot_begins_a_store() {
     }
 }
 
-/// The bytes on the disk, down to the salts that the seed gives.
+/// The bytes on the disk, including the salts from the seed.
 #[test]
 fn the_format_stays() {
     let disk = FaultDisk::new(42);
@@ -196,7 +197,7 @@ fn the_format_stays() {
     assert_eq!(found, expected);
 }
 
-/// A file of another version is refused by name, with what to do.
+/// A file of another version is refused by name, with the remedy.
 #[test]
 fn another_format_version_is_refused_by_name() {
     let path = directory("another_version");

@@ -1,5 +1,5 @@
-//! A scripted run, crashed at every write point in every way: what is recovered is a prefix with everything
-//! acknowledged.
+//! A scripted run, crashed at every write point in every way: the recovered blocks are a prefix that includes
+//! everything acknowledged.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ fn state(height: u64) -> Vec<u8> {
     bytes(3, height, 2000 + height * 8)
 }
 
-/// Height through which blocks, and height at which a checkpoint, have been acknowledged.
+/// Height up to which blocks, and height at which a checkpoint, have been acknowledged.
 #[derive(Clone, Default)]
 struct Acknowledged {
     blocks: Arc<AtomicU64>,
@@ -71,7 +71,7 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
     acknowledged.blocks.store(store.sync().expect("synced"), Ordering::SeqCst);
 }
 
-/// Recovers and checks everything a caller may rely on, then goes on. Gives the last height recovered.
+/// Recovers and checks all guarantees, then continues. Returns the last recovered height.
 fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
     let (mut store, mut recovery) =
         Store::open(disk.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -168,8 +168,8 @@ fn recovers_from_a_crash_during_recovery() {
     run(disk, &acknowledged);
 }
 
-/// After a mere kill the operating system still holds what was written. What recovery then calls durable must be: the
-/// machine may crash next.
+/// After a mere kill the operating system still holds the written data. What recovery then calls durable must be
+/// durable: the machine may crash next.
 #[test]
 fn what_survived_a_kill_survives_a_crash_after_it() {
     let disk = FaultDisk::new(9);
@@ -183,13 +183,13 @@ fn what_survived_a_kill_survives_a_crash_after_it() {
     assert_eq!(recover(disk.after_crash(Surviving::Nothing), (3, 0), "kill, recovery, crash"), 3);
 }
 
-/// What another history put after a cut.
+/// A block of another history after a cut.
 fn other_block(height: u64) -> Vec<u8> {
     bytes(4, height, 200)
 }
 
-/// A cut that a crash interrupts is made as a whole or not at all, over several files, in place and when opened anew;
-/// another history goes on from there.
+/// A cut that a crash interrupts is made as a whole or not at all, over several files, in place and when reopened;
+/// another history continues from there.
 #[test]
 fn a_cut_is_made_whole_or_not_at_all() {
     const BLOCKS: u64 = 90;
@@ -222,7 +222,7 @@ fn a_cut_is_made_whole_or_not_at_all() {
         disk.watch(|_| {});
         assert!(crashes.load(Ordering::Relaxed) > 8);
         assert_eq!((store.last_height(), store.durable_height(), store.receipts_height()), (to, to, to));
-        // Those who read beside find what is left, and nothing of what is gone.
+        // Concurrent readers find what is left, and nothing that was cut.
         for height in 1..=BLOCKS {
             let kept = (height <= to).then(|| block(height));
             assert_eq!(archive.block(height).expect("sound"), kept);

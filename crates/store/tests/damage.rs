@@ -1,4 +1,4 @@
-//! Whatever a disk does to what it holds: it is noticed, named, and never handed out as if it were whole.
+//! Whatever a disk does to its data: damage is detected, named, and never returned as sound data.
 
 use std::io::{Read, Write};
 
@@ -107,8 +107,8 @@ fn every_missing_file_is_noticed() {
     for name in &names {
         let damaged = disk.after_crash(Surviving::Everything);
         damaged.remove(name).expect("removed");
-        // Losing a checkpoint only makes the replay longer; the last receipts are made again by it. The loss of the
-        // last blocks cannot be told from a crash before they were written, as long as no checkpoint is newer.
+        // Losing a checkpoint only makes the replay longer; the replay produces the last receipts again. The loss of
+        // the last blocks looks like a crash before they were written, as long as no checkpoint is newer.
         let last_of = |stem: &str| names.iter().rfind(|name| name.starts_with(stem));
         let tolerable =
             name.starts_with("checkpoint") || [last_of("blocks"), last_of("receipts")].contains(&Some(name));
@@ -161,7 +161,7 @@ fn started() -> (FaultDisk, Store<FaultDisk>) {
     (disk, store)
 }
 
-/// The store refuses everything, and what is found afterwards is a prefix with at least four blocks.
+/// The store refuses every call, and reopening finds a prefix with at least four blocks.
 fn refuses_and_recovers(disk: &FaultDisk, mut store: Store<FaultDisk>) {
     let refused = |result: Result<(), StoreError>| assert!(matches!(result, Err(StoreError::Failed(_))), "{result:?}");
     refused(store.append(store.last_height() + 1, b"more"));
@@ -201,7 +201,7 @@ fn a_failed_sync_is_not_tried_again() {
     }
 }
 
-/// A restart hands out blocks that a failed sync has left in memory only: it must make them durable first.
+/// A restarted node returns blocks that a failed sync has left only in memory: it must make them durable first.
 #[test]
 fn a_block_that_a_restart_reads_survives_a_power_cut() {
     let (disk, mut store) = started();
@@ -221,7 +221,7 @@ fn a_full_disk_stops_the_store_and_loses_nothing() {
         let (disk, mut store) = started();
         let used: u64 = disk.list().expect("listed").iter().map(|(_, length)| length).sum();
         disk.set_capacity(Some(used + room));
-        // The mark of 64 bytes gives way to the record.
+        // The record overwrites the mark of 64 bytes.
         let fits = room + 64 >= 64 + 25 + 32;
         assert_eq!(store.append(5, &block(5)).is_ok(), fits, "{room} bytes");
         if !fits {
@@ -255,7 +255,7 @@ fn a_failed_checkpoint_stops_the_store_and_leaves_the_one_before() {
     }
 }
 
-/// A write that lands elsewhere, unnoticed, is found as damage and not taken for a torn tail.
+/// A write that lands elsewhere without an error is reported as damage and not mistaken for a torn tail.
 #[test]
 fn a_misdirected_write_is_found() {
     for further in [512, 1024, 4096] {
@@ -271,7 +271,7 @@ fn a_misdirected_write_is_found() {
     }
 }
 
-/// With the mark gone too, it is the checkpoint that tells that the last block had been durable. Nothing is cut.
+/// If the mark is lost, too, the checkpoint shows that the last block had been durable. Nothing is cut.
 #[test]
 fn a_checkpoint_is_evidence() {
     let (disk, mut store) = started();
@@ -286,7 +286,7 @@ fn a_checkpoint_is_evidence() {
     assert_eq!(disk.content(&name), before);
 }
 
-/// Evidence is found wherever it begins, the seams of the search included.
+/// Evidence is found wherever it begins, also across the pieces of the search.
 #[test]
 fn evidence_is_found_everywhere() {
     for shorter in 0..130 {
@@ -353,7 +353,7 @@ fn files_of_two_stores_do_not_mix() {
     assert!(error.to_string().contains("block 5 is not the one"), "{error}");
 }
 
-/// A sound record in the place of another, under a running store.
+/// A valid record in the place of another, under a running store.
 #[test]
 fn a_record_in_the_place_of_another_is_noticed() {
     let disk = FaultDisk::new(6);
@@ -378,7 +378,7 @@ fn truncate(disk: &FaultDisk, name: &str, length: u64) {
     DiskFile::truncate(&file, length).expect("cut");
 }
 
-/// Blocks that look like records do not pass for evidence: a torn one is cut like any other.
+/// A block that contains what looks like records is not evidence: a torn one is cut like any other.
 #[test]
 fn a_block_cannot_pose_as_records() {
     let (disk, mut store) = started();
@@ -387,14 +387,14 @@ fn a_block_cannot_pose_as_records() {
     drop(store);
     let torn = disk.after_crash(Surviving::Torn(0));
     let file = torn.open("blocks-00000000000000000001.log", true).expect("opened");
-    // All of the block but its header reached the disk, and in it records that say that heights up to 4 were durable.
+    // All of the block but its header reached the disk, and in it records with durable heights up to 4.
     let all = disk.content("blocks-00000000000000000001.log");
     DiskFile::write_at(&file, image.len() as u64, &all[image.len()..]).expect("written");
     let (store, recovery) = Store::open(torn, Options::default()).expect("recovers");
     assert_eq!((store.last_height(), recovery.repairs.len()), (4, 1));
 }
 
-/// Something done to the bytes of a file.
+/// A modification of the bytes of a file.
 #[derive(Clone, Debug)]
 enum Harm {
     Overwrite(u64, Vec<u8>),
@@ -431,7 +431,7 @@ fn do_harm(disk: &FaultDisk, name: &str, harm: &Harm) {
 }
 
 proptest! {
-    /// Whatever happens to the files: an error, or what was written (`read_all` compares), and never a panic.
+    /// Whatever happens to the files: an error, or the written data (`read_all` compares), and never a panic.
     #[test]
     fn harmed_files_give_the_truth_or_an_error(harms in proptest::collection::vec((any::<prop::sample::Index>(),
         harm()), 1..4)) {

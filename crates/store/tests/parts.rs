@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// A batch of 3.9 million fills, which a record of one part could not hold, in a store with ordinary files.
+/// A batch of 3.9 million fills, too long for a record of one part, in a store with ordinary files.
 #[test]
 fn the_receipts_of_a_whole_book_are_stored() {
     const FILL_BYTES: usize = 2 * 4 + 8 + 20 + 8 + 4 * 8;

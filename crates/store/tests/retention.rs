@@ -1,5 +1,4 @@
-//! What is forgotten and what another state takes the place of: by whole files, never what is needed, and whole after a
-//! crash at any point.
+//! Forgetting and replacing: by whole files, never anything that is needed, and whole after a crash at any point.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +12,7 @@ const OPTIONS: Options = Options { segment_bytes: 1 << 20 };
 const EVERY: u64 = 10;
 const KEPT: u64 = 12;
 const LAST: u64 = 60;
-/// Of the state from elsewhere.
+/// Height of the state from elsewhere.
 const REPLACED: u64 = 100;
 
 fn block(height: u64) -> Vec<u8> {
@@ -41,14 +40,15 @@ fn extend(store: &mut Store<FaultDisk>, height: u64) {
     }
 }
 
-/// A store that forgets, up to a height.
+/// A store that forgets while it is filled up to a height.
 fn forgetful(disk: &FaultDisk, last: u64) -> Store<FaultDisk> {
     let (mut store, _) = Store::open(disk.clone(), OPTIONS).expect("a new store opens");
     (1..=last).for_each(|height| extend(&mut store, height));
     store
 }
 
-/// Opens, and checks that the newest checkpoint with all after it, and all from the older checkpoint on, is there.
+/// Opens, and checks that the newest checkpoint with everything after it, and everything from the older checkpoint
+/// on, exists.
 fn recover(disk: FaultDisk, context: &str) -> u64 {
     let (mut store, mut recovery) = Store::open(disk, OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
     let mut at = 0;
@@ -79,12 +79,12 @@ fn recover(disk: FaultDisk, context: &str) -> u64 {
 fn old_blocks_are_forgotten_and_no_others() {
     let disk = FaultDisk::new(1);
     let mut store = forgetful(&disk, LAST + 5);
-    // The last ones are there, and so is the block of the older checkpoint.
+    // The last blocks exist, and so does the block of the older checkpoint.
     let first = (1..).find(|height| store.block(*height).expect("readable").is_some()).expect("some are kept");
     assert!((LAST + 5 - KEPT - 2 * EVERY..=LAST - EVERY).contains(&first), "{first}");
     assert!((first..=LAST + 5).all(|height| store.receipts(height).expect("readable") == Some(receipts(height))));
     assert_eq!(store.block(first - 1).expect("readable"), None);
-    // However much is asked to be forgotten, the two checkpoints stay of use.
+    // Whatever height is to be forgotten, the two checkpoints stay usable.
     let kept = store.forget_below(u64::MAX).expect("forgotten");
     assert!(kept <= LAST - EVERY);
     assert_eq!(store.block(LAST - EVERY).expect("readable"), Some(block(LAST - EVERY)));
@@ -92,7 +92,7 @@ fn old_blocks_are_forgotten_and_no_others() {
     let viewed = store::view(disk.after_crash(Surviving::Everything)).expect("readable");
     assert_eq!((viewed.first, viewed.last), (kept, LAST + 5));
     assert_eq!(recover(disk.after_crash(Surviving::Nothing), "stopped"), LAST + 5);
-    // What is missing beyond that is damage.
+    // Anything more that is missing is damage.
     let mut logs: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
     logs.retain(|name| name.starts_with("blocks-"));
     logs.sort();
@@ -112,7 +112,7 @@ fn without_two_checkpoints_nothing_is_forgotten() {
     assert_eq!(store.block(1).expect("readable"), Some(block(1)));
 }
 
-/// Forgets all along, and then gives its place to a state from elsewhere.
+/// Forgets all the time, and is then replaced by a state from elsewhere.
 #[test]
 fn a_crash_at_any_point_leaves_the_one_or_the_other() {
     let disk = FaultDisk::new(3);
@@ -146,7 +146,7 @@ fn a_crash_at_any_point_leaves_the_one_or_the_other() {
     assert_eq!(recover(disk, "and again"), REPLACED + 1);
 }
 
-/// The removal of what was replaced may itself be cut short, again and again.
+/// The removal of replaced files may itself be interrupted, repeatedly.
 #[test]
 fn what_is_replaced_is_removed_in_the_end() {
     let disk = FaultDisk::new(4);

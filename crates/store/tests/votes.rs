@@ -1,5 +1,5 @@
-//! The vote log: what was synced is never forgotten, whatever the disk and a crash do; a missing log is never an empty
-//! one.
+//! The vote log: synced votes are never lost, whatever the disk and a crash do; a missing log is never mistaken for
+//! an empty one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ fn height_of(number: u64) -> u64 {
     1 + number / 8 + number % 4
 }
 
-/// A run: groups of one to three records per sync; what is four heights below the newest is forgotten.
+/// A run: groups of one to three records per sync; records four heights below the newest are forgotten.
 fn run(log: &mut VoteLog<FaultDisk>, records: u64, mut synced: impl FnMut(u64)) -> Said {
     let mut said = Said::new();
     for number in 0..records {
@@ -81,7 +81,7 @@ fn a_missing_log_is_not_an_empty_one() {
     assert!(matches!(open(disk.clone()), Err(StoreError::Locked(_))));
     drop(log);
     assert!(matches!(VoteLog::create(disk.clone(), OPTIONS), Err(StoreError::VotesExist(_))));
-    // Rejoining binds at once, and for good.
+    // Rejoining takes effect at once and permanently.
     drop(VoteLog::rejoin(disk.clone(), OPTIONS, 77).expect("begun anew"));
     let (mut log, votes) = open(disk.after_crash(Surviving::Nothing)).expect("opened");
     assert_eq!(votes.floor, 77);
@@ -107,8 +107,8 @@ fn the_bound_holds_and_forgetting_gives_room() {
     log.append(height, &[1; 200]).expect("there is room again");
 }
 
-/// After a crash at any point, in any way: everything synced is there, then perhaps more in order, and nothing else;
-/// and the log goes on.
+/// After a crash at any point, in any way: all synced records exist, possibly followed by more in order, and nothing
+/// else; and the log continues.
 #[test]
 fn recovers_from_a_crash_at_every_point() {
     let disk = FaultDisk::new(5);
@@ -133,10 +133,10 @@ fn recovers_from_a_crash_at_every_point() {
     assert!(disk.points() > 300, "only {} points", disk.points());
 }
 
-/// Holds what is recovered against what was said, of which the first `synced` were acknowledged.
+/// Compares the recovered records with the written ones, of which the first `synced` were acknowledged.
 fn check(disk: FaultDisk, everything: &Said, synced: usize, context: &str) {
     let (mut log, votes) = open(disk.clone()).unwrap_or_else(|error| panic!("{context}: {error}"));
-    // As many as came back of those that were not acknowledged: it must be the first ones.
+    // The recovered records that were not acknowledged must be the first ones of them.
     let length = (synced..=everything.len()).find(|n| by_height(&everything[..*n], votes.floor) == votes.records);
     assert!(length.is_some(), "{context}: floor {}, {:?}", votes.floor, votes.records.keys());
     log.append(1_000, b"after").unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -147,11 +147,11 @@ fn check(disk: FaultDisk, everything: &Said, synced: usize, context: &str) {
     assert!(again.repairs.is_empty(), "{context}");
 }
 
-/// A crash while a lost log is begun anew leaves no log, a damaged one, or the new one: never an older one that lacks
-/// its end, and never one without its floor.
+/// A crash while a lost log is replaced by a new one leaves no log, a damaged one, or the new one: never an older one
+/// without its end, and never one without its floor.
 #[test]
 fn a_crash_in_rejoining_never_brings_back_a_part() {
-    // Of the shorter run nothing is forgotten, so that its first file alone could pass for a log.
+    // In the shorter run nothing is forgotten, so its first file alone could be mistaken for a log.
     [30, 100].into_iter().for_each(crash_in_rejoining);
 }
 
@@ -189,7 +189,7 @@ fn crash_in_rejoining(records: u64) {
     assert!(outcomes.iter().all(|times| *times > 0), "{outcomes:?}");
 }
 
-/// Any byte that decays is noticed, or it was one that nothing depends on.
+/// Any damaged byte is detected, unless nothing depends on it.
 #[test]
 fn damage_is_named_and_never_read_as_truth() {
     let disk = FaultDisk::new(2);
@@ -207,7 +207,7 @@ fn damage_is_named_and_never_read_as_truth() {
                     assert!(error.to_string().contains(&name) && error.to_string().contains("rejoin"), "{error}");
                     named += 1;
                 }
-                // The mark after the last record, which only tells that it is durable.
+                // The mark after the last record, which only says that it is durable.
                 Ok((_, found)) => {
                     assert_eq!(found.records, by_height(&said, votes.floor), "{name}, byte {offset}");
                     repaired += found.repairs.len();
@@ -219,7 +219,7 @@ fn damage_is_named_and_never_read_as_truth() {
     assert!(named > 5_000 && repaired <= 64, "{named} {repaired}");
 }
 
-/// Files that are missing before the last one are noticed, and so is everything.
+/// Missing files before the last one are detected, and so is a missing log.
 #[test]
 fn missing_files_are_noticed() {
     let disk = FaultDisk::new(2);
@@ -239,8 +239,8 @@ fn missing_files_are_noticed() {
     assert!(matches!(open(disk), Err(StoreError::VotesLost(_))));
 }
 
-/// A sync that fails leaves pages that the system takes for written. What a restart reads from them it may send, so it
-/// must have made it durable first.
+/// A failed sync leaves pages that the system treats as written. A restarted node may send what it reads from them,
+/// so it must make it durable first.
 #[test]
 fn a_vote_that_a_restart_reads_survives_a_power_cut() {
     let disk = FaultDisk::new(9);
@@ -257,7 +257,7 @@ fn a_vote_that_a_restart_reads_survives_a_power_cut() {
 }
 
 proptest! {
-    /// Whatever call fails, every later one refuses, and what was synced before comes back.
+    /// Whichever call fails, every later one refuses, and everything synced before is recovered.
     #[test]
     fn an_error_stops_the_log(point in 0u64..120, half in any::<bool>()) {
         let disk = FaultDisk::new(4);

@@ -32,7 +32,7 @@ fn run(offers: usize, pairs: usize) {
         let new = batches(&mut rng, 400_000, pairs);
         step("insert", 400_000, &mut books, |i, book| book.apply(&new[i]).inserted);
         step("root", 400_000, &mut books, |_, book| usize::from(book.root().0[0]));
-        // As many as came go: those with the lowest limit prices.
+        // Removes as many offers as were added: those with the lowest limit prices.
         let last: Vec<Key> = books.iter().map(|book| *book.iter().nth(400_000 / pairs).expect("so many").0).collect();
         step("remove a prefix", 400_000, &mut books, |i, book| book.remove_through(&last[i]));
         step("root", 400_000, &mut books, |_, book| usize::from(book.root().0[0]));

@@ -1,4 +1,4 @@
-//! A place in the trie, for whoever only reads: branches and segments look alike from here.
+//! A place in the trie for read-only use: branches and segments look the same from here.
 
 use crate::message::Slot;
 use crate::segment::{Child, Leaf, Node, Segment};
@@ -23,7 +23,7 @@ impl<'a, const KEY: usize, const VALUE: usize> At<'a, KEY, VALUE> {
         }
     }
 
-    /// What stands at a slot.
+    /// The content of a slot.
     pub(crate) fn child(&self, slot: usize) -> Option<Self> {
         match *self {
             At::Branch(branch) => At::of_subtree(branch.subtrees[slot].as_ref()?),
@@ -55,7 +55,7 @@ impl<'a, const KEY: usize, const VALUE: usize> At<'a, KEY, VALUE> {
         }
     }
 
-    /// What the message of this node says about its slots; nothing for a leaf.
+    /// The slots of this node in its message; none for a leaf.
     pub(crate) fn slots(&self) -> Vec<(usize, Slot<'a>)> {
         match *self {
             At::Branch(branch) => branch.slots().collect(),

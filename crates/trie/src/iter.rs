@@ -9,7 +9,7 @@ use crate::subtree::Subtree;
 
 /// Entries of a trie in the order of keys; see [`crate::Trie::range`].
 pub struct Iter<'a, const KEY: usize, const VALUE: usize> {
-    /// What is still to come, the next at the end: nodes begun, and the slot to go on with.
+    /// The remaining work, the next item at the end: nodes in progress, and the slot to continue with.
     stack: Vec<(At<'a, KEY, VALUE>, usize)>,
     end: Bound<[u8; KEY]>,
 }
@@ -33,13 +33,13 @@ impl<'a, const KEY: usize, const VALUE: usize> Iter<'a, KEY, VALUE> {
         iter
     }
 
-    /// Puts on the stack what begins at the first key not before `start`.
+    /// Pushes the part that begins at the first key not before `start`.
     fn seek(&mut self, top: At<'a, KEY, VALUE>, start: &[u8; KEY]) {
         let mut next = Some(top);
         while let Some(at) = next.take() {
             let path = at.key_below();
             if common_nibbles(path, start) < at.depth() {
-                // The path decides for all keys below.
+                // The path determines the order for all keys below.
                 if path > start {
                     self.stack.push((at, 0));
                 }

@@ -2,13 +2,13 @@
 
 use crate::Change;
 
-/// The nibble number `i` of a key, the high one of each byte first.
+/// Nibble number `i` of a key, the high one of each byte first.
 pub(crate) fn nibble(key: &[u8], i: usize) -> usize {
     let byte = key[i / 2];
     usize::from(if i.is_multiple_of(2) { byte >> 4 } else { byte & 15 })
 }
 
-/// How many leading nibbles two keys of one length share.
+/// The number of leading nibbles that two keys of the same length share.
 pub(crate) fn common_nibbles(a: &[u8], b: &[u8]) -> usize {
     match a.iter().zip(b).position(|(x, y)| x != y) {
         Some(i) => 2 * i + usize::from(a[i] >> 4 == b[i] >> 4),
@@ -16,7 +16,7 @@ pub(crate) fn common_nibbles(a: &[u8], b: &[u8]) -> usize {
     }
 }
 
-/// How many leading nibbles every key of a sorted, nonempty batch shares with `path`.
+/// The number of leading nibbles that every key of a sorted, nonempty batch shares with `path`.
 pub(crate) fn common_with<const KEY: usize, const VALUE: usize>(
     batch: &[Change<KEY, VALUE>],
     path: &[u8; KEY],
@@ -25,7 +25,7 @@ pub(crate) fn common_with<const KEY: usize, const VALUE: usize>(
     common_nibbles(&batch[0].0, path).min(common_nibbles(&batch[last].0, path))
 }
 
-/// Cuts a sorted list, whose keys share `depth` nibbles, into the runs that share the next one too.
+/// Splits a sorted list, whose keys share `depth` nibbles, into the runs that also share the next one.
 pub(crate) fn by_nibble<T>(
     sorted: &[T],
     depth: usize,
@@ -41,7 +41,7 @@ pub(crate) fn by_nibble<T>(
     })
 }
 
-/// Length of the leading run of items that satisfy `in_run`, which no item after the run does: doubling steps, because
+/// Length of the leading run of items that satisfy `in_run`; no item after the run does. Uses doubling steps, because
 /// runs are mostly short deep in a trie and long at its top.
 fn end_of_run<T>(items: &[T], in_run: impl Fn(&T) -> bool) -> usize {
     let mut step = 1;

@@ -1,10 +1,9 @@
 //! A batched, parallel Merkle-Patricia trie: fan-out 16, fixed-length keys, BLAKE3 (SPEEDEX §9.3, appendix K).
 //!
-//! The trie holds, per key, a value of some fixed length: the 32-byte digest of what lives elsewhere, or itself what is
-//! that short. Changes come in batches, sorted by key:
-//! [`Trie::apply`] works them in, in parallel over disjoint subtrees, and [`Trie::root`] hashes what changed, once.
-//! [`Trie::prove`] shows that a key has a certain value, or that it has none, to anyone who knows the root alone
-//! ([`verify`]).
+//! The trie holds, per key, a value of a fixed length: the 32-byte digest of data that is stored elsewhere, or the
+//! data itself if it is short. Changes come in batches, sorted by key: [`Trie::apply`] applies them, in parallel over
+//! disjoint subtrees, and [`Trie::root`] hashes what changed, once. [`Trie::prove`] proves that a key has a certain
+//! value, or is absent, to anyone who knows only the root ([`verify`]).
 //!
 //! ```
 //! let mut trie = trie::Trie::<8, 32>::new();
@@ -17,19 +16,20 @@
 //!
 //! # Properties
 //!
-//! - *History independence*: the root is a function of the set of (key, value) alone; the order and the cut of batches,
-//!   removals in between and the number of threads leave no trace in it.
+//! - *History independence*: the root is a function only of the set of (key, value); the order and the splitting of
+//!   batches, intermediate removals and the number of threads do not affect it.
 //! - *Binding*: two different sets, or sets with keys or values of different length, have different roots, as far as
 //!   BLAKE3 is collision resistant.
 //! - *Canonical proofs*: for a set and a key exactly one byte string verifies.
-//! - Work of `root` is in proportion to the nodes changed since the last call, and it never runs twice for one change.
+//! - The work of `root` is proportional to the nodes changed since the last call, and is never done twice for one
+//!   change.
 //!
 //! # What is hashed
 //!
-//! Values have `V` bytes. A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. A *node*
-//! stands where at least two keys part: its *depth* is the number of nibbles they share, and those nibbles are its
-//! *path*. The keys below it fall into up to 16 *slots* by the nibble that follows the path. A slot that holds one key
-//! is a *leaf*, one that holds more is a node again, of any greater depth.
+//! Values have `V` bytes. A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. There is
+//! a *node* where at least two keys diverge: its *depth* is the number of nibbles they share, and those nibbles are
+//! its *path*. The keys below it are divided into up to 16 *slots* by the nibble that follows the path. A slot with
+//! one key is a *leaf*, one with more keys is again a node, of any greater depth.
 //!
 //! Every digest is `BLAKE3-keyed(k, message)` where `k = BLAKE3-derive-key("walras 2026 trie v2", [K, V])`, each length
 //! one byte, so that tries of different lengths share no digest. There are three messages; integers are little-endian.
@@ -50,24 +50,24 @@
 //! | … | … | per occupied slot, in order of slots: the digest of the node (32 bytes); or of the leaf the key's bytes after the first ⌈d/2⌉, then the value (`V` bytes) |
 //! | … | … | zeros up to a multiple of 64 |
 //!
-//! The root is the digest of the topmost node. Leaves have no digest of their own: the node above names key and value
-//! in full, which costs about as much hashing as separate leaf digests would and no memory. Messages fill whole
-//! BLAKE3 blocks so that sixteen nodes of like size are hashed at once in vector registers.
+//! The root is the digest of the topmost node. Leaves have no digest of their own: the node above contains key and
+//! value in full, which costs about as much hashing as separate leaf digests would and no memory. Messages fill whole
+//! BLAKE3 blocks so that sixteen nodes of similar size are hashed at once in vector registers.
 //!
 //! # Deviations from the paper
 //!
-//! - Deletion takes effect at once instead of by flags that a later clean-up reads: batches arrive whole and sorted, so
-//!   nothing is gained by putting it off.
+//! - Deletion takes effect at once instead of by flags that a later clean-up reads: batches arrive whole and sorted,
+//!   so there is no gain in deferring it.
 //! - Work is divided by subtree, and subtrees own their memory ([`Trie`] keeps a tree of arenas of at most 65,536
-//!   entries), where the paper's nodes count the leaves below them and threads claim ranges: no counter has to be kept
-//!   up to date in every node, and no two threads write to one arena.
-//! - A leaf of a long value holds its digest, because the ledger holds accounts in tables of its own (the paper too
-//!   keeps accounts outside the trie, K.1); that of an offer holds the amount, eight bytes.
+//!   entries). In the paper, nodes count the leaves below them and threads claim ranges. Here no counter has to be
+//!   updated in every node, and no two threads write to one arena.
+//! - A leaf of a long value contains its digest, because the ledger keeps accounts in separate tables (the paper also
+//!   keeps accounts outside the trie, K.1); the leaf of an offer contains the amount, eight bytes.
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
-//! - The hash is no parameter. A parameter would serve one other user, the published tests of Ethereum, whose roots are
-//!   made with Keccak. But their trie has another shape (RLP, nodes for extensions, values of any length), so another
-//!   hash alone does not give those roots. `walras statetest` takes what the ledger's executor wrote and computes them
-//!   with a trie of Ethereum's own, from a crate that shares no code with this one.
+//! - The hash is not a parameter. A parameter would serve only one other user, the published tests of Ethereum, whose
+//!   roots are made with Keccak. But their trie has another shape (RLP, nodes for extensions, values of any length),
+//!   so another hash alone does not give those roots. `walras statetest` takes the state written by the ledger's
+//!   executor and computes the roots with an Ethereum trie from a crate that shares no code with this one.
 
 mod cursor;
 mod iter;
@@ -84,7 +84,7 @@ use std::ops::RangeBounds;
 pub use iter::Iter;
 pub use proof::{Proof, ProofError, Stale, verify};
 
-/// One line of a batch: a key and the value it shall have, or `None` to remove it.
+/// One line of a batch: a key and its new value, or `None` to remove it.
 pub type Change<const KEY: usize, const VALUE: usize = 32> = ([u8; KEY], Option<[u8; VALUE]>);
 
 /// Commits to every entry of a trie and to the length of its keys and values.
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Root {
     }
 }
 
-/// What a batch did, in numbers of keys.
+/// The effects of a batch, in numbers of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrieUpdate {
     /// Keys that were absent and now have a value.
@@ -108,12 +108,12 @@ pub struct TrieUpdate {
     pub unchanged: usize,
     /// Keys that were present and no longer are.
     pub removed: usize,
-    /// Keys to be removed that were absent; nothing happened.
+    /// Keys to remove that were absent; nothing happened.
     pub absent: usize,
 }
 
-/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of what
-/// lives elsewhere, or what is short enough itself. See the module text.
+/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of
+/// data stored elsewhere, or data that is short enough itself. See the module text.
 #[derive(Clone)]
 pub struct Trie<const KEY: usize, const VALUE: usize = 32> {
     top: subtree::Subtree<KEY, VALUE>,
@@ -137,8 +137,8 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
         self.len() == 0
     }
 
-    /// Applies a batch, in parallel on the current rayon pool; nothing is hashed yet. To remove an absent key does
-    /// nothing but count in [`TrieUpdate::absent`].
+    /// Applies a batch, in parallel on the current rayon pool; nothing is hashed yet. Removing an absent key only
+    /// counts in [`TrieUpdate::absent`].
     ///
     /// # Panics
     /// If the keys of the batch do not strictly increase.
@@ -147,8 +147,8 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
         self.top.apply(batch)
     }
 
-    /// Removes every key up to and including `last`, most of them as whole subtrees (K.5: executed offers are a prefix
-    /// of their book); gives their number.
+    /// Removes every key up to and including `last`, most of them as whole subtrees (K.5: executed offers are a
+    /// prefix of their book); returns their number.
     pub fn remove_through(&mut self, last: &[u8; KEY]) -> usize {
         self.top.remove_through(last)
     }
@@ -164,10 +164,10 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
         self.top.get(key)
     }
 
-    /// Proves the value of `key`, or that it has none, against the root that [`Trie::root`] gave.
+    /// Proves the value of `key`, or its absence, against the root that [`Trie::root`] returned.
     ///
     /// # Errors
-    /// [`Stale`] if the trie changed since the last call of [`Trie::root`].
+    /// [`Stale`] if the trie has changed since the last call of [`Trie::root`].
     pub fn prove(&self, key: &[u8; KEY]) -> Result<Proof, Stale> {
         proof::prove(&self.top, key)
     }
@@ -182,14 +182,14 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
         Iter::new(&self.top, range)
     }
 
-    /// Bytes of memory held, free room in arenas included.
+    /// Bytes of memory used, including free space in arenas.
     pub fn allocated_bytes(&self) -> usize {
         self.top.allocated_bytes()
     }
 }
 
-/// The roots of many tries, as [`Trie::root`] gives them, on this thread. Nodes of all of them are hashed side by side,
-/// which is quicker where few of each have changed.
+/// The roots of many tries, as returned by [`Trie::root`], computed on this thread. Nodes of all of them are hashed
+/// together, which is faster if few nodes of each have changed.
 pub fn roots<const KEY: usize, const VALUE: usize>(tries: &mut [&mut Trie<KEY, VALUE>]) -> Vec<Root> {
     let trie_key = message::trie_key(KEY, VALUE);
     let mut tops: Vec<_> = tries.iter_mut().map(|trie| &mut trie.top).collect();

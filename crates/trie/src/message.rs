@@ -1,4 +1,4 @@
-//! The bytes that are hashed (the format stands in the crate's text), one message at a time or many at once.
+//! The hashed bytes (the crate's text describes the format), one message at a time or many at once.
 
 use blake3::IncrementCounter;
 use blake3::platform::{MAX_SIMD_DEGREE, Platform};
@@ -13,13 +13,13 @@ const BLOCK_BYTES: usize = 64;
 /// A longer message spans several BLAKE3 chunks and is hashed alone.
 const BLOCKS_MAX: usize = 16;
 
-/// The BLAKE3 key of every digest in tries with keys and values of so many bytes.
+/// The BLAKE3 key of every digest in tries with keys and values of these lengths.
 pub(crate) fn trie_key(key_bytes: usize, value_bytes: usize) -> [u8; 32] {
     let length = |bytes: usize| u8::try_from(bytes).expect("keys have at most 127 bytes, values 255");
     blake3::derive_key(CONTEXT, &[length(key_bytes), length(value_bytes)])
 }
 
-/// What stands in an occupied slot of a node's message.
+/// The content of an occupied slot of a node's message.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot<'a> {
     /// The digest of the node.
@@ -51,13 +51,13 @@ pub(crate) fn node_digest<'a>(
     blake3::keyed_hash(trie_key, &message).into()
 }
 
-/// How many of a key's bytes the path of a node of this depth touches. A leaf below names the bytes after them; its
-/// slot tells the nibble that may be missing in between.
+/// The number of a key's bytes that the path of a node of this depth touches. A leaf below contains the bytes after
+/// them; its slot gives the nibble that may be missing in between.
 pub(crate) fn path_bytes(depth: usize) -> usize {
     depth.div_ceil(2)
 }
 
-/// Appends a node's message to `out`. `path` holds at least the node's path; what follows is ignored.
+/// Appends a node's message to `out`. `path` contains at least the node's path; further bytes are ignored.
 pub(crate) fn write_node<'a>(
     out: &mut Vec<u8>,
     depth: usize,
@@ -90,15 +90,15 @@ pub(crate) fn write_node<'a>(
     out.resize(start + padded, 0);
 }
 
-/// Hashes messages of whole blocks, up to sixteen of one length at a time side by side in vector registers.
+/// Hashes messages of whole blocks, up to sixteen of one length at a time in parallel in vector registers.
 ///
-/// The function that does so, `Platform::hash_many`, is public but undocumented in the blake3 crate; a test holds it
-/// equal to `blake3::keyed_hash`, so an update of that crate cannot change a digest in silence.
+/// The function that does this, `Platform::hash_many`, is public but undocumented in the blake3 crate; a test
+/// compares it with `blake3::keyed_hash`, so an update of that crate cannot silently change a digest.
 pub(crate) struct Lanes {
     trie_key: [u8; 32],
     key_words: [u32; 8],
     platform: Platform,
-    /// By length in blocks, less one.
+    /// By length in blocks, minus one.
     waiting: [Waiting; BLOCKS_MAX],
 }
 
@@ -119,7 +119,7 @@ impl Lanes {
         }
     }
 
-    /// Takes a message of exactly `length` bytes that `write` appends; calls `done(ticket, digest)` for this and
+    /// Adds a message of exactly `length` bytes that `write` appends; calls `done(ticket, digest)` for this and
     /// earlier messages, now or later.
     pub(crate) fn push(
         &mut self,
@@ -143,7 +143,7 @@ impl Lanes {
         }
     }
 
-    /// Hashes whatever still waits.
+    /// Hashes all messages that are still queued.
     pub(crate) fn finish(&mut self, done: &mut impl FnMut(u32, [u8; 32])) {
         for blocks in 1..=BLOCKS_MAX {
             self.flush(blocks, done);

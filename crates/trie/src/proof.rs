@@ -1,7 +1,7 @@
-//! Proofs that a key has a certain value, or none.
+//! Proofs that a key has a certain value, or is absent.
 //!
-//! A proof is the way from the root down to where the key is, or would be. It is a sequence of items, each begun by a
-//! byte that tells its kind; integers are little-endian. `V` is the length of values in bytes.
+//! A proof is the path from the root down to the place of the key. It is a sequence of items, each beginning with a
+//! byte for its kind; integers are little-endian. `V` is the length of values in bytes.
 //!
 //! | item | bytes | meaning |
 //! |---|---|---|
@@ -16,8 +16,8 @@
 //! they say node, *node* or *fork* follows; if leaf, *leaf* or *other leaf* does.
 //!
 //! The verifier rebuilds the messages from the last item upwards and compares the digest of the first with the root.
-//! All bytes of a proof are either hashed or decide how the rest is read, and each message names the depth and the path
-//! of its node, so a proof that verifies retraces nodes that are really there.
+//! All bytes of a proof are either hashed or determine how the rest is read, and each message names the depth and the
+//! path of its node, so a proof that verifies follows nodes that really exist.
 
 use crate::Root;
 use crate::cursor::At;
@@ -36,7 +36,7 @@ const OTHER_LEAF: u8 = 4;
 pub struct Proof(Vec<u8>);
 
 impl Proof {
-    /// Takes bytes for a proof; whether they are one, [`verify`] finds out.
+    /// Wraps bytes as a proof; [`verify`] checks whether they are one.
     pub fn from_bytes(bytes: Vec<u8>) -> Proof {
         Proof(bytes)
     }
@@ -47,35 +47,35 @@ impl Proof {
     }
 }
 
-/// No proof can be made: the trie changed since its root was last computed.
+/// No proof can be made: the trie has changed since its root was last computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the trie has changed since its root was computed: compute the root before proving against it")]
 pub struct Stale;
 
-/// Why a proof does not hold.
+/// Why a proof is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// Keys have 1 to 127 bytes.
+    /// The key does not have 1 to 127 bytes.
     #[error("a key of {0} bytes: keys have 1 to 127")]
     KeyLength(usize),
     /// The bytes end within an item.
     #[error("the proof is cut off: it has only {0} bytes")]
     Truncated(usize),
-    /// An item that may not stand here, or contradicts itself or its place.
-    #[error("byte {0} of the proof: an item that cannot stand here")]
+    /// An item is not allowed here, or contradicts itself or its place.
+    #[error("byte {0} of the proof: an item is not allowed here")]
     Misplaced(usize),
-    /// Bytes after the end.
+    /// There are bytes after the end.
     #[error("byte {0} of the proof: nothing may follow the last item")]
     Trailing(usize),
-    /// A proof of something, but not under this root.
+    /// The proof is valid, but for another root.
     #[error("the proof leads to another root")]
     WrongRoot,
 }
 
-/// Checks a proof against a root: `Some` value of the key, or `None` if the key is proven absent.
+/// Checks a proof against a root: returns `Some` value of the key, or `None` if the key is proven absent.
 ///
 /// # Errors
-/// [`ProofError`] if the bytes are no proof, or prove something else.
+/// [`ProofError`] if the bytes are not a proof, or prove something else.
 pub fn verify<const VALUE: usize>(root: &Root, key: &[u8], proof: &Proof) -> Result<Option<[u8; VALUE]>, ProofError> {
     if !(1..=127).contains(&key.len()) {
         return Err(ProofError::KeyLength(key.len()));
@@ -100,7 +100,7 @@ pub fn verify<const VALUE: usize>(root: &Root, key: &[u8], proof: &Proof) -> Res
     if digest == root.0 { Ok(found) } else { Err(ProofError::WrongRoot) }
 }
 
-/// A proof, read but not yet believed: nodes from the top down.
+/// A parsed proof that is not verified yet: nodes from the top down.
 struct Way<'a, const VALUE: usize> {
     nodes: Vec<ProofNode<'a>>,
     end: End<'a, VALUE>,
@@ -113,7 +113,7 @@ enum End<'a, const VALUE: usize> {
     Fork(ProofNode<'a>, &'a [u8]),
 }
 
-/// What the key's own slot holds, as far as the message of the node above is concerned.
+/// The content of the key's own slot, as far as it affects the message of the node above.
 enum Below<'a> {
     Nothing,
     Leaf(&'a [u8], &'a [u8]),
@@ -126,7 +126,7 @@ struct ProofNode<'a> {
     leaf_slots: u16,
     /// The slot whose content the proof leaves out.
     own: Option<usize>,
-    /// The others' contents.
+    /// The contents of the other slots.
     siblings: Vec<(usize, Slot<'a>)>,
 }
 
@@ -143,7 +143,7 @@ impl ProofNode<'_> {
     }
 }
 
-/// What may come next in a proof.
+/// The items that may come next in a proof.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Root,
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Proves what the subtree, a whole trie, says of the key.
+/// The proof of what the subtree, which is a whole trie, holds for the key.
 pub(crate) fn prove<const KEY: usize, const VALUE: usize>(
     top: &Subtree<KEY, VALUE>,
     key: &[u8; KEY],

@@ -1,5 +1,5 @@
-//! Hashing what changed: groups of segments in parallel, and within a group level by level, so that nodes which do not
-//! depend on one another are hashed side by side.
+//! Hashes what changed: groups of segments in parallel, and within a group level by level, so that nodes which do not
+//! depend on one another are hashed together.
 
 use rayon::prelude::*;
 
@@ -8,11 +8,11 @@ use crate::segment::{Child, Node, Segment};
 use crate::subtree::{Branch, SPLIT_LEN, Subtree};
 
 /// Segments below the topmost branch are hashed as a group, by one thread, up to this many entries: with ten million
-/// keys and a batch of a hundred thousand, one segment alone has too few stale nodes of one length to fill vector
+/// keys and a batch of a hundred thousand, a single segment has too few stale nodes of one length to fill vector
 /// registers.
 const GROUP_LEN: usize = 4 * SPLIT_LEN;
 
-/// Makes the digest of every node of these tries fresh, on this thread: nodes of all of them side by side.
+/// Updates the digest of every node of these tries on this thread; nodes of all of them are hashed together.
 pub(crate) fn rehash_together<const KEY: usize, const VALUE: usize>(
     tops: &mut [&mut Subtree<KEY, VALUE>],
     trie_key: &[u8; 32],
@@ -36,7 +36,7 @@ pub(crate) fn rehash_together<const KEY: usize, const VALUE: usize>(
 }
 
 impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
-    /// Makes the digest of every node fresh.
+    /// Updates the digest of every node.
     pub(crate) fn rehash(&mut self, trie_key: &[u8; 32]) {
         match self {
             Subtree::Segment(segment) => rehash_group(&mut [segment], trie_key),
@@ -53,7 +53,7 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
         }
     }
 
-    /// The same for a subtree among others.
+    /// Updates the digests of a subtree among others.
     fn rehash_below(&mut self, trie_key: &[u8; 32]) {
         match self {
             Subtree::Branch(branch) if branch.len() <= GROUP_LEN && !branch.fresh => {
@@ -64,7 +64,7 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
         }
     }
 
-    /// Whether every digest is.
+    /// Whether every digest is fresh.
     pub(crate) fn is_fresh(&self) -> bool {
         match self {
             Subtree::Segment(segment) => !matches!(&segment.root, Child::Node(node) if !node.fresh),
@@ -72,7 +72,7 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
         }
     }
 
-    /// The root of this subtree taken as a whole trie, once rehashed.
+    /// The root of this subtree as a whole trie, after rehashing.
     pub(crate) fn digest(&self, trie_key: &[u8; 32]) -> [u8; 32] {
         match self {
             Subtree::Branch(branch) => branch.digest,
@@ -98,7 +98,7 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
         segments
     }
 
-    /// Rehashes stale branches, where all segments are fresh.
+    /// Rehashes stale branches whose segments are all fresh.
     fn rehash_branches(&mut self, trie_key: &[u8; 32]) {
         for subtree in self.subtrees.iter_mut().flatten() {
             match subtree {
@@ -109,14 +109,14 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
         self.rehash(trie_key);
     }
 
-    /// Rehashes this node alone.
+    /// Rehashes only this node.
     fn rehash(&mut self, trie_key: &[u8; 32]) {
         let path = self.subtrees.iter().flatten().find_map(Subtree::any_key).expect("a branch is not empty");
         self.digest = message::node_digest(trie_key, self.depth, path, self.slots());
         self.fresh = true;
     }
 
-    /// What the message of this node says about its slots.
+    /// The slots of this node in its message.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (usize, Slot<'_>)> {
         self.subtrees.iter().enumerate().filter_map(|(slot, subtree)| {
             let content = match subtree.as_ref()? {
@@ -133,7 +133,7 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
 }
 
 impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
-    /// What the message of a node says about its slots.
+    /// The slots of a node in its message.
     pub(crate) fn slots<'a>(&'a self, node: &Node) -> impl Iterator<Item = (usize, Slot<'a>)> + use<'a, KEY, VALUE> {
         let (nodes, leaves) = (self.nodes_of(node), self.leaves_of(node));
         let (mut nodes, mut leaves) = (nodes.iter(), leaves.iter());
@@ -151,7 +151,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         })
     }
 
-    /// Stale nodes below a stale one, by how far below.
+    /// Stale nodes below a stale one, by their distance from it.
     fn stale_below(&self, root: &Node) -> Vec<Vec<u32>> {
         let mut levels = Vec::new();
         let mut level: Vec<u32> = self.stale_children(root).collect();
@@ -173,7 +173,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         }
     }
 
-    /// Has a node's message hashed.
+    /// Queues a node's message for hashing.
     fn push(&self, ticket: usize, node: &Node, lanes: &mut Lanes, done: &mut impl FnMut(u32, [u8; 32])) {
         let (nodes, leaves) = (node.node_slots.count_ones(), node.leaf_slots.count_ones());
         let length = message::node_length((KEY, VALUE), node.depth(), nodes as usize, leaves as usize);
@@ -182,10 +182,10 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     }
 }
 
-/// Makes the digests of every node in these segments fresh.
+/// Updates the digests of every node in these segments.
 fn rehash_group<const KEY: usize, const VALUE: usize>(segments: &mut [&mut Segment<KEY, VALUE>], trie_key: &[u8; 32]) {
     let mut lanes = Lanes::new(trie_key);
-    // Which nodes, by distance from the root of their segment: number of the segment, index in its arena.
+    // The nodes by distance from the root of their segment: number of the segment, index in its arena.
     let mut levels: Vec<Vec<(usize, u32)>> = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
         let Some(root) = segment.stale_root() else { continue };

@@ -1,8 +1,8 @@
 //! An arena that holds one subtree: at most some ten thousand entries, changed by one thread at a time.
 //!
-//! A node's children lie side by side, nodes in one array and leaves in another, so a node names them by two 4-byte
-//! indices and two bitmaps; 48 bytes in all. A block of children that grows or shrinks moves; the room it leaves is
-//! kept in lists by size and given to the next block that fits.
+//! A node's children are adjacent, nodes in one array and leaves in another, so a node refers to them by two 4-byte
+//! indices and two bitmaps; 48 bytes in total. A block of children that grows or shrinks moves; the space it leaves
+//! is kept in lists by size and given to the next block that fits.
 
 use crate::key::nibble;
 
@@ -16,26 +16,26 @@ pub(crate) struct Leaf<const KEY: usize, const VALUE: usize> {
     pub(crate) value: [u8; VALUE],
 }
 
-/// A place where at least two keys part. Its path is not stored: every leaf below begins with it.
+/// A point where at least two keys diverge. Its path is not stored: every leaf below begins with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    /// Meaningful if `fresh`.
+    /// Valid only if `fresh`.
     pub(crate) digest: [u8; 32],
-    /// Where the block of child nodes begins, if there are any.
+    /// The start of the block of child nodes, if there are any.
     pub(crate) nodes: u32,
-    /// Where the block of child leaves begins, if there are any.
+    /// The start of the block of child leaves, if there are any.
     pub(crate) leaves: u32,
     /// Slots that hold a node.
     pub(crate) node_slots: u16,
     /// Slots that hold a leaf.
     pub(crate) leaf_slots: u16,
-    /// Nibbles that all keys below share.
+    /// Number of nibbles that all keys below share.
     pub(crate) depth: u8,
-    /// Whether nothing below changed since the digest was computed.
+    /// Whether nothing below has changed since the digest was computed.
     pub(crate) fresh: bool,
 }
 
-/// What stands in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Child<const KEY: usize, const VALUE: usize> {
     Empty,
@@ -48,13 +48,13 @@ impl<const KEY: usize, const VALUE: usize> Leaf<KEY, VALUE> {
 }
 
 impl Node {
-    /// A node without children, which is not to stay so.
+    /// A node without children, which must be given some.
     pub(crate) fn new(depth: usize) -> Node {
         let depth = u8::try_from(depth).expect("a depth is at most 253");
         Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth, fresh: false }
     }
 
-    /// The place of a slot's child within its block: the number of like children before it.
+    /// The index of a slot's child within its block: the number of children of the same kind before it.
     pub(crate) fn rank(slots: u16, slot: usize) -> u32 {
         (slots & ((1 << slot) - 1)).count_ones()
     }
@@ -76,7 +76,7 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks<T> {
     items: Vec<T>,
-    /// By size less one, where free blocks of that size begin.
+    /// The starts of free blocks, by size minus one.
     free: [Vec<u32>; FAN_OUT],
     free_items: usize,
 }
@@ -89,7 +89,7 @@ impl<T> Default for Blocks<T> {
 
 impl<T: Copy> Blocks<T> {
     pub(crate) fn block(&self, start: u32, count: u32) -> &[T] {
-        // An empty block's start means nothing.
+        // An empty block's start has no meaning.
         if count == 0 { &[] } else { &self.items[start as usize..][..count as usize] }
     }
 
@@ -120,16 +120,16 @@ impl<T: Copy> Blocks<T> {
         start
     }
 
-    /// Where the next item comes, with memory for so many.
+    /// The index of the next item; reserves memory for this many.
     fn end_with_room(&mut self, count: usize) -> u32 {
         if self.items.capacity() < self.items.len() + count {
-            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
+            // Grows by an eighth instead of doubling: the arenas are small, and most of the trie's memory is in them.
             self.items.reserve_exact(count + self.items.len() / 8);
         }
         u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32")
     }
 
-    /// A free block of this size, cut from a larger one if need be.
+    /// A free block of this size, cut from a larger one if needed.
     fn reuse(&mut self, size: usize) -> Option<u32> {
         if size == 0 || self.free_items < size {
             return (size == 0).then_some(0);
@@ -141,7 +141,7 @@ impl<T: Copy> Blocks<T> {
         Some(start)
     }
 
-    /// Puts an item into a block of `count` at position `at`; where the block begins now.
+    /// Inserts an item into a block of `count` at position `at`; returns the new start of the block.
     pub(crate) fn grow(&mut self, start: u32, count: u32, at: u32, item: T) -> u32 {
         let moved = match self.reuse(count as usize + 1) {
             Some(moved) => moved,
@@ -156,13 +156,13 @@ impl<T: Copy> Blocks<T> {
         moved
     }
 
-    /// Takes the item at position `at` out of a block of `count`, which stays where it is.
+    /// Removes the item at position `at` from a block of `count`, which does not move.
     pub(crate) fn shrink(&mut self, start: u32, count: u32, at: u32) {
         self.items.copy_within((start + at + 1) as usize..(start + count) as usize, (start + at) as usize);
         self.release(start + count - 1, 1);
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(crate) fn release(&mut self, start: u32, count: u32) {
         if count > 0 {
             self.free[count as usize - 1].push(start);
@@ -176,7 +176,7 @@ impl<T: Copy> Blocks<T> {
     }
 }
 
-/// A subtree in an arena of its own.
+/// A subtree in its own arena.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment<const KEY: usize, const VALUE: usize> {
     pub(crate) root: Child<KEY, VALUE>,
@@ -212,7 +212,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         }
     }
 
-    /// Some key below a node: begins with the node's path.
+    /// Any key below a node: it begins with the node's path.
     pub(crate) fn key_below(&self, node: &Node) -> &[u8; KEY] {
         let mut node = node;
         loop {
@@ -237,7 +237,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         node.leaf_slots.count_ones() as usize + below
     }
 
-    /// Some key of the segment, unless it is empty.
+    /// Any key of the segment, unless it is empty.
     pub(crate) fn any_key(&self) -> Option<&[u8; KEY]> {
         match &self.root {
             Child::Empty => None,
@@ -286,7 +286,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         }
     }
 
-    /// Puts a child into a slot of a node, in place of whatever stands there.
+    /// Puts a child into a slot of a node, replacing what is there.
     pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY, VALUE>) {
         match (child, node.leaf_at(slot), node.node_at(slot)) {
             (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
@@ -320,7 +320,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         }
     }
 
-    /// The node, or its only child, whose block is given back, or nothing.
+    /// The node, or its only child, whose block is freed, or nothing.
     pub(crate) fn settled(&mut self, node: Node) -> Child<KEY, VALUE> {
         match (node.node_slots.count_ones(), node.leaf_slots.count_ones()) {
             (0, 0) => Child::Empty,
@@ -336,7 +336,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         }
     }
 
-    /// The children of a node, whose blocks are given back.
+    /// The children of a node, whose blocks are freed.
     pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY, VALUE>; FAN_OUT] {
         let children = std::array::from_fn(|slot| self.child(node, slot));
         self.nodes.release(node.nodes, node.node_slots.count_ones());
@@ -361,7 +361,8 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         Node { nodes: self.nodes.store(nodes.items()), leaves: self.leaves.store(from.leaves_of(node)), ..*node }
     }
 
-    /// Makes `root` the segment's, and moves everything to a tight arena if more than a fifth of this one lies idle.
+    /// Makes `root` the segment's root, and moves everything to a compact arena if more than a fifth of this one is
+    /// unused.
     pub(crate) fn settle(&mut self, root: Child<KEY, VALUE>, len: usize) {
         (self.root, self.len) = (root, len);
         let idle = self.leaves.free_items + self.nodes.free_items;
@@ -384,7 +385,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     }
 }
 
-/// Up to sixteen like children on the way to their block.
+/// Up to sixteen children of one kind on the way to their block.
 struct Room<T> {
     slots: u16,
     count: usize,

@@ -1,8 +1,8 @@
 //! The top of the trie: branches over segments, cut so that threads share nothing.
 //!
-//! A segment that would outgrow [`SPLIT_LEN`] entries is divided at its topmost node into up to sixteen; a branch with
-//! fewer than [`MERGE_LEN`] entries becomes one segment again. A branch is an ordinary node of the trie as far as
-//! hashing goes, so where the cuts are shows in no digest.
+//! A segment that would exceed [`SPLIT_LEN`] entries is split at its topmost node into up to sixteen; a branch with
+//! fewer than [`MERGE_LEN`] entries becomes one segment again. A branch is hashed like any other node of the trie, so
+//! the positions of the cuts affect no digest.
 
 use rayon::prelude::*;
 
@@ -10,16 +10,16 @@ use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Segment};
 use crate::{Change, TrieUpdate};
 
-/// More entries than this are not put into one segment.
+/// The most entries in one segment.
 pub(crate) const SPLIT_LEN: usize = 1 << 16;
-/// Fewer entries than this are not kept in several.
+/// Fewer entries than this are merged into one segment.
 const MERGE_LEN: usize = 1 << 13;
-/// Batches below this are not worth waking another thread.
+/// Batches below this size are not worth waking another thread.
 const PARALLEL_LEN: usize = 256;
 
 const _: () = assert!(MERGE_LEN * 2 < SPLIT_LEN && SPLIT_LEN >= 2, "a cut must not be undone at once");
 
-/// A part of the trie, and at the top all of it.
+/// A part of the trie; at the top, all of it.
 #[derive(Clone, Debug)]
 pub(crate) enum Subtree<const KEY: usize, const VALUE: usize> {
     Segment(Box<Segment<KEY, VALUE>>),
@@ -29,7 +29,7 @@ pub(crate) enum Subtree<const KEY: usize, const VALUE: usize> {
 /// A node over subtrees; outside of updates none is empty and there are at least two.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch<const KEY: usize, const VALUE: usize> {
-    /// Meaningful if `fresh`.
+    /// Valid only if `fresh`.
     pub(crate) digest: [u8; 32],
     pub(crate) fresh: bool,
     pub(crate) depth: usize,
@@ -96,7 +96,7 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
         applied
     }
 
-    /// Removes every key up to and including `last`; gives their number.
+    /// Removes every key up to and including `last`; returns their number.
     pub(crate) fn remove_through(&mut self, last: &[u8; KEY]) -> usize {
         let mut branch = match std::mem::take(self) {
             Subtree::Segment(mut segment) => {
@@ -142,7 +142,7 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
     }
 }
 
-/// Cuts a segment where its topmost node stands, or above it where the keys of the batch part from it.
+/// Splits a segment at its topmost node, or above it where the keys of the batch diverge from it.
 fn split<const KEY: usize, const VALUE: usize>(
     segment: &Segment<KEY, VALUE>,
     batch: &[Change<KEY, VALUE>],
@@ -168,7 +168,7 @@ fn split<const KEY: usize, const VALUE: usize>(
     }
 }
 
-/// A segment of its own for a part of another.
+/// A separate segment for a part of another.
 fn whole<const KEY: usize, const VALUE: usize>(
     from: &Segment<KEY, VALUE>,
     child: &Child<KEY, VALUE>,
@@ -243,7 +243,7 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
         before - self.len
     }
 
-    /// The branch, or what it comes down to when it has become small.
+    /// The branch, or its smaller form if it has become small.
     fn settled(mut self: Box<Self>) -> Subtree<KEY, VALUE> {
         let mut occupied = self.subtrees.iter_mut().filter(|subtree| subtree.is_some());
         let (first, second) = (occupied.next(), occupied.next().is_some());

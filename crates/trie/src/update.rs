@@ -5,7 +5,7 @@ use crate::segment::{Child, FAN_OUT, Leaf, Node, Segment};
 use crate::{Change, TrieUpdate};
 
 impl TrieUpdate {
-    /// Whether anything is different now.
+    /// Whether the batch changed anything.
     pub(crate) fn changed(&self) -> bool {
         self.inserted + self.replaced + self.removed > 0
     }
@@ -50,7 +50,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         applied
     }
 
-    /// Merges a nonempty batch into what stands at a slot; the keys of both share `depth` nibbles.
+    /// Merges a nonempty batch into the content of a slot; the keys of both share `depth` nibbles.
     fn merge(
         &mut self,
         at: Child<KEY, VALUE>,
@@ -139,7 +139,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         self.assemble(depth, &children)
     }
 
-    /// Removes every key up to and including `last`; gives their number.
+    /// Removes every key up to and including `last`; returns their number.
     pub(crate) fn remove_through(&mut self, last: &[u8; KEY]) -> usize {
         let mut removed = 0;
         let root = self.cut(self.root, last, &mut removed);
@@ -162,7 +162,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY, VALUE> {
         let path = self.key_below(&node);
         if common_nibbles(path, last) < node.depth() {
-            // The path decides for all keys below.
+            // The path determines the order for all keys below.
             if path > last {
                 return Child::Node(node);
             }
@@ -184,7 +184,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         self.assemble(node.depth(), &children)
     }
 
-    /// Gives a subtree's room back; the number of its leaves.
+    /// Frees the space of a subtree; returns the number of its leaves.
     fn release(&mut self, child: &Child<KEY, VALUE>) -> usize {
         match child {
             Child::Empty => 0,
@@ -206,7 +206,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     }
 }
 
-/// What a batch leaves of itself and of one leaf, in order.
+/// The rest of a batch and of one leaf after the batch, in order.
 fn survivors<const KEY: usize, const VALUE: usize>(
     leaf: Option<Leaf<KEY, VALUE>>,
     batch: &[Change<KEY, VALUE>],

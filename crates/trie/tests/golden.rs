@@ -1,4 +1,4 @@
-//! The format, pinned: a change of any byte that is hashed shows here.
+//! The pinned format: a change of any hashed byte shows here.
 
 mod reference;
 

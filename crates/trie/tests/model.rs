@@ -1,4 +1,4 @@
-//! The trie against a sorted map and the definition of the root, over random histories.
+//! Compares the trie with a sorted map and the definition of the root, over random histories.
 
 mod reference;
 
@@ -20,7 +20,7 @@ enum Step<const KEY: usize, const VALUE: usize> {
     Root,
 }
 
-/// Keys that often share long prefixes: few values per byte, and whole bytes that are the same in most.
+/// Keys that often share long prefixes: few values per byte, and whole bytes that are the same in most keys.
 fn key<const KEY: usize>() -> impl Strategy<Value = [u8; KEY]> {
     let byte = prop_oneof![4 => Just(0x11u8), 2 => 0x10u8..0x14, 1 => any::<u8>()];
     proptest::collection::vec(byte, KEY).prop_map(|bytes| bytes.try_into().expect("KEY bytes"))
@@ -131,7 +131,7 @@ fn batch<const KEY: usize>(model: &Model<KEY>) -> Vec<Change<KEY>> {
     model.iter().map(|(key, value)| (*key, Some(*value))).collect()
 }
 
-/// Enough keys to divide segments, in two clusters so that branches have paths of their own, and out of them again.
+/// Enough keys to split segments, in two clusters so that branches have paths, and then removed again.
 #[test]
 fn many_keys_in_many_segments() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -169,7 +169,7 @@ fn many_keys_in_many_segments() {
     assert_eq!(trie.root().0, reference::root(&Model::<6>::new()));
 }
 
-/// Tries hashed side by side: empty ones, small ones, and some that are cut into few and into many segments.
+/// Tries hashed together: empty ones, small ones, and some that are cut into few and into many segments.
 #[test]
 fn roots_side_by_side() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
@@ -222,7 +222,7 @@ fn few_keys_left_of_many() {
     }
 }
 
-/// One set by many ways: the root does not remember.
+/// One set reached in many ways: the root does not depend on history.
 #[test]
 fn root_depends_on_the_set_alone() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -235,7 +235,7 @@ fn root_depends_on_the_set_alone() {
     for threads in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
         let mut trie = Trie::<8>::new();
-        // Strangers come and go.
+        // Unrelated keys are added and removed.
         let strangers: BTreeMap<[u8; 8], Option<[u8; 32]>> =
             (0..50_000).map(|_| (rng.random(), Some([9; 32]))).collect();
         trie.apply(&strangers.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>());
@@ -252,7 +252,7 @@ fn root_depends_on_the_set_alone() {
     }
 }
 
-/// The deepest trie there is: the longest keys, and a node at every depth. A thread's ordinary stack suffices.
+/// The deepest possible trie: the longest keys, and a node at every depth. A thread's ordinary stack suffices.
 #[test]
 fn a_node_at_every_depth() {
     let key = |i: usize| {

@@ -1,4 +1,4 @@
-//! Proofs: true ones verify and say what is true; nothing else verifies.
+//! Proofs: correct ones verify and state the truth; nothing else verifies.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn trie_of<const KEY: usize, const VALUE: usize>(
     (trie, root)
 }
 
-/// Bytes that are alike more often than not, so that paths are long, forks frequent and leaves deep.
+/// Bytes that are mostly equal, so that paths are long, forks frequent and leaves deep.
 fn key<const KEY: usize>() -> impl Strategy<Value = [u8; KEY]> {
     let byte = prop_oneof![3 => Just(0x11u8), 2 => 0x10u8..0x13, 1 => any::<u8>()];
     proptest::collection::vec(byte, KEY).prop_map(|bytes| bytes.try_into().expect("KEY bytes"))
@@ -100,7 +100,8 @@ proptest! {
         prop_assert!(verify(&Root([7; 32]), &key, &Proof::from_bytes(bytes)).is_err());
     }
 
-    /// What one proof says about a place is no evidence about another: parts of true proofs, put together otherwise.
+    /// What one proof shows about a place is no evidence about another: parts of correct proofs, combined in other
+    /// ways.
     #[test]
     fn spliced_proofs_prove_nothing_false(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>(),
         cut in any::<(u16, u16)>()) {

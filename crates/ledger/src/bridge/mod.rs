@@ -1,30 +1,33 @@
 //! The bridge to the payment lane: withdrawals into the lane, redemptions out of it, contested outputs and halts.
 //!
-//! The `payments` crate says what happens ([`payments::Bridge`]); this module joins it to the accounts. Upon a block,
-//! the filter holds each operation against the bridge as it stands before the block, and checks its certificates and
-//! signatures. The operations that count are then applied together: withdrawals are debited and become outputs, claims
-//! that are due are credited, and lane time goes on to the next height, so that the state after a block is the one that
-//! the next block's operations are held against.
+//! The `payments` crate defines what happens ([`payments::Bridge`]); this module connects it to the accounts. For a
+//! block, the filter checks each operation against the bridge's state before the block, and verifies its certificates
+//! and signatures. The operations that count are then applied together: withdrawals are debited and become outputs,
+//! due claims are credited, and lane time advances to the next height, so that the next block's operations are
+//! checked against the state after this one.
 //!
-//! *Escrow* is one more custody place: what is withdrawn and not paid out, and the deposits of open cases. After each
-//! block its change stands in the sum of all places, so that a break of the lane cannot touch other money.
+//! *Escrow* is one more place of custody: units that are withdrawn and not paid out, and the deposits of open cases.
+//! After each block its change is part of the sum over all places, so a failure of the lane cannot affect other
+//! money.
 //!
-//! **Properties.** Operations of a block commute. A copy pays fee and sequence number and does nothing, whoever sends
-//! it. A chain without a lane has no such state: it costs nothing and hashes to what it did.
+//! **Properties.** Operations of a block commute. A copy pays fee and sequence number and does nothing, whichever
+//! account sends it. A chain without a lane has no such state: the lane costs it nothing and does not change its
+//! hashes.
 //!
-//! *Convictions.* A member that contradicts itself ([`payments::LaneEvidence`]) loses a part of the stake of the
-//! account that answers for it ([`LaneTerms::accounts`]), as a validator convicted of consensus does. An account that
-//! answers for a member with keys of an epoch that still counts is paid nothing back, so that there is something to
-//! lose for as long as evidence is accepted.
+//! *Convictions.* If a member signs contradictory statements ([`payments::LaneEvidence`]), the account that answers
+//! for it ([`LaneTerms::accounts`]) loses a part of its stake, like a validator convicted in consensus. An account
+//! that answers for a member with keys of an epoch that still counts is not paid back, so that there is a stake to
+//! slash as long as evidence is accepted.
 //!
 //! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
-//! outputs, spent outputs and certified payments, written once; an epoch's go together when nothing of it can be
-//! redeemed any more. Open cases, their deposits and claims that wait are entries, too, so that a block costs what it
-//! changes and not what is open. The rest is a digest of the terms, the clock, totals and what limits permit.
+//! outputs, spent outputs and certified payments, written once; an epoch's entries are removed together when nothing
+//! of it can be redeemed any more. Open cases, their deposits and pending claims are entries, too, so that a block
+//! costs what it changes and not what is open. The rest is a digest of the terms, the clock, totals and the remaining
+//! allowance of limits.
 //!
-//! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: keys stand in the
-//! state, so what a certificate is worth is known only there. They cost units of a quota of each sub-block. On a
-//! network's restart the lane keeps its name: outputs and certificates of before stay what they are.
+//! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
+//! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block. When
+//! a network restarts, the lane keeps its name: earlier outputs and certificates stay valid.
 
 mod terms;
 
@@ -55,23 +58,23 @@ const DEPOSITED: AssetId = AssetId(0);
 pub(crate) enum BridgeEdit<'a> {
     /// The sender's units become an output, under the number of the transaction.
     Withdraw(Sequence, Output),
-    /// Something is posted about the lane.
+    /// A post about the lane.
     Post(&'a [u8]),
 }
 
-/// The payment lane, as the ledger knows it.
+/// The ledger's state of the payment lane.
 #[derive(Clone, Debug)]
 pub struct LaneBridge {
     network: Digest,
     terms: Arc<LaneTerms>,
-    /// Of network and terms, which never change.
+    /// Digest of network and terms, which never change.
     terms_digest: Digest,
     bridge: Bridge,
-    /// Of the epochs that count: follows from terms and bridge.
+    /// Committees of the epochs that count; derived from terms and bridge.
     committees: BTreeMap<HomeEpoch, LaneCommittee>,
 }
 
-/// What a block comes to at the bridge.
+/// The results of a block at the bridge.
 #[derive(Default)]
 pub(crate) struct Crossing {
     pub credits: Vec<Credit>,
@@ -85,18 +88,18 @@ pub(crate) struct Crossing {
     pub change: Option<BridgeChange>,
 }
 
-/// What the tries learn of the bridge.
+/// Input for the tries about the bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeChange {
-    /// Entries up to and including this key are forgotten.
+    /// Entries up to and including this key are removed.
     pub forget: Option<[u8; BridgeEntry::KEY]>,
     /// Entries that were written or removed, by key.
     pub entries: Vec<([u8; BridgeEntry::KEY], Option<[u8; 32]>)>,
-    /// A digest of all that is no entry.
+    /// A digest of everything that is not an entry.
     pub rest: Digest,
 }
 
-/// What a snapshot says of the lane beside its state.
+/// What a snapshot contains of the lane besides its state.
 #[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
 pub(crate) struct LaneRecord {
     pub network: Digest,
@@ -119,27 +122,27 @@ impl LaneBridge {
         LaneBridge { network, terms: Arc::new(terms), terms_digest, bridge, committees: BTreeMap::new() }
     }
 
-    /// The lane of a snapshot.
+    /// Restores the lane of a snapshot.
     pub(crate) fn restore(record: LaneRecord, state: &[u8], assets: usize) -> Result<LaneBridge, &'static str> {
         let LaneRecord { network, terms } = record;
         if let Some(fault) = terms.fault(assets) {
             return Err(fault);
         }
-        let bridge = Bridge::parse(terms.bridge_rules(network), state).map_err(|_| "its state cannot be read")?;
+        let bridge = Bridge::parse(terms.bridge_rules(network), state).map_err(|_| "its state cannot be decoded")?;
         if bridge.totals().keys().any(|asset| terms.asset(*asset).is_none()) {
             return Err("escrow holds an asset that is not in the lane");
         }
         if bridge.convicted().iter().any(|member| usize::from(*member) >= terms.members.len()) {
-            return Err("a stranger was convicted");
+            return Err("an account that answers for no member is convicted");
         }
-        // Checked before a committee is made for each epoch: the state says how many there are.
+        // Checked before a committee is built for each epoch: the state determines how many there are.
         let members = terms.members.len();
         let expected = bridge.oldest()..=bridge.clock().epoch() + 1;
         if !bridge.epochs().eq(expected.map(|epoch| (epoch, members))) {
-            return Err("the committees that it knows are not those of the epochs that count");
+            return Err("its committees are not those of the epochs that count");
         }
         let mut lane = LaneBridge::of(network, terms, bridge);
-        lane.seat_committees().map_err(|_| "keys are registered that are none")?;
+        lane.seat_committees().map_err(|_| "a registered key is invalid")?;
         let epochs: Vec<HomeEpoch> = lane.committees.keys().copied().collect();
         epochs.into_iter().for_each(|epoch| lane.give_group_key(epoch));
         Ok(lane)
@@ -149,12 +152,12 @@ impl LaneBridge {
         LaneRecord { network: self.network, terms: LaneTerms::clone(&self.terms) }
     }
 
-    /// The identity that all that is signed in the lane names.
+    /// The identity that everything signed in the lane names.
     pub fn network(&self) -> Digest {
         self.network
     }
 
-    /// What the genesis says.
+    /// The terms from the genesis.
     pub fn terms(&self) -> &LaneTerms {
         &self.terms
     }
@@ -169,7 +172,7 @@ impl LaneBridge {
         &self.bridge
     }
 
-    /// The committee of an epoch, from the oldest that counts until the next one.
+    /// The committee of an epoch, from the oldest epoch that counts to the next one.
     pub fn committee(&self, epoch: HomeEpoch) -> Option<&LaneCommittee> {
         self.committees.get(&epoch)
     }
@@ -179,14 +182,14 @@ impl LaneBridge {
         self.committees.iter().filter(|(_, committee)| committee.group().is_ok()).map(|(epoch, _)| *epoch)
     }
 
-    /// Units of an asset in escrow, deposits of cases among them.
+    /// Units of an asset in escrow, including deposits of cases.
     pub fn held(&self, asset: AssetId) -> u128 {
         let deposits = if asset == DEPOSITED { self.bridge.case_deposits() } else { 0 };
         self.bridge.escrow(asset) + deposits
     }
 
     /// The committees of the epochs that count, and of the next one, which is registered before it begins. The first
-    /// epoch has the keys of the genesis, and so has every other one if there are no registrars.
+    /// epoch uses the keys of the genesis; so does every other one if there are no registrars.
     fn seat_committees(&mut self) -> Result<(), LaneRefusal> {
         let next = self.bridge.clock().epoch() + 1;
         let oldest = self.bridge.oldest().min(next);
@@ -200,11 +203,11 @@ impl LaneBridge {
         Ok(())
     }
 
-    /// Gives the committee of an epoch the group key that its members made.
+    /// Gives the committee of an epoch the group key that its members generated.
     fn give_group_key(&mut self, epoch: HomeEpoch) {
         let generation = self.bridge.generation(epoch).filter(|generation| generation.outcome().is_some());
         let (Some(generation), Some(committee)) = (generation, self.committees.get_mut(&epoch)) else { return };
-        // It is this committee's: the board opened with the keys of all its members.
+        // The key belongs to this committee: the board opened with the keys of all its members.
         if let Ok(with) = committee.clone().with_threshold(generation) {
             *committee = with;
         }
@@ -219,7 +222,7 @@ impl LaneBridge {
         Ok(committee)
     }
 
-    /// Gives a member the keys that it has just registered.
+    /// Adds the keys that a member has just registered.
     fn seat(&mut self, epoch: HomeEpoch, member: u8) {
         let registration = self.bridge.registrations(epoch).find(|of| of.member == member);
         if let (Some(registration), Some(committee)) = (registration, self.committees.get_mut(&epoch)) {
@@ -227,7 +230,7 @@ impl LaneBridge {
         }
     }
 
-    /// Holds an operation against the state before a block, and checks what it carries.
+    /// Checks an operation against the state before a block, and verifies what it carries.
     pub(crate) fn check(&self, sender: Address, edit: BridgeEdit<'_>) -> Result<(), Refusal> {
         let bytes = match edit {
             BridgeEdit::Withdraw(_, output) => {
@@ -263,7 +266,7 @@ impl LaneBridge {
         }
     }
 
-    /// Whether there are such operations on this chain: one without BLS keys refuses what it always refused.
+    /// Whether this chain supports the operation: a chain without BLS keys keeps refusing what it always refused.
     fn knows(&self, operation: &BridgeOperation) -> bool {
         match operation {
             BridgeOperation::Register { registration, .. } => {
@@ -278,7 +281,7 @@ impl LaneBridge {
         if matches!(operation, BridgeOperation::Resolve { .. }) { self.terms.case_deposit } else { 0 }
     }
 
-    /// Applies what counts of a block, and begins the next height.
+    /// Applies the accepted operations of a block, and begins the next height.
     pub(crate) fn apply(&mut self, edits: &[(Address, BridgeEdit<'_>)]) -> Crossing {
         let before = self.all_held();
         let oldest = self.bridge.oldest();
@@ -290,14 +293,14 @@ impl LaneBridge {
             }
         }
         events.extend(self.bridge.begin());
-        self.seat_committees().expect("the filter has verified what is registered");
+        self.seat_committees().expect("the filter has verified the registered keys");
         for event in &events {
             if let BridgeEvent::GroupKey(epoch, true) = event {
                 self.give_group_key(*epoch);
             }
         }
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
-        // The last block of an epoch's time may write what is forgotten at its end.
+        // The last block of an epoch may write entries that are removed at the epoch's end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
         let mut entries: Vec<_> = entries.iter().filter(stays).map(|entry| (entry.key, entry.value)).collect();
         entries.sort_unstable();
@@ -323,7 +326,7 @@ impl LaneBridge {
         crossing
     }
 
-    /// The accounts that answer for members with keys of an epoch of which evidence is accepted.
+    /// The accounts that answer for members with keys of an epoch for which evidence is accepted.
     pub(crate) fn answering(&self) -> impl Iterator<Item = Address> + '_ {
         let has_keys =
             |member: usize| self.committees.values().any(|committee| !committee.keys_of(member as u8).is_empty());
@@ -340,13 +343,13 @@ impl LaneBridge {
         }
     }
 
-    /// What is held of each asset of the lane, and of the asset of deposits.
+    /// Units held of each asset of the lane, and of the asset of deposits.
     fn all_held(&self) -> BTreeMap<AssetId, u128> {
         let assets = self.terms.assets.iter().map(|entry| entry.asset);
         assets.chain([DEPOSITED]).map(|asset| (asset, self.held(asset))).collect()
     }
 
-    /// All that the tries know of the bridge.
+    /// The whole bridge as input for the tries.
     pub(crate) fn whole(&self) -> BridgeChange {
         let mut entries: Vec<_> = self.bridge.entries().map(|entry| (entry.key, entry.value)).collect();
         entries.sort_unstable();
@@ -369,14 +372,14 @@ fn operation_deposit(operation: &BridgeOperation) -> Amount {
     }
 }
 
-/// The once-key of a post, and what its sender deposits.
+/// The once-key of a post, and the deposit of its sender.
 pub(crate) fn claims(bytes: &[u8]) -> Result<(BridgeKey, Amount), Refusal> {
     let operation = parse(bytes)?;
     let key = operation.once().map_err(|_| Refusal::BadLanePost)?;
     Ok((key, operation_deposit(&operation)))
 }
 
-/// Units of a sub-block's quota that a post costs: checks of signatures.
+/// Units of a sub-block's quota that a post costs: its signature checks.
 pub(crate) fn cost(bytes: &[u8]) -> u32 {
     parse(bytes).map_or(1, |operation| operation.cost().max(1))
 }

@@ -1,4 +1,4 @@
-//! What a genesis says of the payment lane.
+//! The terms of the payment lane in a genesis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -12,33 +12,35 @@ use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
 
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
-/// Heights in which a group key can be made, with time for dealings and for complaints.
+/// Heights needed to generate a group key, with time for dealings and for complaints.
 const GROUP_HEIGHTS_MIN: u64 = 16;
-/// In the encoding: above the number of heights of an epoch stands which BLS keys there are.
+/// In the encoding, the kind of BLS keys is stored above the number of heights of an epoch.
 const BLS_SHIFT: u32 = 56;
 
 /// The payment lane of a chain, from its genesis.
 ///
-/// The members of the committee are the same in every lane epoch; their keys are fresh in each if there are registrars.
+/// The members of the committee are the same in every lane epoch; their keys change in each epoch if there are
+/// registrars.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneTerms {
     /// Heights of a lane epoch, at least 2.
     pub epoch_heights: u64,
     /// Heights for which one decision of the committee halts the lane.
     pub halt_heights: u64,
-    /// Units of asset 0 that opening a case takes.
+    /// Deposit for opening a case, in units of asset 0.
     pub case_deposit: Amount,
-    /// What an output that lapses loses, in millionths.
+    /// What an output loses when it lapses, in millionths.
     pub lapse_penalty: u32,
     /// The keys of each member's shards in the first epoch, by the member's index.
     pub members: Vec<Vec<PublicKey>>,
-    /// For each member the key that registers its keys of later epochs. None: the first keys serve in every epoch, and
-    /// are never destroyed; each signed statement names its epoch.
+    /// For each member the key that registers its keys of later epochs. If empty, the first keys are used in every
+    /// epoch and are never destroyed; each signed statement names its epoch.
     pub registrars: Vec<PublicKey>,
     /// Which BLS keys members register with their keys of later epochs.
     pub bls: LaneBls,
-    /// For each member the account whose stake answers for it: it is slashed if the member contradicts itself, and not
-    /// paid back while evidence may come. None: nothing answers, and a conviction only ends the member's registrations.
+    /// For each member the account whose stake answers for it: it is slashed if the member contradicts itself, and
+    /// not paid back while evidence may come. If empty, no stake answers, and a conviction only ends the member's
+    /// registrations.
     pub accounts: Vec<Address>,
     /// The assets of the lane, by number.
     pub assets: Vec<LaneAsset>,
@@ -46,25 +48,26 @@ pub struct LaneTerms {
     pub outputs: Vec<LaneOutput>,
 }
 
-/// What holds of one asset in the lane.
+/// The terms of one asset in the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct LaneAsset {
-    /// Which.
+    /// The asset.
     pub asset: AssetId,
     /// The smallest output and the smallest withdrawal.
     pub least_units: Amount,
-    /// What each payment leaves in escrow.
+    /// Fee that each payment leaves in escrow.
     pub fee: Amount,
     /// The limit on net outflow, if there is one.
     pub outflow: Option<LaneOutflow>,
 }
 
-/// A limit on the net outflow of an asset: what may leave at once, and what is gained at each height.
+/// A limit on the net outflow of an asset: the most that can leave at once, and how much of it is regained at each
+/// height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct LaneOutflow {
-    /// What may leave at once.
+    /// The most that can leave at once.
     pub most: Amount,
-    /// What is gained at each height.
+    /// How much is regained at each height.
     pub per_height: Amount,
 }
 
@@ -73,14 +76,14 @@ pub struct LaneOutflow {
 pub struct LaneOutput {
     /// The key that spends it.
     pub to: PublicKey,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How much.
+    /// The number of units.
     pub amount: Amount,
 }
 
-/// All fields but `bls` in their order. What it says stands in the highest byte of the first, which is 0 without BLS
-/// keys, so that a lane without them has the encoding and the digests that it had before there were any.
+/// All fields but `bls` in their order. `bls` is stored in the highest byte of the first field, which is 0 without
+/// BLS keys, so that a lane without them keeps the encoding and digests from before they existed.
 impl BorshSerialize for LaneTerms {
     fn serialize<W: Write>(&self, to: &mut W) -> io::Result<()> {
         let LaneTerms { epoch_heights, halt_heights, case_deposit, lapse_penalty, members, .. } = self;
@@ -96,7 +99,7 @@ impl BorshDeserialize for LaneTerms {
             0 => LaneBls::None,
             1 => LaneBls::Aggregate,
             2 => LaneBls::Threshold,
-            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "BLS keys of the lane are of no known kind")),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the kind of the lane's BLS keys is unknown")),
         };
         let epoch_heights = first & ((1 << BLS_SHIFT) - 1);
         let (halt_heights, case_deposit, lapse_penalty) = BorshDeserialize::deserialize_reader(from)?;
@@ -117,7 +120,7 @@ impl BorshDeserialize for LaneTerms {
 }
 
 impl LaneTerms {
-    /// What holds of an asset; `None` if it is not in the lane.
+    /// The terms of an asset; `None` if it is not in the lane.
     pub fn asset(&self, asset: AssetId) -> Option<&LaneAsset> {
         self.assets.iter().find(|entry| entry.asset == asset)
     }
@@ -151,7 +154,7 @@ impl LaneTerms {
         self.outputs.iter().map(output).collect()
     }
 
-    /// What is wrong with the terms on a chain of so many assets, if anything is.
+    /// The fault of these terms on a chain with this many assets, if there is one.
     pub(crate) fn fault(&self, assets: usize) -> Option<&'static str> {
         let units = 1..=MAX_ISSUED;
         let keys: Vec<&PublicKey> = self.members.iter().flatten().chain(&self.registrars).collect();
@@ -181,24 +184,24 @@ impl LaneTerms {
                 "a member has 1 to 256 shards, 1 to 16 with BLS keys"
             }
             _ if self.bls != LaneBls::None && self.registrars.is_empty() => {
-                "bls: BLS keys come with the keys of later epochs, which only registrars register: name registrars"
+                "bls: BLS keys belong to keys of later epochs, which only registrars register: name registrars"
             }
             _ if self.bls == LaneBls::Threshold && !makes_group_keys => {
-                "bls: at most 32 members with one shard each make group keys, in epochs of at least 16 heights"
+                "bls: group keys need at most 32 members with one shard each, and epochs of at least 16 heights"
             }
             _ if !self.registrars.is_empty() && self.registrars.len() != self.members.len() => {
-                "registrars are one key for each member, or none"
+                "registrars: give one key for each member, or none"
             }
             _ if !self.accounts.is_empty() && self.accounts.len() != self.members.len() => {
-                "accounts are one for each member, or none"
+                "accounts: give one for each member, or none"
             }
             _ if self.accounts.iter().collect::<BTreeSet<_>>().len() < self.accounts.len() => {
                 "two members have one account"
             }
             _ if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() => "two shards or registrars have one key",
-            _ if !self.assets.is_sorted_by(|a, b| a.asset < b.asset) => "assets do not stand by number, each once",
+            _ if !self.assets.is_sorted_by(|a, b| a.asset < b.asset) => "assets are not sorted by number, each once",
             _ if !self.assets.iter().all(is_sound) => {
-                "an asset is not listed, or a size or a limit is none: least_units and outflow are at least 1"
+                "an asset is not listed, or a size or limit is 0: least_units and outflow are at least 1"
             }
             _ if !self.outputs.iter().all(backs) => "an output is of an asset that is not in the lane, or too small",
             _ => return None,

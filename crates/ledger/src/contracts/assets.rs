@@ -1,20 +1,22 @@
 //! Assets as tokens: each asset is an ERC-20 at a reserved address, over the balances that native transactions move.
 //!
-//! The state of a token is storage of its address, written through the journal of the interpreter like any other: so it
-//! reverts with its frame, and Block-STM sees its conflicts. A *balance* is the virtual slot of its holder
-//! ([`balance_slot`]): it is read from the account and written back to it, and stands in no trie. Allowances and permit
-//! nonces are ordinary slots.
+//! The state of a token is storage of its address, written through the journal of the interpreter like any other
+//! storage: so it reverts with its frame, and Block-STM sees its conflicts. A *balance* is the virtual slot of its
+//! holder ([`balance_slot`]): it is read from the account and written back to it, and is in no trie. Allowances and
+//! permit nonces are ordinary slots.
 //!
 //! # Rules
 //!
-//! 1. A reserved address shows nonce 1 and the code `0xFE`, so that nothing is created there and tools see a contract.
-//! 2. What changes state is called at its own address, without value and not statically; else it reverts. Delegated and
-//!    CALLCODE calls always revert: a contract never acts as a token, nor a token for a contract.
-//! 3. Asset 0 pays for gas and moves as value: its token is read-only. A balance is what is whole of the wei.
-//! 4. Amounts above 64 bits are refused and never cut. An allowance of 2^256 − 1 is not used up.
-//! 5. `totalSupply` is what is issued, wherever it is held. `Transfer` is logged by tokens alone: native transactions
-//!    move the same balances and log nothing.
-//! 6. A permit is for symbol, version "1", this chain and this token, with a low s.
+//! 1. A reserved address shows nonce 1 and the code `0xFE`, so that nothing can be created there and tools see a
+//!    contract.
+//! 2. Calls that change state must go to the token's own address, without value and not statically; otherwise they
+//!    revert. Delegated and CALLCODE calls always revert: a contract never acts as a token, nor a token for a
+//!    contract.
+//! 3. Asset 0 pays for gas and moves as value: its token is read-only. A balance is the whole units of the wei.
+//! 4. Amounts above 64 bits are refused and never truncated. An allowance of 2^256 − 1 is not used up.
+//! 5. `totalSupply` is the number of issued units, wherever they are held. Only tokens log `Transfer`: native
+//!    transactions move the same balances and log nothing.
+//! 6. A permit is for the symbol, version "1", this chain and this token, with a low s.
 
 use std::sync::LazyLock;
 
@@ -28,35 +30,35 @@ use super::evm::{Access, EvmState};
 use super::reserved::{Arguments, Call, CallFault, Called, is_reserved, number, plain_address, text, word};
 use super::state::GAS_ASSET;
 
-/// What addresses of tokens begin with: "Walras" and ten zeros; the number of the asset follows, big-endian.
+/// The prefix of addresses of tokens: "Walras" and ten zeros; the number of the asset follows, big-endian.
 const PREFIX: [u8; 16] = *b"Walras\0\0\0\0\0\0\0\0\0\0";
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;
 
-/// What the token of an asset says of itself.
+/// Facts about the token of an asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenFacts {
-    /// Symbol, which is also its name.
+    /// The symbol, which is also its name.
     pub symbol: String,
     /// Decimals.
     pub decimals: u8,
     /// Units that exist.
     pub issued: u64,
-    /// The least units that an offer sells of it, and asks of it.
+    /// The least units of the asset that an offer sells or asks for.
     pub least_units: Amount,
     /// Its valuation in the batch of the block, if it had a price there.
     pub valuation: Option<Price>,
 }
 
 impl TokenFacts {
-    /// What the token of a listed asset says of itself.
+    /// The facts about the token of a listed asset.
     pub fn of(asset: &crate::Asset) -> TokenFacts {
         let crate::Asset { symbol, decimals, issued, least_units, valuation, .. } = asset;
         let (symbol, decimals, issued) = (symbol.clone(), *decimals, *issued);
         TokenFacts { symbol, decimals, issued, least_units: *least_units, valuation: *valuation }
     }
 
-    /// Wei of one unit, of asset 0.
+    /// Wei of one unit; for asset 0.
     pub(super) fn wei_per_unit(&self) -> u64 {
         10u64.pow(18 - u32::from(self.decimals))
     }
@@ -70,7 +72,8 @@ pub fn token_address(asset: AssetId) -> primitives::Address {
     primitives::Address(address)
 }
 
-/// The asset whose token is at an address, if it is a reserved one. Not every number is that of an asset.
+/// The asset whose token is at an address, if the address is a reserved one. The number need not be that of an
+/// existing asset.
 pub fn token_at(address: &primitives::Address) -> Option<AssetId> {
     let number = address.0.strip_prefix(&PREFIX)?;
     Some(AssetId(u32::from_be_bytes(number.try_into().expect("four bytes"))))
@@ -93,7 +96,7 @@ pub(super) fn holder_of(slot: &[u8; 32]) -> Option<primitives::Address> {
     high.iter().all(|byte| *byte == 0).then(|| primitives::Address(low.try_into().expect("twenty bytes")))
 }
 
-/// A call of a token under way.
+/// A running call of a token.
 pub(super) struct Token<'c, 'a, S: EvmState, A: Access> {
     pub call: Call<'c, 'a, S, A>,
     pub asset: AssetId,
@@ -164,7 +167,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         let held = self.balance(from)?;
         let left = held.checked_sub(amount).ok_or_else(|| CallFault::reason("transfer amount exceeds balance"))?;
         if from != to {
-            // All that is issued fits 64 bits.
+            // All issued units fit in 64 bits.
             let received = self.balance(to)?.saturating_add(amount);
             self.call.set_units(self.asset, from, held, left)?;
             self.call.set_units(self.asset, to, received - amount, received)?;
@@ -179,7 +182,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         self.log(*APPROVAL, owner, spender, amount)
     }
 
-    /// Takes an amount off an allowance.
+    /// Subtracts an amount from an allowance.
     fn spend(&mut self, owner: Address, spender: Address, amount: U256) -> Called<()> {
         let slot = allowance_slot(&owner, &spender);
         let allowed = self.call.read(slot)?;
@@ -205,7 +208,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         self.approve(owner, spender, amount)
     }
 
-    /// What permits are signed for.
+    /// The domain that permits are signed for.
     fn domain(&self) -> B256 {
         let said = [
             *DOMAIN,
@@ -226,7 +229,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
     }
 }
 
-/// Who signed a hash, if the signature has a low s.
+/// The signer of a hash, if the signature has a low s.
 fn recover(hash: B256, v: U256, r: [u8; 32], s: [u8; 32]) -> Option<Address> {
     let parity = u8::try_from(v).ok()?.checked_sub(27).filter(|parity| *parity < 2)?;
     let bytes: [u8; 64] = [r, s].concat().try_into().expect("64 bytes");

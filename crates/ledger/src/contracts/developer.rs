@@ -1,15 +1,15 @@
-//! Edits of accounts, which blocks of a developers' chain may hold.
+//! Edits of accounts, which blocks of a developers' chain may contain.
 //!
-//! An edit stands in the lane of Ethereum transactions, as bytes that begin with [`EDIT_TYPE`]: a type that Ethereum
-//! does not use. So blocks stay the only source of state; replays, roots and proofs need to know nothing of edits, and
-//! no format changes. A chain whose genesis does not say `developers` takes such bytes for what they are to everybody
-//! else, no transaction: no validator votes for a sub-block with them, and a block that holds them skips them.
+//! An edit is in the lane of Ethereum transactions, as bytes that begin with [`EDIT_TYPE`], a type that Ethereum does
+//! not use. So blocks stay the only source of state; replays, roots and proofs need no knowledge of edits, and no
+//! format changes. A chain whose genesis does not set `developers` treats such bytes as an invalid transaction: no
+//! validator votes for a sub-block that contains them, and a block that contains them skips them.
 //!
-//! Edits come before the transactions of their block. They have no receipt and cost nothing. One that cannot be made
-//! changes nothing and stands among the skipped.
+//! Edits are applied before the transactions of their block. They have no receipt and cost nothing. An edit that
+//! cannot be made changes nothing and is listed as skipped.
 //!
-//! *Conservation.* Wei that an edit gives to an account are issued with it, and what it takes is issued no longer, so
-//! that Σ wei + carried wei = issued units holds as before. No edit issues more than may exist.
+//! *Conservation.* Wei that an edit gives to an account are issued with it, and wei that it takes are no longer
+//! issued, so that Σ wei + carried wei = issued units still holds. No edit issues more than may exist.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, Digest, MAX_ISSUED};
@@ -25,7 +25,7 @@ use crate::account::EvmRecord;
 /// The first byte of an edit.
 pub const EDIT_TYPE: u8 = 0x7d;
 
-/// What an account is to be from now on.
+/// The new state of a part of an account.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum DeveloperEdit {
     /// Its wei.
@@ -39,14 +39,14 @@ pub enum DeveloperEdit {
     Nonce {
         /// The account.
         account: Address,
-        /// The nonce; not below the present one.
+        /// The nonce; not less than the present one.
         nonce: u64,
     },
     /// Its code.
     Code {
         /// The account.
         account: Address,
-        /// The code; none makes a contract an ordinary account.
+        /// The code; empty to make a contract an ordinary account.
         code: Vec<u8>,
     },
     /// A slot of its storage.
@@ -63,29 +63,29 @@ pub enum DeveloperEdit {
 /// Why an edit cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// A token or the offers.
+    /// The address is that of a token or of the offers.
     #[error(
-        "{0} belongs to the exchange: its tokens and offers are accounts' balances and the book, and have no state"
+        "{0} belongs to the exchange: tokens and offers show balances and the book, and have no state of their own"
     )]
     Reserved(Address),
-    /// More wei than may exist.
-    #[error("at most {0} wei: more units of the asset that pays gas may not exist")]
+    /// The edit gives more wei than may exist.
+    #[error("at most {0} wei: more units of the asset that pays for gas cannot exist")]
     TooMuch(u128),
-    /// A nonce that was used.
-    #[error("the nonce is {0} already: it rises only, or transactions that were executed would count again")]
+    /// The nonce has been used.
+    #[error("the nonce is already {0} and can only rise: otherwise executed transactions could run again")]
     Nonce(u64),
-    /// Code that is too long.
+    /// The code is too long.
     #[error("{0} bytes of code; at most 24576 (EIP-170)")]
     Code(usize),
 }
 
 impl DeveloperEdit {
-    /// As it stands in a lane.
+    /// The encoding in a lane.
     pub fn encode(&self) -> Vec<u8> {
         borsh::to_vec(&(EDIT_TYPE, self)).expect("writing to memory cannot fail")
     }
 
-    /// Reads bytes of a lane; nothing if they are no edit.
+    /// Decodes bytes of a lane; `None` if they are not an edit.
     pub fn decode(bytes: &[u8]) -> Option<DeveloperEdit> {
         let (_, edit) = Some(bytes).filter(|bytes| bytes.first() == Some(&EDIT_TYPE)).and_then(|bytes| {
             let decoded: Result<(u8, DeveloperEdit), _> = borsh::from_slice(bytes);
@@ -108,7 +108,7 @@ impl Ledger {
     /// Whether an edit can be made in the next block.
     ///
     /// # Errors
-    /// [`EditError`] says why not.
+    /// [`EditError`] gives the reason why not.
     pub fn check_edit(&self, edit: &DeveloperEdit) -> Result<(), EditError> {
         let account = edit.account();
         if is_reserved(account) {
@@ -125,11 +125,11 @@ impl Ledger {
         }
     }
 
-    /// What is issued of asset 0, and what is carried below a unit, once an account has so many wei.
+    /// The issued units of asset 0, and the carried wei below a unit, if an account has this many wei.
     fn issue_with(&self, account: &Address, wei: u128) -> Result<(Amount, u64), EditError> {
         let unit = u128::from(self.wei_per_unit());
         let carried = self.contracts.head().map_or(0, |head| head.carried);
-        // What all others hold. None of it is negative, and all of it has 128 bits: 2^63 units of at most 10^18 wei.
+        // Holdings of all others. They are not negative and fit in 128 bits: 2^63 units of at most 10^18 wei.
         let held =
             u128::from(self.assets[GAS_ASSET.0 as usize].issued) * unit - u128::from(carried) - self.wei(account);
         let most = u128::from(MAX_ISSUED) * unit - held;
@@ -159,7 +159,7 @@ impl Ledger {
                 DeveloperEdit::Nonce { nonce, .. } => self.edit_account(&account, phase, |info| info.nonce = nonce),
                 DeveloperEdit::Code { code, .. } => {
                     let code = evm_code(code.into());
-                    // Whose account only delegates signs as before.
+                    // An account whose code only delegates can sign as before.
                     let is_contract = !code.is_empty() && !code.is_eip7702();
                     self.edit_account(&account, phase, |info| {
                         info.code_hash = code.hash_slow();
@@ -190,7 +190,7 @@ impl Ledger {
             ..AccountInfo::default()
         };
         edit(&mut info);
-        // What the books of transactions balance, an edit issues.
+        // Transactions must balance their books; an edit issues the difference.
         self.write_account(address, Some(info), &mut Books::default(), &mut phase.undo);
         phase.accounts.push(*address);
     }

@@ -1,7 +1,7 @@
-//! revm, and nothing else of the workspace names its interpreter: one transaction of Ethereum over any state.
+//! Executes one Ethereum transaction over any state. No other module of the workspace uses the interpreter of revm.
 //!
-//! A transaction reads through an [`Access`], which is either a view of Block-STM or a plain overlay, and its write set
-//! is taken from the journal when it has ended: accounts whose record changed, and slots whose present value differs
+//! A transaction reads through an [`Access`], which is either a view of Block-STM or a plain overlay, and its write
+//! set is taken from the journal at its end: accounts whose record changed, and slots whose present value differs
 //! from the original one. The proposer's reward is kept apart, so that it makes no transaction depend on another.
 
 use std::cell::Cell;
@@ -33,28 +33,28 @@ use super::transfer::transfer;
 use crate::book::{Pair, Place};
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
-/// which is a state of its own. A ledger has the space 0.
+/// which is a separate state. A ledger has only space 0.
 pub trait EvmState: Send + Sync + 'static {
-    /// The account at an address, unless it is empty. Its code may be left out: it is then asked for by its hash.
+    /// The account at an address, unless it is empty. Its code may be left out: it is then requested by its hash.
     fn account(&self, space: u32, address: &Address) -> Option<AccountInfo>;
     /// The value of a slot; zero if it was never written.
     fn slot(&self, space: u32, address: &Address, slot: &U256) -> U256;
     /// The code that has this hash.
     fn code(&self, space: u32, hash: &B256) -> EvmCode;
-    /// The hash of a block, which is one of the last 256.
+    /// The hash of one of the last 256 blocks.
     fn block_hash(&self, space: u32, number: u64) -> B256;
 
-    /// What the token of an asset says of itself. A state without asset 0 has no tokens.
+    /// Facts about the token of an asset. A state without asset 0 has no tokens.
     fn token(&self, _space: u32, _asset: AssetId) -> Option<TokenFacts> {
         None
     }
 
-    /// What the book says of room for offers.
+    /// The room for offers in the book.
     fn book(&self, _space: u32) -> BookFacts {
         BookFacts::default()
     }
 
-    /// Whether offers of a pair rest.
+    /// Whether a pair has resting offers.
     fn is_open(&self, _space: u32, _pair: Pair) -> bool {
         false
     }
@@ -65,7 +65,7 @@ pub trait EvmState: Send + Sync + 'static {
     }
 }
 
-/// What a transaction is executed under: its block and the rules.
+/// The environment of a transaction: its block and the rules.
 #[derive(Clone, Debug)]
 pub struct EvmContext {
     /// The block, with the proposer of the transaction as its beneficiary.
@@ -79,7 +79,7 @@ pub struct EvmContext {
 pub struct EvmJob {
     /// The state that it belongs to.
     pub space: u32,
-    /// What it is executed under.
+    /// Its environment.
     pub context: Arc<EvmContext>,
     /// The transaction, with its sender.
     pub transaction: Arc<TxEnv>,
@@ -88,7 +88,7 @@ pub struct EvmJob {
 /// A location of the state: an account's record, or one slot of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvmPlace {
-    /// The state.
+    /// The space of the state.
     pub space: u32,
     /// The account.
     pub address: Address,
@@ -96,7 +96,7 @@ pub struct EvmPlace {
     pub slot: Option<U256>,
 }
 
-/// By words, which hashers take sooner than bytes.
+/// Hashes words, which is faster than hashing bytes.
 impl Hash for EvmPlace {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let [head @ .., a, b, c, d] = self.address.into_array();
@@ -110,7 +110,7 @@ impl Hash for EvmPlace {
     }
 }
 
-/// What a location holds.
+/// The content of a location.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EvmContent {
     /// The record of an account; `None` if it is empty.
@@ -119,24 +119,24 @@ pub enum EvmContent {
     Slot(U256),
 }
 
-/// How the state is read while a transaction runs.
+/// How a running transaction reads the state.
 pub(super) trait Access {
-    /// What a location holds.
+    /// The content of a location.
     fn read(&mut self, place: &EvmPlace) -> Result<EvmContent, Waits>;
-    /// Changes what a location holds.
+    /// Changes the content of a location.
     fn write(&mut self, place: EvmPlace, content: EvmContent);
-    /// Whether what is read is what counts, so that a panic is the transaction's own.
+    /// Whether the values read are final, so that a panic is the transaction's own failure.
     fn is_final(&self) -> bool;
 }
 
-/// A read met the estimate of a lower transaction: the execution is repeated later.
+/// A read found the estimate of a lower transaction: the execution is repeated later.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) struct Waits(#[from] pub Blocked);
 
 impl DBErrorMarker for Waits {}
 
-/// Ethereum's handler, but the reward is noted and paid to nobody.
+/// Ethereum's handler, but the reward is recorded and not paid.
 struct Rewardless<'a, S, A> {
     tip: Cell<U256>,
     evm: std::marker::PhantomData<fn(&'a S, &'a A)>,
@@ -159,7 +159,7 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
 /// Executes one transaction.
 ///
 /// # Errors
-/// [`Waits`] if a read did.
+/// [`Waits`] if a read returned it.
 pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     if !access.is_final() {
         return run(state, job, access);
@@ -177,7 +177,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
     interpret(state, job, access)
 }
 
-/// Executes a transaction by the interpreter.
+/// Executes a transaction with the interpreter.
 pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let reader = Reader { state, space: job.space, access: &mut *access };
     let mut evm = machine(reader, job, Parts::take(*job.context.rules.spec()), ());
@@ -201,19 +201,19 @@ pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access:
     outcome
 }
 
-/// What the writes of a transaction come to.
+/// The result of a transaction's writes.
 #[derive(Default)]
 struct Written {
     /// Wei that left all accounts.
     lost: U256,
-    /// Units of asset 0 that offers lock now, and did not before.
+    /// Units of asset 0 that offers lock now and did not lock before.
     locked: i128,
     is_destructive: bool,
-    /// Contracts that came to be.
+    /// Contracts that were created.
     contracts: Vec<Address>,
 }
 
-/// Writes what changed of the accounts.
+/// Writes the changed parts of the accounts.
 fn write_all<'a, A: Access>(
     space: u32,
     accounts: impl Iterator<Item = (&'a Address, &'a Account)>,
@@ -250,8 +250,8 @@ fn write_all<'a, A: Access>(
     Written { lost, locked, is_destructive, contracts }
 }
 
-/// A record as it is written: code that the state before the block has is left to be asked for by its hash, so that
-/// threads do not count the users of one code all the time.
+/// A record as it is written. Code that the state before the block has is left out and requested by its hash, so that
+/// threads do not constantly update the reference count of one code.
 fn without_known_code(info: &AccountInfo, known: Option<&AccountInfo>) -> AccountInfo {
     let AccountInfo { balance, nonce, code_hash, .. } = *info;
     let is_known = code_hash == KECCAK_EMPTY || known.is_some_and(|known| known.code_hash == code_hash);
@@ -260,7 +260,7 @@ fn without_known_code(info: &AccountInfo, known: Option<&AccountInfo>) -> Accoun
 }
 
 impl Written {
-    /// With what went into offers, or came out of them, not lost.
+    /// The same, with units that went into or came out of offers not counted as lost.
     fn without_locked(self, gas_token: impl FnOnce() -> Option<TokenFacts>) -> Written {
         if self.locked == 0 {
             return self;
@@ -286,7 +286,7 @@ fn executed(job: &EvmJob, result: ExecutionResult, tip: U256, written: Written) 
 }
 
 /// The outcome of a transaction that the interpreter could not execute although its reads were final: it pays for all
-/// its gas. If it could not have paid, it is skipped.
+/// its gas. If it cannot pay, it is skipped.
 fn halt<A: Access>(job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let (transaction, base_fee) = (&job.transaction, u128::from(job.context.block.basefee));
     let place = EvmPlace { space: job.space, address: transaction.caller, slot: None };
@@ -319,7 +319,7 @@ fn halt<A: Access>(job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
 /// The hash of no code.
 pub(super) const NO_CODE: B256 = KECCAK_EMPTY;
 
-/// Code from its bytes: of a contract, or the name of the contract that an account delegates to.
+/// Code from its bytes: a contract, or the address of the contract that an account delegates to.
 pub fn evm_code(bytes: Bytes) -> EvmCode {
     EvmCode::new_raw_checked(bytes.clone()).unwrap_or_else(|_| EvmCode::new_legacy(bytes))
 }

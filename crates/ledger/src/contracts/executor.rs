@@ -13,12 +13,12 @@ const WORTHWHILE_GAS: u64 = 30_000;
 /// Bytes of a helper's stack.
 const STACK: usize = 8 << 20;
 
-/// What a block of Ethereum transactions comes to.
+/// The result of a block of Ethereum transactions.
 #[derive(Debug, PartialEq)]
 pub struct EvmBlock {
-    /// What became of each transaction, in order.
+    /// The outcome of each transaction, in order.
     pub outcomes: Vec<EvmOutcome>,
-    /// The locations that were written, in order, each with what it holds now.
+    /// The locations that were written, in order, each with its new content.
     pub writes: Vec<(EvmPlace, EvmContent)>,
 }
 
@@ -30,7 +30,7 @@ pub struct EvmProgram<S> {
     pub jobs: Vec<EvmJob>,
 }
 
-/// What is written above a state.
+/// Writes on top of a state.
 pub(super) struct Above<'a, S> {
     pub state: &'a S,
     pub written: HashMap<EvmPlace, EvmContent>,
@@ -104,10 +104,10 @@ impl<S: EvmState> EvmProgram<S> {
         EvmBlock { outcomes, writes: sorted(above.written.into_iter().collect()) }
     }
 
-    /// Executes the transactions by Block-STM, with the same result. The state is given back.
+    /// Executes the transactions by Block-STM, with the same result. Returns the state as well.
     ///
     /// # Panics
-    /// If a transaction panics where even its fee cannot be taken: the state itself cannot be read.
+    /// If a transaction panics where not even its fee can be taken: the state itself cannot be read.
     pub fn execute(self, workers: &mut Workers, tuning: &Tuning) -> (EvmBlock, S, Tally) {
         let jobs = self.jobs.len();
         let execution = workers.execute_with(self, jobs, Outcomes(Vec::with_capacity(jobs)), tuning);
@@ -117,8 +117,8 @@ impl<S: EvmState> EvmProgram<S> {
     }
 }
 
-/// Puts writes in order. They are long: so their numbers are sorted, by ranks that tell most of them apart, and each
-/// write is moved once.
+/// Sorts writes. They are long, so their indices are sorted, by ranks that tell most of them apart, and each write is
+/// moved once.
 fn sorted(mut writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
     let mut order: Vec<_> = writes.iter().enumerate().map(|(at, (place, _))| (rank(place), at)).collect();
     order.sort_unstable_by(|(rank, at), (other_rank, other_at)| {
@@ -139,14 +139,14 @@ fn rank(EvmPlace { space, address, slot }: &EvmPlace) -> [u64; 4] {
     [head, word(0), word(8), slot.map_or(0, |slot| slot.as_limbs()[U256::LIMBS - 1])]
 }
 
-/// Threads for Block-STM over the EVM, the caller's among them. Frames of the interpreter lie on the heap, so that a
-/// stack is as deep as the deepest precompile needs.
+/// Threads for Block-STM over the EVM, including the caller's. Frames of the interpreter are on the heap, so a stack
+/// only has to be as deep as the deepest precompile needs.
 pub fn evm_workers(threads: usize) -> Workers {
     Workers::with_stacks(threads, STACK)
 }
 
-/// How a ledger executes these transactions. Payments alone cost less than it takes to run them side by side, and each
-/// of them declares little gas: so blocks of such transactions run sequentially.
+/// How a ledger executes these transactions. Payments alone cost less than running them in parallel, and each of them
+/// declares little gas: so blocks of such transactions run sequentially.
 pub fn evm_tuning(jobs: &[EvmJob]) -> Tuning {
     let gas: u64 = jobs.iter().map(|job| job.transaction.gas_limit).fold(0, u64::saturating_add);
     let is_cheap = gas / (jobs.len() as u64).max(1) < WORTHWHILE_GAS;
@@ -154,7 +154,7 @@ pub fn evm_tuning(jobs: &[EvmJob]) -> Tuning {
     Tuning { transactions_per_thread, ..Tuning::default() }
 }
 
-/// Everything in parallel, however small the block: for tests.
+/// Runs everything in parallel, however small the block: for tests.
 pub fn parallel_tuning() -> Tuning {
     Tuning { transactions_per_thread: 0, adaptive: false, ..Tuning::default() }
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use revm::primitives::Address;
 
-    /// Addresses and slots that differ in one byte alone, whichever it is, come in the order of places.
+    /// Addresses and slots that differ in only one byte, whichever it is, are sorted in the order of places.
     #[test]
     fn writes_come_in_the_order_of_places() {
         let byte = |at: usize, value: u8| Address::new(std::array::from_fn(|here| if here == at { value } else { 7 }));

@@ -1,16 +1,18 @@
 //! What Ethereum saw at earlier heights: undo records of the last blocks.
 //!
-//! Upon each block of a chain with contracts, the ledger notes of every account that the block changed what Ethereum
-//! saw of it before, the former values of the slots, and code that no account has any more. A question about a height
-//! is answered by the first record above it that names the account or slot, or by the present state. What the native
-//! phase and the contract phase changed is noted apart, so that the transactions of a block can be executed again: the
-//! state between the phases is in the notes of the contract phase, or that after the block.
+//! For each block of a chain with contracts, the ledger records for every account that the block changed what
+//! Ethereum saw of it before, the former values of the slots, and code that no account has any more. A query about a
+//! height is answered by the first record above it that names the account or slot, or by the present state. Changes
+//! of the native phase and of the contract phase are recorded separately, so that the transactions of a block can be
+//! executed again: the state between the phases is in the records of the contract phase, or is the one after the
+//! block.
 //!
-//! The records are no part of the state: no root, checkpoint or fetched state holds them. A node that starts has those
-//! of the blocks that it replays, from its newest checkpoint on, and refuses questions about heights before.
+//! The records are not part of the state: no root, checkpoint or fetched state contains them. A node that starts has
+//! the records of the blocks that it replays, from its newest checkpoint on, and refuses queries about earlier
+//! heights.
 //!
-//! *Properties.* At most [`HISTORY_BLOCKS`] blocks and [`HISTORY_RECORDS`] records are kept, so that memory is bounded
-//! whatever blocks change. An answer is what the state was, or an error.
+//! *Properties.* At most [`HISTORY_BLOCKS`] blocks and [`HISTORY_RECORDS`] records are kept, so memory is bounded
+//! whatever blocks change. An answer is either the correct state or an error.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +34,7 @@ use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
 pub const HISTORY_BLOCKS: usize = 256;
-/// Accounts and slots in all records that are kept; the record of the last block is always there.
+/// Accounts and slots in all retained records; the record of the last block is always retained.
 pub const HISTORY_RECORDS: usize = 1 << 20;
 
 /// What Ethereum sees of an account.
@@ -46,50 +48,50 @@ pub struct EthereumAccount {
     pub code: Digest,
 }
 
-/// Why a height cannot be looked back at.
+/// Why the state at a height cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UndoError {
-    /// It is not there yet.
-    #[error("height {0} is not there yet")]
+    /// The height is not reached yet.
+    #[error("height {0} is not reached yet")]
     Future(Height),
-    /// It is older than the records.
-    #[error("the state of height {height} is not kept: the oldest that this node has is that of {first}")]
+    /// The height is older than the records.
+    #[error("the state of height {height} is not kept: the oldest state of this node is that of height {first}")]
     Forgotten {
-        /// The height that was asked for.
+        /// The requested height.
         height: Height,
-        /// The first height whose state can be told.
+        /// The first height whose state is available.
         first: Height,
     },
 }
 
-/// What a block changed, as it was before.
+/// The former values of what a block changed.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
-    /// Of accounts that the native phase changed, what Ethereum saw before it.
+    /// For accounts that the native phase changed, what Ethereum saw before it.
     pub native: HashMap<Address, EthereumAccount>,
-    /// Of accounts that the contract phase changed, what Ethereum saw before it.
+    /// For accounts that the contract phase changed, what Ethereum saw before it.
     pub accounts: HashMap<Address, EthereumAccount>,
     pub slots: HashMap<SlotKey, Option<[u8; 32]>>,
-    /// Of virtual slots that the native phase changed, the value before it.
+    /// For virtual slots that the native phase changed, the value before it.
     pub native_slots: HashMap<SlotKey, Option<[u8; 32]>>,
     /// Code that no account has any more.
     pub code: HashMap<Digest, Vec<u8>>,
-    /// Of offers that contracts placed and the native phase changed, units before it.
+    /// For offers that contracts placed and the native phase changed, the units before it.
     pub native_offers: HashMap<(Pair, Place), Option<Amount>>,
-    /// Of offers that the contract phase changed, units before it.
+    /// For offers that the contract phase changed, the units before it.
     pub offers: HashMap<(Pair, Place), Option<Amount>>,
     /// Valuations of all assets before the block.
     pub valuations: Vec<Option<Price>>,
 }
 
 impl Undo {
-    /// Notes what an account was before the contract phase; only the first note of a block counts.
+    /// Records an account as it was before the contract phase; only the first record in a block counts.
     pub fn note(&mut self, address: Address, before: EthereumAccount) {
         self.accounts.entry(address).or_insert(before);
     }
 
-    /// Notes what an account was before the native phase; only the first note of a block counts. `now` is the account
-    /// after the block.
+    /// Records an account as it was before the native phase; only the first record in a block counts. `now` is the
+    /// account after the block.
     pub fn note_native(&mut self, before: SeenBefore, now: &Account) {
         let SeenBefore { address, ethereum, assets } = before;
         if let Entry::Vacant(vacant) = self.native.entry(address) {
@@ -105,13 +107,13 @@ impl Undo {
         }
     }
 
-    /// Notes which offers of contracts a batch fills.
+    /// Records which offers of contracts a batch fills.
     pub fn note_fills(&mut self, fills: &[Fill]) {
         let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
         self.native_offers.extend(own.map(|fill| ((fill.pair, fill.place), Some(fill.offered()))));
     }
 
-    /// Notes which offers of contracts are cancelled natively; `book` is the one before the block.
+    /// Records which offers of contracts are cancelled natively; `book` is the one before the block.
     pub fn note_cancels(&mut self, cancels: &[(Pair, Place)], book: &OrderBook) {
         for (pair, place) in cancels.iter().filter(|(_, place)| place.id >= FIRST_CONTRACT_OFFER) {
             let amount = book.get(*pair).and_then(|offers| offers.get(place));
@@ -129,7 +131,7 @@ impl Undo {
         self.native_slots.get(key).or_else(|| self.slots.get(key)).copied()
     }
 
-    /// What an account was before the block, if the block changed it.
+    /// The account before the block, if the block changed it.
     fn before(&self, address: &Address) -> Option<EthereumAccount> {
         self.native.get(address).or_else(|| self.accounts.get(address)).copied()
     }
@@ -151,7 +153,7 @@ fn reserved_code_hash() -> Digest {
     Digest(keccak256(RESERVED_CODE).0)
 }
 
-/// A reserved address shows a contract, whatever it holds.
+/// A reserved address is shown as a contract, whatever it holds.
 fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
     match is_reserved(address) {
         true => EthereumAccount { nonce: 1, code: reserved_code_hash(), ..account },
@@ -167,7 +169,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Takes in the record of the block that was just applied.
+    /// Adds the record of the block that was just applied.
     pub fn push(&mut self, undo: Undo) {
         self.records += undo.len();
         self.blocks.push_back(Arc::new(undo));
@@ -202,7 +204,7 @@ impl Ledger {
         Ok(shown(address, noted.or_else(present).unwrap_or_default()))
     }
 
-    /// The value of a slot after a block, big-endian; `None` stands for zero.
+    /// The value of a slot after a block, big-endian; `None` means zero.
     ///
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
@@ -227,7 +229,7 @@ impl Ledger {
         noted.map_or_else(|| self.slot_at(address, slot, height), Ok)
     }
 
-    /// The value of a slot now; of a token, what the holder has.
+    /// The present value of a slot; for a token, the holder's balance.
     fn present_slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
         let Some((asset, holder)) = token_at(address).zip(holder_of(slot)) else {
             return self.contracts.slot(address, slot);
@@ -237,7 +239,7 @@ impl Ledger {
     }
 
     /// What Ethereum saw of an account between the native phase and the contract phase of a block: what the block's
-    /// first Ethereum transaction met.
+    /// first Ethereum transaction saw.
     ///
     /// # Errors
     /// [`UndoError`] if the state before this height is not kept.
@@ -247,7 +249,7 @@ impl Ledger {
         noted.map_or_else(|| self.ethereum_account_at(address, height), |noted| Ok(shown(address, noted)))
     }
 
-    /// Units for sale after a block of an offer that a contract placed; `None` if it does not rest.
+    /// Units for sale, after a block, of an offer that a contract placed; `None` if it does not rest.
     ///
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
@@ -256,7 +258,7 @@ impl Ledger {
         Ok(noted.unwrap_or_else(|| self.book.get(pair)?.get(place)))
     }
 
-    /// The same between the native phase and the contract phase of a block.
+    /// Units for sale of an offer between the native phase and the contract phase of a block.
     ///
     /// # Errors
     /// [`UndoError`] if the state before this height is not kept.
@@ -266,7 +268,7 @@ impl Ledger {
         noted.map_or_else(|| self.offer_at(pair, place, height), Ok)
     }
 
-    /// What the token of an asset says of itself after a block: its valuation then, and the rest as it is now.
+    /// Facts about the token of an asset after a block: its valuation then, and the rest as it is now.
     ///
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
@@ -279,14 +281,14 @@ impl Ledger {
         }))
     }
 
-    /// Code that an account has, or had at a height that is kept.
+    /// Code that an account has, or had at a retained height.
     pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
         let reserved = || (*hash == reserved_code_hash()).then(|| evm_code(RESERVED_CODE.into()));
         self.contracts.evm_code(hash).or_else(reserved).or_else(|| released().map(|code| evm_code(code.clone().into())))
     }
 
-    /// The digest of a block, if it is one of those that contracts can ask for.
+    /// The digest of a block, if contracts can ask for it.
     pub fn recent_digest(&self, height: Height) -> Option<Digest> {
         let hashes = &self.contracts.head()?.hashes;
         let back = usize::try_from(self.height.checked_sub(height)?).ok()?;

@@ -27,20 +27,20 @@ pub struct EthereumRequest {
     pub to: Option<Address>,
     /// Wei to send.
     pub value: u128,
-    /// Gas to pay for at most.
+    /// The most gas to pay for.
     pub gas_limit: u64,
-    /// Wei for a unit of gas at most.
+    /// The most wei to pay per unit of gas.
     pub max_fee: u128,
-    /// Of these, wei for the proposer at most.
+    /// The most of these wei that go to the proposer.
     pub max_tip: u128,
     /// Input of the call, or code that creates the contract.
     pub data: Vec<u8>,
-    /// Delegations that it puts into force; then it calls, and creates nothing.
+    /// Delegations that it activates; then it makes a call and creates no contract.
     pub delegations: Vec<SignedAuthorization>,
 }
 
 impl EthereumKey {
-    /// The key that a seed makes; `None` for the few seeds that make none.
+    /// The key of a seed; `None` for the few seeds that have none.
     pub fn from_seed(seed: [u8; 32]) -> Option<EthereumKey> {
         let secret = SecretKey::from_byte_array(seed).ok()?;
         Some(EthereumKey { curve: Secp256k1::new(), secret })
@@ -70,7 +70,8 @@ impl EthereumKey {
         self.sign_envelope(with_fee(request))
     }
 
-    /// Signs that the account runs the code of another one, on a chain and at a nonce of its own (EIP-7702).
+    /// Signs a delegation: the account runs the code of another one, for a chain and at a nonce of the account
+    /// (EIP-7702).
     pub fn delegate(&self, to: &Address, chain: u64, nonce: u64) -> SignedAuthorization {
         let authorization = Authorization { chain_id: U256::from(chain), address: EvmAddress::new(to.0), nonce };
         let signature = self.sign_hash(authorization.signature_hash());
@@ -87,8 +88,8 @@ impl EthereumKey {
 }
 
 impl EthereumRequest {
-    /// The transaction of an account that did not sign it, for a developers' chain; without delegations. Its signature
-    /// is nobody's, and another one for each account, so that each transaction has an id of its own.
+    /// A transaction of an account that did not sign it, for a developers' chain; without delegations. Its signature
+    /// belongs to no key and differs for each account, so that each transaction has its own id.
     pub fn unsigned(&self, sender: &Address) -> Vec<u8> {
         let nobodys = Signature::new(U256::from_be_slice(&sender.0), U256::from(1), false);
         with_fee(self).into_signed(nobodys).encoded_2718()

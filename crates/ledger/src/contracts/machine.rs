@@ -1,4 +1,4 @@
-//! The interpreter that runs one transaction, and what a thread keeps of it for the next one.
+//! The interpreter for one transaction, and what a thread keeps of it for the next one.
 
 use std::cell::RefCell;
 
@@ -18,12 +18,12 @@ use super::evm::{
 };
 use super::reserved::ReservedPrecompiles;
 
-/// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
-/// time in proportion to the room.
+/// Maps of the journal with a larger capacity than this are not kept for the next transaction: clearing them takes
+/// time in proportion to the capacity.
 const KEPT_ENTRIES: usize = 64;
-/// The memory of the interpreter above so many bytes is given back after a transaction.
+/// Memory of the interpreter above this many bytes is freed after a transaction.
 const KEPT_MEMORY: usize = 1 << 20;
-/// Codes that a thread has copies of, at most.
+/// The most codes of which a thread has copies.
 const KEPT_CODES: usize = 256;
 
 pub(super) type Machine<'a, S, A, I = ()> = Evm<
@@ -36,7 +36,7 @@ pub(super) type Machine<'a, S, A, I = ()> = Evm<
 pub(super) type EvmFrameContext<'a, S, A> =
     Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
 
-/// What revm reads through.
+/// The database that revm reads from.
 pub(super) struct Reader<'a, S, A> {
     pub state: &'a S,
     pub space: u32,
@@ -69,7 +69,7 @@ impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
     }
 }
 
-/// Ethereum's instructions. Their table is the same for all transactions, so that none makes one of its own.
+/// Ethereum's instructions. All transactions share their table, so none builds its own.
 pub(super) struct Instructions<C> {
     gas: Box<GasTable>,
     context: std::marker::PhantomData<fn(C)>,
@@ -110,7 +110,7 @@ impl Parts {
         Parts { spec, gas, journal, local, frames, precompiles: ReservedPrecompiles::new(spec) }
     }
 
-    /// Those that the thread has kept, if they are for these rules.
+    /// The parts that the thread has kept, if they are for these rules.
     pub(super) fn take(spec: SpecId) -> Parts {
         PARTS.with_borrow_mut(|kept| match kept.take() {
             Some(parts) if parts.spec == spec => parts,
@@ -118,7 +118,7 @@ impl Parts {
         })
     }
 
-    /// Keeps them for the next transaction, with the memory of what this one has touched.
+    /// Keeps the parts for the next transaction, with the memory of the touched entries.
     pub(super) fn keep(mut self, mut touched: Touched) {
         if touched.capacity() <= KEPT_ENTRIES {
             touched.clear();
@@ -134,8 +134,8 @@ impl Parts {
     }
 }
 
-/// Copies of the codes that a thread has run twice, by their hashes. Calls count the users of a code, and threads that
-/// count on the same word wait for each other.
+/// Copies of the codes that a thread has run twice, by their hashes. Calls update the reference count of a code, and
+/// threads that update the same counter wait for each other.
 struct Codes(Vec<Option<(B256, Option<EvmCode>)>>);
 
 impl Codes {
@@ -148,7 +148,7 @@ impl Codes {
             Some((known, Some(code))) if *known == hash => code.clone(),
             Some((known, copy)) if *known == hash => {
                 let code = load();
-                // Where a read of the past has failed there is no code.
+                // If a read of an earlier state has failed, there is no code.
                 if code.is_empty() {
                     return code;
                 }
@@ -192,7 +192,7 @@ where
     }
 }
 
-/// What a transaction has touched, and the parts of the interpreter, whose journal is empty again.
+/// The entries that a transaction has touched, and the parts of the interpreter, whose journal is empty again.
 pub(super) fn taken_apart<S: EvmState, A: Access>(evm: Machine<'_, S, A>) -> (Touched, Parts) {
     let Evm { ctx, instruction: Instructions { gas, .. }, precompiles, frame_stack: frames, .. } = evm;
     let Context { cfg, journaled_state: Journal { inner: mut journal, .. }, local, .. } = ctx;

@@ -1,28 +1,29 @@
 //! Ethereum transactions on the ledger's own balances: the contract phase of a block.
 //!
-//! The phase follows *Smart Red Belly Blockchain: Reducing Congestion for Web3* (§2–4) for blocks of many proposers and
-//! runs by Block-STM (`stm`). revm executes single transactions; `evm` is the only file that names it beside types.
-//! Transfers of ether that nothing runs for are executed without it (`transfer`).
+//! The phase follows *Smart Red Belly Blockchain: Reducing Congestion for Web3* (§2–4) for blocks of many proposers
+//! and runs by Block-STM (`stm`). revm executes single transactions; `evm` is the only file that uses more of it than
+//! types. Ether transfers that run no code are executed without it (`transfer`).
 //!
 //! # The protocol
 //!
-//! - A sub-block has a lane of Ethereum transactions beside the native one. Upon a sub-block, [`check_in_lane`] judges
-//!   each transaction by its bytes alone: encoding, chain, gas for itself, and what is left of the sub-block's quota of
-//!   declared gas. Quota times committee is at most the gas of a block, which the genesis asserts. So nothing is cut
-//!   off for gas while a block is executed.
-//! - The sender is recovered once, by [`recover_senders`], while consensus runs or when a client sends it, and is
-//!   written into the block like the positions of false signatures: replays recover nothing.
-//! - Upon a decided block, the native phase comes first: filter, batch, settlement, effects. Then `order` puts the
-//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height; of copies the first; the
-//!   positions of one sender in the order of its nonces.
-//! - `executor` executes them as if one by one. The state is the ledger after its native phase ([`EvmState`]): wei of
-//!   an account are its units of asset 0 times 10^(18 − decimals) and a remainder below one unit.
-//! - A transaction that is bad in its place (nonce, funds, price) is *skipped*: it has no effect, no receipt, and
-//!   stands in a list by position. One that reverts or halts is executed and pays.
-//! - After the last transaction each proposer is paid the tips of its sub-block. Base fees and what contracts destroy
-//!   are burnt: whole units leave the issue, the rest is carried.
-//! - Then the digests of the accounts that changed are taken, the storage trie follows, and the base fee of the next
-//!   height is set: by at most 1/64, never below the floor of the genesis.
+//! - A sub-block has a lane of Ethereum transactions beside the native one. For each sub-block, [`check_in_lane`]
+//!   checks each transaction by its bytes alone: encoding, chain, intrinsic gas, and the rest of the sub-block's
+//!   quota of declared gas. Quota times committee is at most the gas of a block, which the genesis asserts. So no
+//!   transaction is dropped for lack of block gas during execution.
+//! - The sender is recovered once, by [`recover_senders`], while consensus runs or when a client sends the
+//!   transaction. It is written into the block like the positions of invalid signatures, so replays recover nothing.
+//! - For a decided block, the native phase comes first: filter, batch, settlement, effects. Then `order` puts the
+//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height; only the first of several
+//!   copies; the positions of one sender in the order of its nonces.
+//! - `executor` executes them with the result of sequential execution. The state is the ledger after its native phase
+//!   ([`EvmState`]): wei of an account are its units of asset 0 times 10^(18 − decimals) and a remainder below one
+//!   unit.
+//! - A transaction that is invalid at its position (nonce, funds, price) is *skipped*: it has no effect and no
+//!   receipt, and is listed by position. One that reverts or halts is executed and pays.
+//! - After the last transaction each proposer is paid the tips of its sub-block. Base fees and wei that contracts
+//!   destroy are burnt: whole units leave the issue, the rest is carried.
+//! - Then the changed accounts are hashed, the storage trie is updated, and the base fee of the next height is set:
+//!   it changes by at most 1/64, and never falls below the floor of the genesis.
 //!
 //! # Properties
 //!
@@ -31,52 +32,53 @@
 //!    transaction loses its fee and no more, unless a contract destroyed itself in it. Either failure is a
 //!    [`Fault::Wei`](crate::Fault), and stops the ledger. Units of other assets, in accounts and offers, sum to
 //!    zero. [`Ledger::audit`](crate::Ledger::audit) sums everything.
-//! 3. *Containment*: a panic of a speculative execution is discarded; of a final one it is the transaction's failure,
-//!    for all its gas. Nothing that a transaction does fails the block.
-//! 4. *Control*: whoever created it, a contract signs nothing: no key controls its account, also one whose hash is its
-//!    address. An account that has acted natively shows a nonce, so that no contract is created over it.
-//! 5. *Completeness*: nonce, remainder and code hash stand in the account's digest; storage, base fee, carried wei and
-//!    the last 256 block digests under `contracts`. A checkpoint holds them all, and code by its hash.
-//! 6. *Idleness*: a block without Ethereum transactions costs a digest of the block hashes more; a chain without
+//! 3. *Containment*: a panic of a speculative execution is discarded; a panic of a final one is a failure of the
+//!    transaction, which pays for all its gas. No transaction can make the block fail.
+//! 4. *Control*: a contract signs nothing, whoever created it: no key controls its account, not even one that hashes
+//!    to its address. An account that has acted natively shows a nonce, so that no contract is created over it.
+//! 5. *Completeness*: nonce, remainder and code hash are part of the account's digest; storage, base fee, carried wei
+//!    and the last 256 block digests are under `contracts`. A checkpoint contains them all, and code by its hash.
+//! 6. *Idle cost*: a block without Ethereum transactions costs one extra digest of the block hashes; a chain without
 //!    contracts ([`Limits::block_gas`](crate::Limits) zero) costs nothing.
 //!
-//! The state after each of the last blocks can be looked back at: undo records, see [`HISTORY_BLOCKS`].
+//! The state after each of the last blocks can be read from undo records, see [`HISTORY_BLOCKS`].
 //!
 //! # Unpaid work
 //!
-//! What others must look at without pay costs its proposer. Bytes that are no transaction of the chain, or beyond the
-//! quota, are refused with their sub-block before a vote. A signature that recovers to nobody is found when the block
-//! is executed: the sub-block earns no reward. A used nonce, a gap, a copy or lacking funds can be honest, since
-//! proposers do not see each other's sub-blocks; the quota bounds them, to one recovery for 21,000 gas.
+//! A proposer pays for work that it causes for others without pay. Bytes that are no transaction of the chain, or
+//! beyond the quota, are rejected with their sub-block before a vote. A signature that recovers to no address is
+//! found when the block is executed: the sub-block earns no reward. A used nonce, a gap, a copy or lacking funds can
+//! be honest, since proposers do not see each other's sub-blocks; the quota bounds them, to one recovery per 21,000
+//! gas.
 //!
 //! # What contracts see
 //!
 //! | opcode | value |
 //! |---|---|
 //! | NUMBER, CHAINID | height, number of the chain |
-//! | TIMESTAMP | seconds of the block's time; equal in blocks that follow fast |
+//! | TIMESTAMP | seconds of the block's time; equal in blocks that follow each other quickly |
 //! | GASLIMIT, BASEFEE | the gas of a block from the genesis, the base fee of the height |
 //! | COINBASE | the account of the validator whose sub-block holds the transaction; zero where there are none |
 //! | BLOCKHASH | the digest of a superblock, of the last 256 |
-//! | PREVRANDAO | BLAKE3 of parent digest and height: known to everybody beforehand |
-//! | BLOBBASEFEE | the least; there are no blobs |
+//! | PREVRANDAO | BLAKE3 of parent digest and height: predictable for everyone |
+//! | BLOBBASEFEE | the minimum; there are no blobs |
 //!
 //! The rules are those of the fork Osaka. No system contracts exist. Opcodes, addresses and code hashes are Keccak's.
 //!
 //! # Deviations from the paper
 //!
-//! - **One run over the superblock** instead of sub-block by sub-block (§3.3): the paper's gain is that storage and
-//!   execution alternate; here blocks are logged beside their execution, and one run has more parallelism.
+//! - **One run over the superblock** instead of sub-block by sub-block (§3.3): the paper gains by alternating storage
+//!   and execution; here blocks are logged while they are executed, and one run has more parallelism.
 //! - **Parallel execution.** The paper executes sequentially.
-//! - **Native operations are no Ethereum transactions.** They are one batch before the contracts of the block.
-//! - **Order by nonce across sub-blocks.** The paper takes sub-blocks as they are, and loses transactions of a sender
-//!   whose sub-blocks were decided in another order.
+//! - **Native operations are no Ethereum transactions.** They form one batch before the contracts of the block.
+//! - **Order by nonce across sub-blocks.** The paper takes sub-blocks in the given order, and loses transactions of a
+//!   sender whose sub-blocks were decided in another order.
 //! - **BLAKE3 for tries**, as in the paper (§3.4), and over the ledger's own trie, not Ethereum's.
 //!
 //! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
-//! Contracts place offers at another one ([`OFFERS`]), and each genesis has a [`WETH9`].
+//! Contracts place offers at another reserved address ([`OFFERS`]), and each genesis has a [`WETH9`].
 //!
-//! On a developers' chain blocks hold edits of accounts, too: see [`DeveloperEdit`]. Nowhere else.
+//! Only on a developers' chain, blocks can also contain edits of accounts: see [`DeveloperEdit`].
 //!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
@@ -118,7 +120,7 @@ pub use outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
 pub use reserved::is_reserved;
-/// Addresses and slots that a transaction names beforehand (EIP-2930), and delegations (EIP-7702).
+/// Access lists of a transaction (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
     transaction::{AccessList, AccessListItem, Authorization, SignedAuthorization},

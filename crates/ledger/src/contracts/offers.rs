@@ -1,29 +1,30 @@
-//! Offers of contracts: a reserved address ([`OFFERS`]) that places, cancels and shows resting offers.
+//! Offers of contracts: a reserved address ([`OFFERS`]) where contracts place, cancel and read resting offers.
 //!
 //! # The protocol
 //!
-//! - Upon *place*, the caller is debited at once. The offer's id is 2^63 plus the number of offers that the caller has
-//!   placed here before; the counter is an ordinary slot. The offer rests from the end of the block, and meets the
-//!   batch of the next one. Its limit price is what it asks divided by what it sells, rounded up.
-//! - Upon *cancel*, the caller has back at once what its offer locks. An offer can be cancelled in the block that it is
-//!   placed in; then it never rests.
-//! - Fills come by settlement: units to the balance, and a log `Filled` in the settlement receipt of the height.
-//! - Contracts name an offer by one word: pair, limit and id ([`OfferName`]). The owner completes it.
+//! - On *place*, the caller is debited at once. The offer's id is 2^63 plus the number of offers that the caller has
+//!   placed here before; the counter is an ordinary slot. The offer rests from the end of the block, and takes part
+//!   in the batch of the next one. Its limit price is the units it asks divided by the units it sells, rounded up.
+//! - On *cancel*, the caller gets back at once what its offer locks. An offer can be cancelled in the block that it
+//!   is placed in; then it never rests.
+//! - Fills come from settlement: units are added to the balance, and a log `Filled` to the settlement receipt of the
+//!   height.
+//! - Contracts identify an offer by one word: pair, limit and id ([`OfferName`]). The owner is known separately.
 //!
-//! The book is not written while transactions run. What they change is noted in *edits*: virtual slots by owner and id,
-//! which are empty at the start of each block, revert with their frames, and are worked into the book after the last
-//! transaction. What rests is read from the book as the native phase of the block left it.
+//! The book is not written while transactions run. Their changes are recorded in *edits*: virtual slots by owner and
+//! id, which are empty at the start of each block, revert with their frames, and are applied to the book after the
+//! last transaction. Resting offers are read from the book as the native phase of the block left it.
 //!
 //! # Rules
 //!
-//! 1. Whatever the native operation refuses, this refuses too, by an error with a name: least sizes, unknown assets, a
+//! 1. Whatever the native operation refuses, this refuses too, with a named error: least sizes, unknown assets, a
 //!    full book, too many pairs, more than the balance.
-//! 2. Only offers placed here are cancelled and shown here. They are cancelled natively too, by who has a key: the
+//! 2. Only offers placed here are cancelled and shown here. The holder of a key can cancel them natively, too: the
 //!    native phase comes first, so of two cancels in one block the native one counts, and the other reverts.
-//! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change something revert.
-//! 4. A book that is full before the contract phase takes no offer; one that is not takes those of the whole block,
-//!    which its gas bounds. Pairs are counted exactly; one that was opened in a block counts even if its offers are
-//!    cancelled in the same block.
+//! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change state revert.
+//! 4. A book that is full before the contract phase accepts no offer; one that is not full accepts the offers of the
+//!    whole block, which its gas bounds. Pairs are counted exactly; one that was opened in a block counts even if its
+//!    offers are cancelled in the same block.
 //! 5. Gas pays for the slots, for what the native operation costs, and for the work of later batches ([`REST_GAS`]).
 
 use std::sync::LazyLock;
@@ -46,20 +47,20 @@ use crate::receipt::Fill;
 pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");
 /// The first id of offers that are placed by contracts. Sequence numbers of native transactions are below.
 pub const FIRST_CONTRACT_OFFER: Sequence = 1 << 63;
-/// Gas of an offer beside its slots: about what a native transaction costs, for the batches that it meets.
+/// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
 const REST_GAS: u64 = 21_000;
 const SETTLEMENT_CONTEXT: &str = "walras 2026 settlement of a height v1";
 
-/// What the book says at the start of a contract phase.
+/// The room in the book at the start of a contract phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BookFacts {
-    /// Whether it takes no more offers.
+    /// Whether it accepts no more offers.
     pub is_full: bool,
     /// Pairs that may still be opened; `None` where all pairs of the assets fit.
     pub pairs_left: Option<u32>,
 }
 
-/// How contracts name an offer of a known owner.
+/// How contracts identify an offer of a known owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferName {
     /// Its pair.
@@ -81,7 +82,7 @@ impl OfferName {
         word
     }
 
-    /// The offer that a word names, if it could be one of a contract's.
+    /// The offer that a word names, if it can be an offer of a contract.
     pub fn of_word(word: &[u8; 32]) -> Option<OfferName> {
         let (pair, limit, id) = parts(word)?;
         (word[..8] == [0; 8] && id >= FIRST_CONTRACT_OFFER).then_some(OfferName { pair, limit, id })
@@ -100,12 +101,12 @@ fn parts(word: &[u8; 32]) -> Option<(Pair, Price, u64)> {
     Some((Pair { sell: asset(8), buy: asset(12) }, Price::from_bits(long(16)).ok()?, long(24)))
 }
 
-/// What a block's transactions do to an offer, as it stands in a virtual slot.
+/// What a block's transactions do to an offer, as stored in a virtual slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BookEdit {
     pub pair: Pair,
     pub limit: Price,
-    /// Units that it sells, or gives back.
+    /// Units that it sells, or returns.
     pub amount: Amount,
     pub is_placed: bool,
 }
@@ -121,7 +122,7 @@ impl BookEdit {
         U256::from_be_bytes(word)
     }
 
-    /// What a slot says; `None` if nothing happened to the offer.
+    /// The edit that a slot holds; `None` if the offer is not edited.
     pub fn of_word(word: U256) -> Option<BookEdit> {
         let word = word.to_be_bytes();
         let (pair, limit, amount) = parts(&word)?;
@@ -134,10 +135,10 @@ impl BookEdit {
     }
 }
 
-/// What a slot of [`OFFERS`] is.
+/// The meaning of a slot of [`OFFERS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OffersSlot {
-    /// An ordinary one: how many offers an owner has placed.
+    /// An ordinary slot: how many offers an owner has placed.
     Count,
     /// An edit.
     Edit(primitives::Address, Sequence),
@@ -174,7 +175,7 @@ fn count_slot(owner: &Address) -> U256 {
     owner.into_word().into()
 }
 
-/// Units of asset 0 by which a write of a slot of [`OFFERS`] changed what offers lock.
+/// Units of asset 0 by which a write to a slot of [`OFFERS`] changed what offers lock.
 pub(super) fn locked_gas_units(slot: &U256, before: U256, after: U256) -> i128 {
     if !matches!(OffersSlot::of(&slot.to_be_bytes()), OffersSlot::Edit(..)) {
         return 0;
@@ -183,7 +184,7 @@ pub(super) fn locked_gas_units(slot: &U256, before: U256, after: U256) -> i128 {
     locked(after) - locked(before)
 }
 
-/// A call of the offers under way.
+/// A running call of the offers.
 pub(super) struct Offers<'c, 'a, S: EvmState, A: Access>(pub Call<'c, 'a, S, A>);
 
 /// Functions, in the order of their selectors.
@@ -218,7 +219,7 @@ fn amount_of(value: U256) -> Called<Amount> {
 
 impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     pub fn answer(mut self, input: &[u8]) -> Called<Vec<u8>> {
-        // Who is refused pays for the name of the error.
+        // A refused caller pays for reading the error's name.
         self.0.pay(READ_GAS)?;
         let inputs = self.0.inputs;
         if inputs.bytecode_address != inputs.target_address {
@@ -263,7 +264,7 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
             TooSmall::Sells => error(sells, &[U256::from(minima.sell)]),
             TooSmall::Asks => error(asks_too, &[U256::from(minima.buy)]),
         };
-        // What asks for nothing has no price; nor has what sells nothing.
+        // An offer that asks for nothing or sells nothing has no price.
         let limit = Price::ratio_rounding_up(asks, amount);
         let limit =
             limit.ok_or_else(|| too_small(if amount < minima.sell { TooSmall::Sells } else { TooSmall::Asks }))?;
@@ -330,7 +331,7 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         if amount == 0 {
             return Err(unknown());
         }
-        // What was placed in this block never comes to rest.
+        // An offer that was placed in this block never rests.
         let OfferName { pair, limit, .. } = name;
         let after = match before.is_zero() {
             true => BookEdit { pair, limit, amount, is_placed: false }.to_word(),
@@ -380,23 +381,23 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     }
 }
 
-/// A price times 10^34, exactly; zero for none.
+/// A price times 10^34, exactly; zero if there is no price.
 fn scaled(price: Option<Price>) -> U256 {
     let of = |price: Price| U256::from(price.mantissa()) * U256::from(10).pow(U256::from(price.exponent() + 34));
     price.map_or(U256::ZERO, of)
 }
 
-/// What a log of the offers tells.
+/// What a log of the offers reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferEvent {
-    /// An offer of so many units rests from the end of the block on, unless it is cancelled before.
+    /// An offer of this many units rests from the end of the block on, unless it is cancelled before.
     Placed(Pair, Place, Amount),
-    /// An offer was cancelled, and so many units went back.
+    /// An offer was cancelled, and this many units were returned.
     Cancelled(Pair, Place, Amount),
 }
 
 impl OfferEvent {
-    /// What a log tells; `None` of other logs. Nobody else logs at the address of the offers.
+    /// What a log reports; `None` for other logs. No other contract logs at the address of the offers.
     pub fn of(log: &EthereumLog) -> Option<OfferEvent> {
         let [event, owner, name] = &log.topics[..] else { return None };
         if log.address != OFFERS {
@@ -414,9 +415,9 @@ impl OfferEvent {
     }
 }
 
-/// The settlement receipt of a height: what of its batch concerns offers that contracts placed; `None` if nothing does.
-/// Its id is made of the height and the digest of the block before, so that it does not depend on the order of
-/// transactions.
+/// The settlement receipt of a height: the part of its batch that concerns offers placed by contracts; `None` if
+/// there is none. Its id is made of the height and the digest of the block before, so that it does not depend on the
+/// order of transactions.
 pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Option<EthereumReceipt> {
     let filled = |fill: &Fill| {
         let Place { limit, account, id } = fill.place;

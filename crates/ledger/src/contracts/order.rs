@@ -1,8 +1,8 @@
 //! The order in which a superblock's Ethereum transactions are executed, and the quota of each sub-block.
 //!
-//! Sub-blocks stand in slot order, rotated by height, so that no validator is always first. A transaction that stands
-//! there again is a duplicate. The transactions of one sender take the positions that they hold together in the order
-//! of their nonces, rivals of one nonce by position: so nonces are in order however many sub-blocks they came through.
+//! Sub-blocks are in slot order, rotated by height, so that no validator is always first. A transaction that occurs
+//! again is a duplicate. The transactions of one sender fill their combined positions in the order of their nonces,
+//! and by position if nonces are equal: so nonces are in order however many sub-blocks they came through.
 
 use hashbrown::HashSet;
 use primitives::{Address, Digest, Superblock};
@@ -23,11 +23,11 @@ pub(super) struct Ordered {
     pub transaction: EthereumTransaction,
 }
 
-/// Judges bytes of a lane without state and without signature, and counts their gas against what is left of the quota
-/// of their sub-block.
+/// Checks bytes of a lane without state and without signature, and counts their gas against the rest of the quota of
+/// their sub-block.
 ///
 /// # Errors
-/// [`EthereumFault`]; beyond the quota too, see [`EthereumFault::Quota`].
+/// [`EthereumFault`]; also if the quota is exceeded, see [`EthereumFault::Quota`].
 pub fn check_in_lane(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<EthereumTransaction, EthereumFault> {
     let transaction = EthereumTransaction::decode(bytes)?;
     transaction.check(chain)?;
@@ -36,24 +36,24 @@ pub fn check_in_lane(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<Eth
     Ok(transaction)
 }
 
-/// Who signed each transaction of a lane, on the current rayon pool.
+/// The signer of each transaction of a lane, recovered on the current rayon pool.
 pub fn recover_senders(lane: &[Vec<u8>]) -> Vec<Option<Address>> {
     let sender = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok()?.recover_sender().ok();
     lane.par_iter().map(sender).collect()
 }
 
-/// What stands in the lanes of a block.
+/// The content of the lanes of a block.
 #[derive(Default)]
 pub(super) struct Lanes {
     /// The transactions to execute, in order.
     pub standing: Vec<Ordered>,
-    /// Those that are skipped, by position.
+    /// Transactions that are skipped, by position.
     pub skipped: Vec<(u32, Skip)>,
     /// Edits of a developers' chain, by position.
     pub edits: Vec<(u32, DeveloperEdit)>,
 }
 
-/// Sorts out what stands in the lanes of a block. Only a developers' chain knows edits.
+/// Sorts the content of the lanes of a block. Only a developers' chain has edits.
 pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Lanes {
     let (mut standing, mut skipped, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
@@ -96,7 +96,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers
     Lanes { standing: by_nonce(standing), skipped, edits }
 }
 
-/// Gives the positions that each sender holds to its transactions in the order of their nonces.
+/// Assigns the positions of each sender to its transactions in the order of their nonces.
 fn by_nonce(standing: Vec<Ordered>) -> Vec<Ordered> {
     let mut places: Vec<(Address, usize)> = standing.iter().enumerate().map(|(at, one)| (one.sender, at)).collect();
     places.sort_unstable();
@@ -107,5 +107,5 @@ fn by_nonce(standing: Vec<Ordered>) -> Vec<Ordered> {
         places.iter().zip(&nonces).map(|((_, place), (_, _, from))| (*place, *from)).collect();
     order.sort_unstable();
     let mut from: Vec<Option<Ordered>> = standing.into_iter().map(Some).collect();
-    order.into_iter().map(|(_, at)| from[at].take().expect("each stands once")).collect()
+    order.into_iter().map(|(_, at)| from[at].take().expect("each occurs once")).collect()
 }

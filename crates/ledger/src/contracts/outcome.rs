@@ -1,9 +1,9 @@
-//! What becomes of a transaction of Ethereum.
+//! The outcome of an Ethereum transaction.
 
 use revm::context::result::InvalidTransaction;
 use revm::primitives::{Address, Bytes, Log, U256};
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EvmOutcome {
     /// It was executed and paid for.
@@ -17,14 +17,14 @@ pub enum EvmOutcome {
 pub enum EvmStatus {
     /// It took effect.
     Succeeded,
-    /// It reverted: of its effects only the fee remains.
+    /// It reverted: only the fee remains of its effects.
     Reverted,
-    /// It ran out of gas or did what is not allowed: of its effects only the fee remains, for all gas of its limit.
+    /// It ran out of gas or broke a rule: only the fee remains of its effects, for all gas of its limit.
     Halted,
 }
 
 impl EvmStatus {
-    /// A word for programs, which stays.
+    /// A stable word for programs.
     pub fn name(self) -> &'static str {
         match self {
             EvmStatus::Succeeded => "succeeded",
@@ -34,7 +34,7 @@ impl EvmStatus {
     }
 }
 
-/// What an executed transaction did beside its writes.
+/// What an executed transaction did besides its writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvmExecution {
     /// How it ended.
@@ -45,28 +45,28 @@ pub struct EvmExecution {
     pub gas_price: u128,
     /// Wei for the proposer.
     pub tip: U256,
-    /// Wei that left all accounts and offers: the tip, the burnt part of the fee, and what was destroyed.
+    /// Wei that left all accounts and offers: the tip, the burnt part of the fee, and wei that were destroyed.
     pub lost: U256,
     /// Whether a contract destroyed itself, so that more than the fee may have been burnt.
     pub is_destructive: bool,
-    /// What it logged.
+    /// Its logs.
     pub logs: Vec<Log>,
-    /// What it returned.
+    /// Its return value.
     pub output: Bytes,
-    /// The contract that it created itself.
+    /// The contract that the transaction itself created.
     pub created: Option<Address>,
-    /// All contracts that came to be, by address.
+    /// All contracts that were created, by address.
     pub contracts: Vec<Address>,
 }
 
 /// Why a transaction was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, borsh::BorshSerialize, borsh::BorshDeserialize)]
 pub enum Skip {
-    /// Its bytes are no transaction that the chain knows.
+    /// Its bytes are not a transaction of this chain.
     Malformed,
     /// Its signature is not valid.
     BadSignature,
-    /// The same transaction stands before it.
+    /// The same transaction occurs before it.
     Duplicate,
     /// Its nonce has been used.
     NonceTooLow,
@@ -80,7 +80,7 @@ pub enum Skip {
     SenderHasCode,
     /// The quota of gas of its sub-block was used up.
     OverQuota,
-    /// It is invalid by itself.
+    /// It is invalid in itself.
     Invalid,
 }
 

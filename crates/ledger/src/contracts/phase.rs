@@ -1,4 +1,4 @@
-//! The contract phase of a block: between settlement and digests, on the accounts that the native phase leaves.
+//! The contract phase of a block: it runs between settlement and digests, on the accounts after the native phase.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,11 +28,11 @@ use crate::sums::Sums;
 use crate::{Fault, Ledger};
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
-/// The base fee changes by at most one part in this from height to height.
+/// The base fee changes by at most one part in this many from height to height.
 const BASE_FEE_PARTS: u64 = 64;
 
-/// Threads that execute contracts. They persist between blocks and are no part of the state: a clone of a ledger has
-/// the same.
+/// Threads that execute contracts. They persist between blocks and are not part of the state: a clone of a ledger
+/// shares them.
 #[derive(Clone, Default)]
 pub(crate) struct EvmEngine(Arc<OnceLock<Mutex<Workers>>>);
 
@@ -46,24 +46,24 @@ pub(crate) struct Phase {
     pub slots: Vec<(SlotKey, Option<[u8; 32]>)>,
     /// Changes of the book, by pair and place.
     pub pairs: Vec<PairChange>,
-    /// What it wrote, as it was before.
+    /// The former values of what it wrote.
     pub undo: Undo,
-    /// Offers that come or leave; they become `pairs`.
+    /// Offers that are added or removed; they become `pairs`.
     edits: Vec<(Pair, Edit)>,
 }
 
-/// Books of a phase, in wei.
+/// The books of a phase, in wei.
 #[derive(Default)]
 pub(super) struct Books {
-    /// Change of what accounts hold.
+    /// Change of the wei that accounts hold.
     held: i128,
-    /// Taken from accounts by transactions.
+    /// Wei taken from accounts by transactions.
     lost: i128,
-    /// Of that, for proposers.
+    /// The part of them for proposers.
     tips: i128,
-    /// Change of what accounts hold of assets, which tokens and offers moved.
+    /// Change of other assets in accounts, which tokens and offers moved.
     assets: BTreeMap<AssetId, i128>,
-    /// Change of what offers lock.
+    /// Change of units that offers lock.
     locked: Sums,
 }
 
@@ -71,7 +71,7 @@ impl Ledger {
     /// Executes a block's Ethereum transactions, after a batch with these fills.
     ///
     /// # Errors
-    /// [`Fault::Wei`] if wei came or went, [`Fault::Conservation`] if units of another asset did.
+    /// [`Fault::Wei`] if wei appeared or vanished, [`Fault::Conservation`] if units of another asset did.
     pub(crate) fn execute_contracts(&mut self, block: &Superblock, fills: &[Fill]) -> Result<Phase, Fault> {
         let Some(head) = self.contracts.head() else { return Ok(Phase::default()) };
         let base_fee = head.base_fee;
@@ -137,7 +137,7 @@ impl Ledger {
         }
         self.pay_tips(block, &tips, &mut books, phase);
         if is_edited {
-            // The later of two writes is the one that stays.
+            // The later of two writes to a slot is kept.
             phase.slots.reverse();
             phase.slots.sort_by_key(|(key, _)| *key);
             phase.slots.dedup_by_key(|(key, _)| *key);
@@ -145,8 +145,8 @@ impl Ledger {
         self.burn_wei(block.height, &books, phase)
     }
 
-    /// What the transactions of a sub-block are executed under. The beneficiary is zero where there is no such
-    /// sub-block, or where its proposer is known no longer.
+    /// The environment of the transactions of a sub-block. The beneficiary is zero where there is no such sub-block,
+    /// or where its proposer is no longer known.
     pub fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
         let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
         let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
@@ -171,7 +171,7 @@ impl Ledger {
         members.get(proposer as usize).map(|member| member.account)
     }
 
-    /// Wei that an account has: its units of asset 0, and what is below one.
+    /// Wei of an account: its units of asset 0, and the remainder below one unit.
     pub fn wei(&self, address: &Address) -> u128 {
         self.accounts.get(address).map_or(0, |account| wei_of(account, self.wei_per_unit()))
     }
@@ -224,21 +224,21 @@ impl Ledger {
         }
     }
 
-    /// Writes what a token moved back to the account; returns what the slot was.
+    /// Writes a balance that a token moved back to the account; returns the former value of the slot.
     fn write_balance(&mut self, asset: AssetId, holder: &Address, value: U256, books: &mut Books) -> Option<[u8; 32]> {
         let account = self.accounts.get_or_insert(holder);
-        let (before, after) = (account.balance(asset), Amount::try_from(value).expect("what is issued has 64 bits"));
+        let (before, after) = (account.balance(asset), Amount::try_from(value).expect("issued units have 64 bits"));
         account.set_balance(asset, after);
         *books.assets.entry(asset).or_default() += i128::from(after) - i128::from(before);
         units_slot(before)
     }
 
-    /// What the tokens of the assets say of themselves.
+    /// Facts about the tokens of the assets.
     fn tokens(&self) -> Arc<[TokenFacts]> {
         self.assets.iter().map(TokenFacts::of).collect()
     }
 
-    /// What the book says of room for offers.
+    /// The room for offers in the book.
     pub fn book_facts(&self) -> BookFacts {
         let most = self.limits.open_pairs as usize;
         let fits = self.assets.len().saturating_mul(self.assets.len()) <= most;
@@ -246,7 +246,7 @@ impl Ledger {
         BookFacts { is_full: self.book.len() as u64 >= self.limits.resting_offers, pairs_left }
     }
 
-    /// Works the offers that contracts placed and cancelled into the book.
+    /// Applies to the book the offers that contracts placed and cancelled.
     fn edit_book(&mut self, books: &mut Books, phase: &mut Phase) {
         let mut edits = std::mem::take(&mut phase.edits);
         edits.sort_unstable_by_key(|(pair, edit)| (*pair, edit.place));
@@ -287,7 +287,7 @@ impl Ledger {
         books.held += new as i128 - old as i128;
     }
 
-    /// Pays proposers after the last transaction. Who proposed without an account leaves its tips to be burnt.
+    /// Pays proposers after the last transaction. The tips of a proposer without an account are burnt.
     fn pay_tips(&mut self, block: &Superblock, tips: &HashMap<usize, u128>, books: &mut Books, phase: &mut Phase) {
         let wei_per_unit = self.wei_per_unit();
         for sub_block in 0..block.sub_blocks.len() {
@@ -306,7 +306,7 @@ impl Ledger {
         phase.accounts.dedup();
     }
 
-    /// Burns what left the accounts and went to nobody: whole units leave the issue, the rest is carried.
+    /// Burns wei that left the accounts and were paid to no one: whole units leave the issue, the rest is carried.
     fn burn_wei(&mut self, height: Height, books: &Books, phase: &mut Phase) -> Result<(), Fault> {
         let burnt = books.lost - books.tips;
         let wei_per_unit = self.wei_per_unit();
@@ -324,7 +324,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Notes the digest of the block that was applied, for those that follow.
+    /// Stores the digest of the block that was applied, for later blocks.
     pub(crate) fn note_hash(&mut self) {
         let digest = self.last_block;
         if self.contracts.head().is_some() {
@@ -338,7 +338,7 @@ impl Ledger {
 }
 
 impl Phase {
-    /// Notes what became of an offer.
+    /// Records the edit of an offer.
     fn edit(&mut self, owner: &Address, id: u64, value: Wei) {
         let Some(BookEdit { pair, limit, amount, is_placed }) = BookEdit::of_word(value) else { return };
         let place = Place { limit, account: *owner, id };
@@ -357,7 +357,7 @@ impl EvmEngine {
 }
 
 impl Books {
-    /// Whether tokens and offers only moved what is there; asset 0 is counted in wei.
+    /// Checks that tokens and offers only moved existing units; asset 0 is counted in wei.
     fn check_assets(&self, height: Height) -> Result<(), Fault> {
         for number in (0..self.locked.len()).chain(self.assets.keys().map(|asset| asset.0 as usize)) {
             let asset = AssetId(number as u32);
@@ -370,7 +370,7 @@ impl Books {
         Ok(())
     }
 
-    /// Takes in what a transaction cost: its fee, and more only where a contract destroyed itself.
+    /// Adds the cost of a transaction: its fee, and more only where a contract destroyed itself.
     fn take(&mut self, height: Height, execution: &EvmExecution) -> Result<(), Fault> {
         let lost = execution.lost;
         let fee = U256::from(execution.gas_used) * U256::from(execution.gas_price);
@@ -408,7 +408,7 @@ fn receipt(one: &Ordered, execution: EvmExecution) -> EthereumReceipt {
     }
 }
 
-/// The base fee after a block that used so much of its gas: half of it leaves the fee as it is.
+/// The base fee after a block that used this much gas: if half of the limit is used, the fee does not change.
 fn next_base_fee(base_fee: u64, gas_used: u64, gas_limit: u64, floor: u64) -> u64 {
     let target = (gas_limit / 2).max(1);
     let step = |distance: u64| {

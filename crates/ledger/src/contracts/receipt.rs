@@ -1,4 +1,4 @@
-//! What Ethereum transactions of a block came to, as it is archived and proved.
+//! The results of a block's Ethereum transactions, in archived and provable form.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
@@ -15,22 +15,22 @@ const REST_CONTEXT: &str = "walras 2026 contract phase v1";
 pub struct EthereumLog {
     /// The contract.
     pub address: Address,
-    /// Up to four topics, the event's hash mostly the first.
+    /// Up to four topics; the first is usually the event's hash.
     pub topics: Vec<[u8; 32]>,
-    /// What else it says.
+    /// The data of the log.
     pub data: Vec<u8>,
 }
 
-/// What became of an Ethereum transaction that was executed and paid for.
+/// The receipt of an Ethereum transaction that was executed and paid for.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct EthereumReceipt {
     /// The hash of the transaction.
     pub id: TransactionId,
-    /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts stand in the order of
-    /// execution. `None` is the settlement receipt: it is of no transaction, stands first, and has the logs of what the
-    /// block's batch did with offers that contracts placed.
+    /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts are in the order of
+    /// execution. `None` marks the settlement receipt: it belongs to no transaction, comes first, and has the logs of
+    /// what the block's batch did with offers that contracts placed.
     pub position: Option<u32>,
-    /// Who sent it.
+    /// Its sender.
     pub sender: Address,
     /// How it ended.
     pub status: EvmStatus,
@@ -40,20 +40,20 @@ pub struct EthereumReceipt {
     pub gas_price: u128,
     /// The contract that it created.
     pub contract: Option<Address>,
-    /// What it logged.
+    /// Its logs.
     pub logs: Vec<EthereumLog>,
 }
 
-/// What the contract phase of a block came to.
+/// The results of the contract phase of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ContractReceipts {
     /// Transactions that were executed, in this order, after the settlement receipt where there is one.
     pub receipts: Vec<EthereumReceipt>,
     /// Transactions that were skipped, by their position among the block's Ethereum transactions, ascending.
     pub skipped: Vec<(u32, Skip)>,
-    /// Wei that a unit of gas cost at least.
+    /// The base fee: the minimum price of a unit of gas in wei.
     pub base_fee: u64,
-    /// Wei that were burnt: base fees, and what contracts destroyed.
+    /// Burnt wei: base fees, and wei that contracts destroyed.
     pub burnt: u128,
 }
 
@@ -70,7 +70,7 @@ impl Bloom {
         }
     }
 
-    /// Of logs.
+    /// The filter of these logs.
     pub fn of<'a>(logs: impl Iterator<Item = &'a EthereumLog>) -> Bloom {
         let mut bloom = Bloom([0; 256]);
         for log in logs {
@@ -82,7 +82,7 @@ impl Bloom {
 }
 
 impl EthereumReceipt {
-    /// The value under its id in the trie of receipts.
+    /// Its value in the trie of receipts, where its id is the key.
     pub fn digest(&self) -> [u8; 32] {
         blake3::derive_key(RECEIPT_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
     }
@@ -104,7 +104,7 @@ impl ContractReceipts {
         Bloom::of(self.receipts.iter().flat_map(|receipt| &receipt.logs))
     }
 
-    /// The digest of all but the receipts: skipped transactions, fees, and the filter over logs.
+    /// The digest of everything but the receipts: skipped transactions, fees, and the filter over logs.
     pub fn digest(&self) -> Digest {
         let bytes = borsh::to_vec(&(&self.skipped, self.gas_used(), self.base_fee, self.burnt, self.bloom().0));
         Digest::of(REST_CONTEXT, &bytes.expect("writing to memory cannot fail"))

@@ -1,7 +1,7 @@
 //! Calls of reserved addresses: the tokens of assets and the offers of the exchange.
 //!
-//! What they hold is storage of their own addresses, written through the journal of the interpreter, so that it reverts
-//! with its frame. This file has what their calls share: addresses, arguments, gas, reads, writes and logs.
+//! Their state is storage of their own addresses, written through the journal of the interpreter, so that it reverts
+//! with its frame. This file contains what their calls share: addresses, arguments, gas, reads, writes and logs.
 
 use primitives::AssetId;
 use revm::context::{ContextTr, JournalTr};
@@ -20,35 +20,35 @@ use super::state::GAS_ASSET;
 /// The code that reserved addresses show.
 pub(super) const RESERVED_CODE: &[u8] = &[0xfe];
 
-/// Gas of a call beside what it reads and writes.
+/// Gas of a call on top of its reads and writes.
 const BASE_GAS: u64 = 400;
 /// Gas of a read, as of a cold slot.
 pub(super) const READ_GAS: u64 = 2_100;
-/// Gas of a write over something.
+/// Gas of a write to a nonzero slot.
 const WRITE_GAS: u64 = 2_900;
-/// Gas of a write over nothing.
+/// Gas of a write to an empty slot.
 const CREATE_GAS: u64 = 20_000;
 /// Gas of a log and of each topic.
 const LOG_GAS: u64 = 375;
 /// Gas of a byte of a log.
 const LOG_BYTE_GAS: u64 = 8;
 
-/// Whether an address is that of a token or of the offers: nobody has its key, and no contract is created there.
+/// Whether an address is that of a token or of the offers: no one has its key, and no contract is created there.
 pub fn is_reserved(address: &primitives::Address) -> bool {
     token_at(address).is_some() || *address == OFFERS
 }
 
-/// An address of the ledger as the interpreter has it.
+/// Converts an address of the ledger to one of the interpreter.
 pub(super) fn evm_address(address: &primitives::Address) -> Address {
     Address::new(address.0)
 }
 
-/// The same, the other way round.
+/// Converts an address of the interpreter to one of the ledger.
 pub(super) fn plain_address(address: &Address) -> primitives::Address {
     primitives::Address(address.0.0)
 }
 
-/// Ethereum's precompiles, and the reserved addresses where the state has assets.
+/// Ethereum's precompiles, plus the reserved addresses where the state has assets.
 pub(super) struct ReservedPrecompiles(EthPrecompiles);
 
 impl ReservedPrecompiles {
@@ -114,10 +114,10 @@ fn ended<'a, S: EvmState, A: Access>(
 
 /// Why a call of a reserved address fails.
 pub(super) enum CallFault {
-    /// It reverts with these bytes, which are encoded as Solidity encodes an error.
+    /// It reverts with these bytes, encoded like a Solidity error.
     Reverts(Bytes),
     OutOfGas,
-    /// A read met the estimate of a lower transaction.
+    /// A read found the estimate of a lower transaction.
     Waits(Waits),
 }
 
@@ -136,7 +136,7 @@ impl From<Waits> for CallFault {
 
 pub(super) type Called<T> = Result<T, CallFault>;
 
-/// A call of a reserved address under way.
+/// A running call of a reserved address.
 pub(super) struct Call<'c, 'a, S: EvmState, A: Access> {
     pub context: &'c mut EvmFrameContext<'a, S, A>,
     pub inputs: &'c CallInputs,
@@ -148,13 +148,13 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(CallFault::OutOfGas) }
     }
 
-    /// Reads a slot of the address that is called.
+    /// Reads a slot of the called address.
     pub fn read(&mut self, slot: U256) -> Called<U256> {
         self.pay(READ_GAS)?;
         Ok(self.context.journal_mut().sload(self.inputs.target_address, slot)?.data)
     }
 
-    /// Writes a slot of the address that is called.
+    /// Writes a slot of the called address.
     pub fn write(&mut self, slot: U256, before: U256, after: U256) -> Called<()> {
         self.write_at(self.inputs.target_address, slot, before, after)
     }
@@ -168,7 +168,7 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         Ok(())
     }
 
-    /// Units of an asset that a holder has; of asset 0 what is whole of its wei.
+    /// Units of an asset that a holder has; for asset 0 the whole units of its wei.
     pub fn units(&mut self, asset: AssetId, holder: Address) -> Called<U256> {
         self.pay(READ_GAS)?;
         if asset == GAS_ASSET {
@@ -181,7 +181,7 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         Ok(journal.sload(token, holder_slot(&holder))?.data)
     }
 
-    /// Changes what a holder has of an asset, from `before` units to `after`.
+    /// Changes a holder's units of an asset from `before` to `after`.
     pub fn set_units(&mut self, asset: AssetId, holder: Address, before: U256, after: U256) -> Called<()> {
         if asset != GAS_ASSET {
             return self.write_at(evm_address(&token_address(asset)), holder_slot(&holder), before, after);
@@ -199,7 +199,7 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         U256::from(reader.state.token(reader.space, GAS_ASSET).expect("a state with assets").wei_per_unit())
     }
 
-    /// Logs at the address that is called.
+    /// Logs at the called address.
     pub fn log(&mut self, topics: Vec<B256>, data: Vec<u8>) -> Called<()> {
         self.pay(LOG_GAS * (1 + topics.len() as u64) + LOG_BYTE_GAS * data.len() as u64)?;
         let data = LogData::new_unchecked(topics, data.into());

@@ -1,4 +1,4 @@
-//! What contracts have beside the accounts: storage, code, and what they see of the chain.
+//! The state of contracts besides the accounts: storage, code, and what they see of the chain.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasher;
@@ -20,13 +20,13 @@ use crate::book::{OrderBook, Pair, Place};
 
 /// Heights whose block digests contracts can ask for.
 pub const BLOCK_HASHES: usize = 256;
-/// Parts that storage is cut into. A part is copied when a block writes to it after a checkpoint was begun.
+/// Parts that storage is split into. A part is copied when a block writes to it after a checkpoint has begun.
 const PARTS: usize = 1 << 10;
 const CONTEXT: &str = "walras 2026 contracts v1";
 /// Asset 0 pays for gas.
 pub(super) const GAS_ASSET: AssetId = AssetId(0);
 
-/// A slot of an account, as it stands in the trie: address, then slot, big-endian.
+/// A slot of an account as a key of the trie: address, then slot, big-endian.
 pub type SlotKey = [u8; 52];
 
 /// The key of a slot.
@@ -45,12 +45,12 @@ struct Shared {
     accounts: u64,
 }
 
-/// What contracts see of the chain beside accounts and storage.
+/// What contracts see of the chain besides accounts and storage.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ContractsHead {
-    /// Wei that a unit of gas costs at least, in the next block.
+    /// The minimum price of a unit of gas in wei, in the next block.
     pub base_fee: u64,
-    /// Wei that are burnt and make no whole unit yet.
+    /// Wei that are burnt but do not make a whole unit yet.
     pub carried: u64,
     /// Digests of the last blocks, the newest last.
     pub hashes: VecDeque<Digest>,
@@ -66,14 +66,14 @@ pub struct Contracts {
 }
 
 impl Default for Contracts {
-    /// Of a chain without contracts.
+    /// The state of a chain without contracts.
     fn default() -> Contracts {
         Contracts { head: None, storage: Vec::new(), code: Arc::default(), hasher: DefaultHashBuilder::default() }
     }
 }
 
 impl Contracts {
-    /// With nothing stored.
+    /// An empty state.
     pub(crate) fn new(head: ContractsHead) -> Contracts {
         let storage = (0..PARTS).map(|_| Arc::default()).collect();
         Contracts { head: Some(head), storage, ..Contracts::default() }
@@ -88,13 +88,13 @@ impl Contracts {
         self.head.as_mut().expect("a chain with contracts")
     }
 
-    /// The digest that stands under the state root beside the storage.
+    /// The digest in the state root of everything besides the storage.
     pub fn digest(&self) -> Option<Digest> {
         let bytes = borsh::to_vec(self.head.as_ref()?).expect("writing to memory cannot fail");
         Some(Digest::of(CONTEXT, &bytes))
     }
 
-    /// The value of a slot, big-endian; `None` stands for zero.
+    /// The value of a slot, big-endian; `None` means zero.
     pub fn slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
         let key = slot_key(address, slot);
         self.part(&key).and_then(|part| self.storage[part].get(&key).copied())
@@ -109,7 +109,7 @@ impl Contracts {
         self.storage.iter().map(|part| part.len()).sum()
     }
 
-    /// Number of slots that are not zero, by the account that they are of.
+    /// Number of slots that are not zero, by account.
     pub fn slots_by_account(&self) -> BTreeMap<Address, u64> {
         let mut counts = BTreeMap::new();
         for key in self.storage.iter().flat_map(|part| part.keys()) {
@@ -146,7 +146,7 @@ impl Contracts {
         self.code.get(hash).map(|shared| shared.code.original_byte_slice())
     }
 
-    /// The same, as the interpreter takes it.
+    /// The same code in the interpreter's form.
     pub(super) fn evm_code(&self, hash: &Digest) -> Option<EvmCode> {
         self.code.get(hash).map(|shared| shared.code.clone())
     }
@@ -158,16 +158,16 @@ impl Contracts {
         hashes
     }
 
-    /// Notes that an account has this code from now on.
+    /// Records that an account has this code from now on.
     pub(crate) fn share(&mut self, hash: Digest, code: impl FnOnce() -> EvmCode) {
         let codes = Arc::make_mut(&mut self.code);
         codes.entry(hash).or_insert_with(|| Shared { code: code(), accounts: 0 }).accounts += 1;
     }
 
-    /// Notes that an account does not have this code any more; returns the code if no account has it now.
+    /// Records that an account does not have this code any more; returns the code if no account has it now.
     pub(crate) fn release(&mut self, hash: &Digest) -> Option<Vec<u8>> {
         let codes = Arc::make_mut(&mut self.code);
-        let shared = codes.get_mut(hash).expect("an account has it");
+        let shared = codes.get_mut(hash).expect("an account has this code");
         shared.accounts -= 1;
         if shared.accounts > 0 {
             return None;
@@ -175,14 +175,15 @@ impl Contracts {
         codes.remove(hash).map(|shared| shared.code.original_byte_slice().to_vec())
     }
 
-    /// Takes code in that accounts are said to have; returns its hash.
+    /// Restores code that accounts name; returns its hash.
     pub(crate) fn restore_code(&mut self, bytes: Vec<u8>) -> Digest {
         let hash = Digest(keccak256(&bytes).0);
         Arc::make_mut(&mut self.code).insert(hash, Shared { code: evm_code(bytes.into()), accounts: 0 });
         hash
     }
 
-    /// Whether every code has as many accounts as name it, and none is named that is not there. Counts them.
+    /// Counts the accounts of every code. Returns whether each code has at least one account, and each named code
+    /// exists.
     pub(crate) fn count_codes(&mut self, accounts: &Accounts) -> bool {
         let codes = Arc::make_mut(&mut self.code);
         for account in accounts.shards().iter().flat_map(|shard| shard.iter()) {
@@ -201,8 +202,8 @@ pub(super) fn wei_of(account: &Account, wei_per_unit: u64) -> u128 {
     u128::from(account.balance(GAS_ASSET)) * u128::from(wei_per_unit) + u128::from(account.evm().remainder)
 }
 
-/// The nonce that Ethereum sees. An account that has acted natively shows at least 1, so that no contract is created
-/// over it.
+/// The nonce that Ethereum sees. It is at least 1 for an account that has acted natively, so that no contract is
+/// created over it.
 pub(super) fn shown_nonce(account: &Account) -> u64 {
     let nonce = account.evm().nonce;
     if account.has_acted() { nonce.max(1) } else { nonce }
@@ -213,12 +214,12 @@ pub(crate) fn seen(account: &Account, wei_per_unit: u64) -> EthereumAccount {
     EthereumAccount { wei: wei_of(account, wei_per_unit), nonce: shown_nonce(account), code: account.evm().code }
 }
 
-/// Units as they stand in a slot; `None` for zero.
+/// Units as the value of a slot; `None` for zero.
 pub(super) fn units_slot(units: Amount) -> Option<[u8; 32]> {
     (units > 0).then(|| U256::from(units).to_be_bytes())
 }
 
-/// What Ethereum sees of a reserved address, which may have been sent wei.
+/// What Ethereum sees of a reserved address, which may have received wei.
 fn reserved_info(wei: u128) -> AccountInfo {
     let code = evm_code(RESERVED_CODE.into());
     let code_hash = code.hash_slow();
@@ -233,9 +234,9 @@ pub(super) struct LedgerState {
     /// The book after the native phase.
     pub book: OrderBook,
     pub book_facts: BookFacts,
-    /// What the tokens say of themselves.
+    /// Facts about the tokens.
     pub tokens: Arc<[TokenFacts]>,
-    /// The height of the block that is executed.
+    /// The height of the executed block.
     pub height: Height,
 }
 
@@ -295,7 +296,7 @@ impl EvmState for LedgerState {
     }
 }
 
-/// Splits wei into units and what is below one.
+/// Splits wei into units and the remainder below one unit.
 pub(super) fn split(wei: u128, wei_per_unit: u64) -> (Amount, u64) {
     let (units, rest) = (wei / u128::from(wei_per_unit), wei % u128::from(wei_per_unit));
     (Amount::try_from(units).expect("all issued units fit"), rest as u64)

@@ -1,4 +1,4 @@
-//! Tests of the executor by itself: planted panics, and creation over an account that has acted.
+//! Tests of the executor alone: planted panics, and creation over an account that has acted.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use stm::{Tuning, Workers};
 use super::evm::{EvmCode, evm_code};
 use super::*;
 
-/// Two rich accounts, and one whose code stores in slot 7; to read that slot panics.
+/// Two rich accounts, and one whose code stores in slot 7; reading that slot panics.
 struct Planted;
 
 const RICH: Address = Address::repeat_byte(1);
@@ -60,7 +60,7 @@ fn jobs() -> Vec<EvmJob> {
     (0..40).zip(to.into_iter().cycle()).map(job).collect()
 }
 
-/// What panics where nothing can change any more is a transaction that failed and pays all its gas; the block goes on.
+/// A panic of a final execution is a failed transaction that pays all its gas; the block continues.
 #[test]
 fn a_planted_panic_is_the_transactions_failure() {
     let expected = EvmProgram { state: Planted, jobs: jobs() }.execute_sequentially();
@@ -81,7 +81,7 @@ fn a_planted_panic_is_the_transactions_failure() {
     assert_eq!(found, expected);
 }
 
-/// An account that has acted natively has an address that no contract is created at, and a contract no key.
+/// No contract is created at the address of an account that has acted natively, and no key controls a contract.
 #[test]
 fn control_of_an_address_is_never_shared() {
     use primitives::AssetId;
@@ -98,10 +98,10 @@ fn control_of_an_address_is_never_shared() {
     account.set_evm(crate::EvmRecord { is_contract: true, ..Default::default() });
     assert!(!account.is_controlled_by(&key), "also the key whose hash is its address");
     registered.set_evm(account.evm());
-    assert!(!registered.is_controlled_by(&key), "also a registered one");
+    assert!(!registered.is_controlled_by(&key), "a registered key as well");
 }
 
-/// Accounts of every kind that a transfer may meet, by the first byte of their address.
+/// Accounts of every kind that a transfer may involve, by the first byte of their address.
 struct Kinds;
 
 fn kinds() -> [Address; 8] {
@@ -183,7 +183,7 @@ fn any_transfer() -> impl proptest::strategy::Strategy<Value = EvmJob> {
     )
 }
 
-/// What is executed without the interpreter comes to what the interpreter makes of it, to the last write.
+/// Execution without the interpreter has the same result as the interpreter, to the last write.
 #[test]
 fn transfers_are_what_the_interpreter_makes_of_them() {
     use super::evm::interpret;
@@ -198,7 +198,7 @@ fn transfers_are_what_the_interpreter_makes_of_them() {
         let above = || Above { state: &Kinds, written: Default::default() };
         let (mut plain, mut full) = (above(), above());
         let Some(execution) = transfer(&job, &mut plain).expect("nothing waits") else {
-            assert!(plain.written.is_empty(), "what is left to the interpreter has written nothing");
+            assert!(plain.written.is_empty(), "a transfer that is left to the interpreter has written nothing");
             interpreted += 1;
             continue;
         };

@@ -1,7 +1,7 @@
-//! What a transaction does, step by step and call by call, as Ethereum's tools for debugging show it.
+//! What a transaction does, by steps and by calls, in the form of Ethereum's debugging tools.
 //!
-//! *Properties.* A trace holds at most [`TRACE_BYTES_MAX`] and so many steps as were asked for, whatever the
-//! transaction does; what is beyond is dropped, and the trace says so.
+//! *Properties.* A trace holds at most [`TRACE_BYTES_MAX`] and the requested number of steps, whatever the
+//! transaction does; the rest is dropped, and the trace says so.
 
 use revm::context::{ContextTr, JournalTr};
 use revm::inspector::Inspector;
@@ -13,12 +13,12 @@ use revm::interpreter::{
 use revm::primitives::{Address, Bytes, Log, U256};
 use revm::state::bytecode::opcode::{self, OpCode};
 
-/// Bytes of a trace, roughly.
+/// The approximate maximum size of a trace in bytes.
 pub const TRACE_BYTES_MAX: usize = 16 << 20;
-/// Steps of a trace at most.
+/// The most steps of a trace.
 pub const TRACE_STEPS_MAX: usize = 100_000;
 
-/// What is to be seen of an execution.
+/// What a trace shows of an execution.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceSettings {
     /// Most steps; zero for none.
@@ -42,7 +42,7 @@ pub struct TraceStep {
     pub op: u8,
     /// Gas before it.
     pub gas: u64,
-    /// Gas that it took; of a call, with the gas that it was given.
+    /// Gas that it took; for a call, including the gas given to the call.
     pub cost: u64,
     /// Depth of the call, from 1 on.
     pub depth: u64,
@@ -56,7 +56,7 @@ pub struct TraceStep {
     pub memory: Vec<u8>,
     /// The slot that it reads or writes, with its value afterwards.
     pub slot: Option<(U256, U256)>,
-    /// Why it ended the call, unless in order.
+    /// Why it ended the call, if it did so abnormally.
     pub error: Option<String>,
 }
 
@@ -74,15 +74,15 @@ pub struct TraceCall {
     pub kind: &'static str,
     /// Who calls.
     pub from: Address,
-    /// Who is called, or the contract that came to be.
+    /// Who is called, or the contract that was created.
     pub to: Option<Address>,
-    /// Wei that go along; none where a call carries none.
+    /// Wei sent with the call; none where a call carries none.
     pub value: Option<U256>,
-    /// Gas that it was given.
+    /// Gas given to the call.
     pub gas: u64,
     /// Gas that it used.
     pub gas_used: u64,
-    /// What it was called with, or the code that creates.
+    /// Its input, or the code that creates the contract.
     pub input: Bytes,
     /// What it returned.
     pub output: Bytes,
@@ -90,13 +90,13 @@ pub struct TraceCall {
     pub error: Option<String>,
     /// Whether it failed by reverting.
     pub is_reverted: bool,
-    /// What it logged itself.
+    /// Its own logs.
     pub logs: Vec<Log>,
     /// The calls that it made.
     pub calls: Vec<TraceCall>,
 }
 
-/// Watches an execution.
+/// Observes an execution.
 #[derive(Debug, Default)]
 pub struct Tracer {
     settings: TraceSettings,
@@ -108,17 +108,17 @@ pub struct Tracer {
     pub is_cut: bool,
     open: Vec<TraceCall>,
     bytes: usize,
-    /// Whether the step under way is recorded.
+    /// Whether the current step is recorded.
     is_step_open: bool,
 }
 
 impl Tracer {
-    /// For what is asked for.
+    /// A tracer with these settings.
     pub fn new(settings: TraceSettings) -> Tracer {
         Tracer { settings, ..Tracer::default() }
     }
 
-    /// Makes room for so many bytes; false if there is none.
+    /// Reserves this many bytes; false if there is not enough room.
     fn takes(&mut self, bytes: usize) -> bool {
         let total = self.bytes.saturating_add(bytes);
         let fits = total <= TRACE_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! Ethereum transactions as bytes: decoding, what is judged by looking at one alone, and the sender.
+//! Ethereum transactions as bytes: decoding, checks that need only the transaction, and the sender.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct EthereumTransaction {
     envelope: EthereumTxEnvelope<TxEip4844>,
 }
 
-/// What a transaction says, for whoever shows it.
+/// The parts of a transaction, for display.
 #[derive(Clone, Debug)]
 pub struct EthereumParts {
     /// Its type: 0, 1, 2 or 4.
@@ -36,7 +36,7 @@ pub struct EthereumParts {
     pub gas_limit: u64,
     /// The most wei that it pays for a unit of gas.
     pub max_fee: u128,
-    /// Of these, the most for the proposer; none where the type has one price alone.
+    /// The most of these wei for the proposer; `None` where the type has only one price.
     pub max_tip: Option<u128>,
     /// The account that is called; `None` creates a contract.
     pub to: Option<Address>,
@@ -44,7 +44,7 @@ pub struct EthereumParts {
     pub value: U256,
     /// Input of the call, or code that creates the contract.
     pub input: Bytes,
-    /// What it names beforehand.
+    /// Its access list.
     pub access_list: Option<AccessList>,
     /// The delegations that it carries.
     pub authorizations: Option<Vec<SignedAuthorization>>,
@@ -57,7 +57,7 @@ pub struct EthereumParts {
 }
 
 impl EthereumParts {
-    /// A call of nothing, without gas, that nobody signed.
+    /// A call without data and gas that no one signed.
     pub fn unsigned(to: Address) -> EthereumParts {
         EthereumParts {
             kind: 0,
@@ -78,19 +78,19 @@ impl EthereumParts {
     }
 }
 
-/// Why bytes are no transaction that a chain takes.
+/// Why a chain rejects bytes as a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthereumFault {
-    /// Not the canonical encoding of a known type.
-    #[error("these bytes are no Ethereum transaction of type 0, 1, 2 or 4 in its canonical encoding")]
+    /// The bytes are not the canonical encoding of a known type.
+    #[error("the bytes are not the canonical encoding of an Ethereum transaction of type 0, 1, 2 or 4")]
     Undecodable,
     /// A blob transaction.
-    #[error("blob transactions (EIP-4844) are not taken")]
+    #[error("blob transactions (EIP-4844) are not supported")]
     Blob,
-    /// No chain id: anybody can replay it on another chain.
+    /// The transaction has no chain id, so anyone can replay it on another chain.
     #[error("the transaction names no chain (EIP-155): sign it for chain {0}")]
     Unprotected(u64),
-    /// Another chain.
+    /// The transaction is for another chain.
     #[error("the transaction is for chain {got}, this is chain {chain}")]
     Chain {
         /// This chain.
@@ -98,46 +98,46 @@ pub enum EthereumFault {
         /// The chain that was signed for.
         got: u64,
     },
-    /// A delegation that is valid on every chain, or on another one.
+    /// A delegation is valid on every chain, or on another one.
     #[error("an authorization (EIP-7702) is for chain {got}, this is chain {chain}")]
     Authorization {
         /// This chain.
         chain: u64,
-        /// The chain that was signed for, as far as it fits.
+        /// The chain that was signed for, truncated to 64 bits.
         got: u64,
     },
-    /// Too little gas for the transaction itself.
+    /// The gas limit is too low for the transaction itself.
     #[error("the gas limit {limit} is below {needed}, which the transaction costs before it does anything")]
     IntrinsicGas {
         /// The limit given.
         limit: u64,
-        /// The least that is needed.
+        /// The required minimum.
         needed: u64,
     },
-    /// More gas than one transaction may declare (EIP-7825).
+    /// The transaction declares more gas than allowed (EIP-7825).
     #[error("the gas limit {0} is above 16777216, the most for one transaction")]
     GasCap(u64),
-    /// Initialisation code that is too long (EIP-3860).
+    /// The initialisation code is too long (EIP-3860).
     #[error("{0} bytes of initialisation code; at most 49152")]
     InitCode(usize),
-    /// A tip above the fee, a nonce that cannot be incremented, or no authorization where there must be one.
+    /// The tip is above the fee, the nonce cannot be incremented, or a required authorization is missing.
     #[error("the transaction contradicts itself: {0}")]
     Inconsistent(&'static str),
-    /// More gas than is left of the quota of its sub-block.
-    #[error("the gas limit {gas} is above {left}, what is left of the quota of the sub-block")]
+    /// The transaction declares more gas than is left of the quota of its sub-block.
+    #[error("the gas limit {gas} is above {left}, the rest of the sub-block's quota")]
     Quota {
         /// The gas that it declares.
         gas: u64,
         /// What is left.
         left: u64,
     },
-    /// The signature recovers to nobody, or has a high s.
-    #[error("the signature is not valid")]
+    /// The signature recovers to no address, or has a high s.
+    #[error("the signature is invalid")]
     Signature,
 }
 
 impl EthereumFault {
-    /// A word for programs, which stays.
+    /// A stable word for programs.
     pub fn code(&self) -> &'static str {
         match self {
             EthereumFault::Undecodable => "undecodable",
@@ -159,7 +159,7 @@ impl EthereumTransaction {
     /// Decodes a transaction in its EIP-2718 form.
     ///
     /// # Errors
-    /// [`EthereumFault::Undecodable`] if the bytes are no canonical transaction, or more than one.
+    /// [`EthereumFault::Undecodable`] if the bytes are not exactly one canonical transaction.
     pub fn decode(bytes: &[u8]) -> Result<EthereumTransaction, EthereumFault> {
         use alloy_eips::eip2718::Decodable2718;
         let mut rest = bytes;
@@ -187,7 +187,7 @@ impl EthereumTransaction {
         self.envelope.max_fee_per_gas()
     }
 
-    /// What it says.
+    /// Its parts.
     pub fn parts(&self) -> EthereumParts {
         let envelope = &self.envelope;
         let signature = envelope.signature();
@@ -209,17 +209,17 @@ impl EthereumTransaction {
         }
     }
 
-    /// The most wei that it takes from its sender: all gas at the highest price, and its value. `None` if that is no
-    /// amount that exists.
+    /// The most wei that it takes from its sender: all gas at the highest price, and its value. `None` if no such
+    /// amount can exist.
     pub fn cost_max(&self) -> Option<u128> {
         let gas = u128::from(self.gas_limit()).checked_mul(self.max_fee())?;
         gas.checked_add(u128::try_from(self.envelope.value()).ok()?)
     }
 
-    /// Judges what needs no state and no signature.
+    /// Checks everything that needs no state and no signature.
     ///
     /// # Errors
-    /// [`EthereumFault`] names the first thing that no state could make valid.
+    /// [`EthereumFault`] names the first fault that no state could make valid.
     pub fn check(&self, chain: u64) -> Result<(), EthereumFault> {
         let envelope = &self.envelope;
         if matches!(envelope, EthereumTxEnvelope::Eip4844(_)) {
@@ -237,7 +237,7 @@ impl EthereumTransaction {
             }
         }
         if envelope.authorization_list().is_some_and(<[_]>::is_empty) {
-            return Err(EthereumFault::Inconsistent("it delegates, and names no authorization"));
+            return Err(EthereumFault::Inconsistent("it delegates, but has no authorization"));
         }
         if envelope.max_priority_fee_per_gas().is_some_and(|tip| tip > envelope.max_fee_per_gas()) {
             return Err(EthereumFault::Inconsistent("the highest tip is above the highest fee"));
@@ -263,7 +263,7 @@ impl EthereumTransaction {
         if limit < needed { Err(EthereumFault::IntrinsicGas { limit, needed }) } else { Ok(()) }
     }
 
-    /// Recovers who signed it. This costs as much as some thirty transfers.
+    /// Recovers the signer. This costs as much as about thirty transfers.
     ///
     /// # Errors
     /// [`EthereumFault::Signature`].
@@ -271,7 +271,7 @@ impl EthereumTransaction {
         self.envelope.recover_signer().map(|sender| Address(sender.0.0)).map_err(|_| EthereumFault::Signature)
     }
 
-    /// The transaction as it is executed, sent by `sender`. Authorizations are recovered here, once.
+    /// The transaction in executable form, sent by `sender`. Authorizations are recovered here, once.
     pub fn to_job(&self, sender: &Address) -> Arc<TxEnv> {
         let authorizations = self.envelope.authorization_list().unwrap_or_default().iter().cloned();
         let authorization_list =

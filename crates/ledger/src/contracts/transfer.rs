@@ -1,8 +1,8 @@
-//! Transfers of ether between accounts without code, which most transactions are, without the interpreter.
+//! Executes ether transfers between accounts without code, which most transactions are, without the interpreter.
 //!
-//! Such a transfer uses 21,000 gas, moves the value and pays the fee: nothing else can happen. What is not plainly
-//! valid (by its price, funds, nonce, limits), and what is more than a transfer (data, lists, code, a reserved
-//! address), is left to the interpreter, which decides and says why. A test holds both against each other over random
+//! Such a transfer uses 21,000 gas, moves the value and pays the fee: nothing else can happen. A transaction that is
+//! not clearly valid (price, funds, nonce, limits), or is more than a transfer (data, lists, code, a reserved
+//! address), is left to the interpreter, which decides and gives the reason. A test compares both over random
 //! transfers.
 
 use revm::context::{Cfg, Transaction};
@@ -14,15 +14,15 @@ use super::reserved::{is_reserved, plain_address};
 
 /// Gas of a transfer.
 const TRANSFER_GAS: u64 = 21_000;
-/// The last type of transactions that are transfers and no more: EIP-1559's.
+/// The last type of transactions that can be plain transfers: that of EIP-1559.
 const LAST_TYPE: u8 = 2;
 /// Addresses below 2^16 may be those of precompiles.
 const PRECOMPILE_PREFIX: [u8; 18] = [0; 18];
 
-/// Executes a transaction if it is a plainly valid transfer.
+/// Executes a transaction if it is a clearly valid transfer.
 ///
 /// # Errors
-/// [`Waits`] if a read did.
+/// [`Waits`] if a read returned it.
 pub(super) fn transfer<A: Access>(job: &EvmJob, access: &mut A) -> Result<Option<EvmExecution>, Waits> {
     let transaction = &*job.transaction;
     let Some(to) = receiver(job) else { return Ok(None) };
@@ -60,7 +60,7 @@ pub(super) fn transfer<A: Access>(job: &EvmJob, access: &mut A) -> Result<Option
     }))
 }
 
-/// Whom a transaction pays, if it does nothing else and its form is valid.
+/// The account that a transaction pays, if it does nothing else and its form is valid.
 fn receiver(job: &EvmJob) -> Option<Address> {
     let TxEnv { tx_type, gas_limit, gas_price, kind, data, nonce, chain_id, access_list, gas_priority_fee, .. } =
         &*job.transaction;
@@ -85,7 +85,7 @@ fn place(job: &EvmJob, address: Address) -> EvmPlace {
     EvmPlace { space: job.space, address, slot: None }
 }
 
-/// The record of an account that has no code; an empty one where there is none.
+/// The record of an account that has no code; an empty record if the account does not exist.
 fn plain_record<A: Access>(job: &EvmJob, address: Address, access: &mut A) -> Result<Option<AccountInfo>, Waits> {
     let EvmContent::Account(record) = access.read(&place(job, address))? else {
         unreachable!("the record of an account is no slot")

@@ -1,8 +1,8 @@
 //! Executions that change nothing: calls over a state, and transactions of old blocks executed again.
 //!
-//! *Properties.* The state is read and never written: what an execution writes is kept above it, for those that follow.
-//! A transaction of a block that is executed again, after those before it and over the state that the block's contract
-//! phase began with, comes to what its receipt says.
+//! *Properties.* The state is read and never written: writes of an execution are kept on top of it, for later
+//! executions. If a transaction of a block is executed again, after those before it and over the state at the start
+//! of the block's contract phase, its result agrees with its receipt.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,29 +24,29 @@ use super::machine::{EvmFrameContext, Machine, Parts, Reader, machine};
 use super::outcome::{EvmOutcome, EvmStatus};
 use super::trace::Tracer;
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvmCalled {
     /// How it ended.
     pub status: EvmStatus,
-    /// Gas that it used, refunds taken off.
+    /// Gas that it used, minus refunds.
     pub gas_used: u64,
-    /// What it returned, or why it reverted.
+    /// Its return value, or the reason of a revert.
     pub output: Bytes,
-    /// What it logged.
+    /// Its logs.
     pub logs: Vec<Log>,
     /// Why it was halted.
     pub halt: Option<String>,
 }
 
-/// Executions one after another over a state, which stays as it is.
+/// Executions one after another over a state that they do not change.
 pub struct EvmView<S> {
     state: S,
     written: HashMap<super::EvmPlace, super::EvmContent>,
 }
 
 impl<S: EvmState> EvmView<S> {
-    /// Over a state.
+    /// A view over a state.
     pub fn new(state: S) -> EvmView<S> {
         EvmView { state, written: HashMap::new() }
     }
@@ -56,7 +56,7 @@ impl<S: EvmState> EvmView<S> {
         &self.state
     }
 
-    /// Executes a transaction as a block does. What it writes is seen by those that follow.
+    /// Executes a transaction as a block does. Later executions see its writes.
     pub fn execute(&mut self, job: &EvmJob) -> EvmOutcome {
         let mut above = self.above();
         let outcome = execute(above.state, job, &mut above);
@@ -64,19 +64,19 @@ impl<S: EvmState> EvmView<S> {
         outcome.expect(NOTHING_WAITS)
     }
 
-    /// Executes a call: its sender needs no key, nonce or funds for gas, and pays nothing. What it writes is dropped.
+    /// Executes a call: its sender needs no key, nonce or funds for gas, and pays nothing. Its writes are dropped.
     ///
     /// # Errors
-    /// Says why nothing can be executed: the call itself is invalid.
+    /// The reason why nothing can be executed: the call itself is invalid.
     pub fn call(&mut self, context: &Arc<EvmContext>, transaction: TxEnv) -> Result<EvmCalled, String> {
         let job = EvmJob { space: 0, context: context.clone(), transaction: Arc::new(transaction) };
         self.run(&job, (), |machine| Free(PhantomData).run(machine)).0
     }
 
-    /// The same, watched.
+    /// Executes a call with a tracer.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`EvmView::call`].
     pub fn trace_call(
         &mut self,
         context: &Arc<EvmContext>,
@@ -87,15 +87,15 @@ impl<S: EvmState> EvmView<S> {
         self.run(&job, tracer, |machine| Free(PhantomData).inspect_run(machine))
     }
 
-    /// Executes a transaction as a block does, watched. What it writes is dropped.
+    /// Executes a transaction as a block does, with a tracer. Its writes are dropped.
     ///
     /// # Errors
-    /// Says why it is not executed.
+    /// The reason why it is not executed.
     pub fn trace(&mut self, job: &EvmJob, tracer: Tracer) -> (Result<EvmCalled, String>, Tracer) {
         self.run(job, tracer, |machine| Paid(PhantomData).inspect_run(machine))
     }
 
-    /// A panic of the interpreter is the failure of this execution alone.
+    /// A panic of the interpreter fails only this execution.
     fn run<I: Default>(
         &mut self,
         job: &EvmJob,
@@ -136,7 +136,7 @@ fn called(result: ExecutionResult) -> EvmCalled {
 
 type Types<'a, S, A, I> = PhantomData<fn(&'a S, &'a A, &'a I)>;
 
-/// Ethereum's handler for calls: nobody is asked for a nonce, for code that he must not have, or for gas money.
+/// Ethereum's handler for calls: it does not check the nonce, the sender's code or the funds for gas.
 struct Free<'a, S, A, I>(Types<'a, S, A, I>);
 
 /// Ethereum's handler for transactions of old blocks: proposers were paid after all of them.

@@ -5,8 +5,8 @@ use primitives::{Amount, Digest};
 
 const CONTEXT: &str = "walras 2026 committee draw v1";
 
-/// Draws up to `size` of those who hold `stakes`, whose sum is below 2^64: in each turn everybody who is left with the
-/// probability of their part in the stakes that are left. Returns positions in the order in which they are drawn.
+/// Draws up to `size` holders of `stakes`, whose sum is below 2^64: in each turn every remaining holder is drawn with
+/// a probability of its part in the remaining stakes. Returns positions in the order in which they are drawn.
 pub(crate) fn draw(seed: &Digest, epoch: u64, stakes: &[Amount], size: usize) -> Vec<usize> {
     let mut lots = Lots::new(seed, epoch);
     let mut left: Vec<usize> = (0..stakes.len()).filter(|at| stakes[*at] > 0).collect();
@@ -21,7 +21,7 @@ pub(crate) fn draw(seed: &Digest, epoch: u64, stakes: &[Amount], size: usize) ->
     drawn
 }
 
-/// Whose part of the stakes a lot falls into.
+/// The holder whose part of the stakes contains the lot.
 fn holder(stakes: &[Amount], left: &[usize], mut lot: Amount) -> usize {
     for (at, one) in left.iter().enumerate() {
         match lot.checked_sub(stakes[*one]) {
@@ -32,7 +32,7 @@ fn holder(stakes: &[Amount], left: &[usize], mut lot: Amount) -> usize {
     unreachable!("a lot is below the sum of the stakes")
 }
 
-/// Numbers that nobody can choose who cannot choose the seed.
+/// Numbers that no one can choose without choosing the seed.
 struct Lots(OutputReader);
 
 impl Lots {
@@ -41,7 +41,7 @@ impl Lots {
         Lots(hasher.update(&seed.0).update(&epoch.to_le_bytes()).finalize_xof())
     }
 
-    /// A number below `bound`, each with the same probability: numbers above the last multiple of it are thrown away.
+    /// A number below `bound`, each with the same probability: numbers above the last multiple of it are discarded.
     fn below(&mut self, bound: u64) -> u64 {
         let last = u64::MAX - (u64::MAX % bound + 1) % bound;
         loop {
@@ -118,7 +118,7 @@ mod tests {
             sorted.dedup();
             prop_assert_eq!(sorted.len(), drawn.len());
             prop_assert!(drawn.iter().all(|at| stakes[*at] > 0));
-            // Who is drawn first does not depend on how many are.
+            // The first ones drawn do not depend on how many are drawn.
             prop_assert_eq!(&draw(&seed(number), 3, &stakes, size / 2)[..], &drawn[..drawn.len().min(size / 2)]);
         }
     }

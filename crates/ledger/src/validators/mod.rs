@@ -1,37 +1,38 @@
-//! Who may validate: stakes, the committees that are drawn by them, rewards and convictions (Smart Red Belly §3.5).
+//! The registry of validators: stakes, committees drawn by stake, rewards and convictions (Smart Red Belly §3.5).
 //!
 //! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to
-//! its stake, change key and address, and *unstake*. Heights fall into *epochs* ([`Schedule`]). While the block at the
-//! boundary of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from the registry
-//! as that block finds it; the seed is the state root that the block names. So whoever holds that certified state, and
-//! nothing else, can draw the committee again. It begins `delay` heights later, when every validator has applied the
-//! boundary.
+//! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`Schedule`]). While the
+//! block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from
+//! the registry before that block; the seed is the state root that the block names. So the certified state is all
+//! that is needed to draw the committee again. The committee begins `delay` heights later, when every validator has
+//! applied the boundary.
 //!
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
-//! unless the sub-block holds a false transaction. Two contradictory signed statements ([`Evidence`]) *convict* a
-//! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
-//! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked
-//! least are unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
-//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused. A member of
-//! the payment lane that contradicts itself there is convicted in the same way, and is paid back nothing while it has
-//! keys in a lane epoch that still counts.
+//! unless the sub-block contains an invalid transaction. Two contradictory signed statements ([`Evidence`]) *convict*
+//! a validator: a fraction of all it has staked, including units that are being paid back, goes to the pool, the rest
+//! is unstaked, and it is never drawn again. If more accounts have staked than the chain's limits allow, those with
+//! the lowest stakes are unstaked, so that cheap stakes keep no one out. Unstaked units are paid back at the first
+//! boundary after `unbonding_epochs` epochs behind the last one that they can have counted in; older evidence is
+//! refused. A member of the payment lane that contradicts itself there is convicted in the same way, and is not paid
+//! back while it has keys in a lane epoch that still counts.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
-//! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a
-//! third place where asset 0 can be, beside balances and offers, and the three sums agree after every block. A
-//! committee is never empty once there is one: if nobody can be drawn the last one stays.
+//! transactions. Only one validator at a time has a given key. Staked units, units being paid back and the pool are a
+//! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block. Once
+//! there is a committee it is never empty: if no one can be drawn, the last committee stays.
 //!
-//! **The seed's bias.** A root covers every transaction of the blocks below it, so that nobody can foresee it before
-//! the last sub-block of them is out, and a superblock holds sub-blocks of n−f proposers at least. Who proposes last
-//! can try several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose among as
-//! many draws as it tries within the grace period; each of them is by stake. The state before the block decides who can
-//! be drawn, so that nobody can choose a stake to fit a seed that is known.
+//! **The seed's bias.** A root covers every transaction of the blocks below it, so no one can foresee it before the
+//! last of their sub-blocks is published, and a superblock contains sub-blocks of at least n−f proposers. The last
+//! proposer can try several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose
+//! among as many draws as it tries within the grace period; each of them is by stake. The state before the block
+//! decides who can be drawn, so no one can choose a stake to fit a known seed.
 //!
-//! **Deviations from the paper.** There staking is a contract that tells addresses in an event; here it is native, so
-//! that it stands in the state root. The paper leaves rewards, epochs and punishment open. Rewards are paid for each
-//! sub-block that is in, empty or not: agreement needs everybody's proposal at every height, a payment by transaction
-//! would be one for spam, and a pot that is shared by those who are in would reward keeping others out. Who accuses
-//! gets no share, or proposers would copy accusations, and the convicted would accuse themselves.
+//! **Deviations from the paper.** There staking is a contract that publishes addresses in an event; here it is
+//! native, so it is part of the state root. The paper leaves rewards, epochs and punishment open. Rewards are paid
+//! for each included sub-block, empty or not: agreement needs everyone's proposal at every height, a payment per
+//! transaction would reward spam, and a pot shared by the included proposers would reward keeping others out. The
+//! accuser gets no share; otherwise proposers would copy accusations, and convicted validators would accuse
+//! themselves.
 
 mod draw;
 mod schedule;
@@ -53,33 +54,33 @@ const CONTEXT: &str = "walras 2026 validators v1";
 /// The asset that is staked.
 pub const STAKED: AssetId = AssetId(0);
 
-/// What holds for all validators of a chain, from its genesis on.
+/// The terms for all validators of a chain, from its genesis on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Terms {
-    /// The identity of the network, to which all that validators sign is bound.
+    /// The identity of the network, to which everything that validators sign is bound.
     pub network: Digest,
     /// When committees change.
     pub schedule: Schedule,
-    /// Validators in a committee, if so many can be drawn.
+    /// Validators in a committee, if that many can be drawn.
     pub committee: u32,
-    /// Least units that a validator stakes.
+    /// The minimum stake of a validator, in units.
     pub minimum_stake: Amount,
-    /// Epochs for which what was staked can be punished after the last that it counted in.
+    /// Epochs for which a stake can be punished after the last epoch that it counted in.
     pub unbonding_epochs: u64,
-    /// Units that the proposer of a sub-block is paid.
+    /// Reward of the proposer of a sub-block, in units.
     pub reward: Amount,
     /// The part of its stake that a convicted validator loses.
     pub slash: Fraction,
 }
 
-/// A validator of an epoch, as it was when it was drawn. Its place in the committee is its index in consensus.
+/// A validator of an epoch, as it was when it was drawn. Its position in the committee is its index in consensus.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Member {
-    /// The account that staked, which is paid.
+    /// The account that staked; it receives the rewards.
     pub account: Address,
-    /// The key that it signs and authenticates itself by.
+    /// The key with which it signs and authenticates.
     pub key: PublicKey,
-    /// Host and port (UDP); empty for a founder who has named none since: then the genesis file tells it.
+    /// Host and port (UDP); empty for a founder that has not set one since: then the genesis file has it.
     pub address: String,
     /// Units staked.
     pub stake: Amount,
@@ -90,19 +91,19 @@ pub struct Member {
 pub struct Validator {
     /// Its account, key and address now, and the units that count in the next draw.
     pub member: Member,
-    /// Units on their way back, by the height from which they are free, ascending.
+    /// Units being paid back, by the height from which they are free, ascending.
     pub unbonding: Vec<(Height, Amount)>,
     /// Whether it was convicted.
     pub excluded: bool,
 }
 
 impl Validator {
-    /// Units that it has staked and not got back.
+    /// Units that it has staked and that are not paid back yet.
     pub fn bonded(&self) -> Amount {
         self.member.stake + self.unbonding.iter().map(|(_, units)| units).sum::<Amount>()
     }
 
-    /// Puts units on their way back.
+    /// Starts the payback of units.
     fn unbond(&mut self, units: Amount, free: Height) {
         match self.unbonding.last_mut() {
             _ if units == 0 => {}
@@ -121,28 +122,28 @@ pub struct Validators {
     registry: Vec<Validator>,
     /// The epoch of the first of `committees`.
     first_epoch: u64,
-    /// Of consecutive epochs, up to the last one that is drawn.
+    /// The committees of consecutive epochs, up to the last one drawn.
     committees: Vec<Vec<Member>>,
 }
 
-/// What the payment lane says of stakes.
+/// What the payment lane requires of stakes.
 pub(crate) struct LaneStakes<'a> {
     /// Accounts whose members contradicted themselves there.
     pub convicted: &'a [Address],
-    /// Accounts that answer for members against whom evidence may come: they are paid nothing back.
+    /// Accounts that answer for members that evidence may still convict: they are not paid back.
     pub answering: BTreeSet<Address>,
 }
 
-/// What a block's operations on the registry come to outside it.
+/// The effects of a block's registry operations outside the registry.
 pub(crate) struct Moved {
-    /// What is paid out.
+    /// Credits that are paid out.
     pub credits: Vec<Credit>,
-    /// Change of what is staked, on its way back, or in the pool.
+    /// Change of units that are staked, being paid back, or in the pool.
     pub bonded: i128,
 }
 
 impl Validators {
-    /// Of founders, who are the first committee in this order.
+    /// The registry of founders, who are the first committee in this order.
     pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Validators {
         let entry = |member: &Member| Validator { member: member.clone(), unbonding: Vec::new(), excluded: false };
         let mut registry: Vec<Validator> = founders.iter().map(entry).collect();
@@ -150,22 +151,22 @@ impl Validators {
         Validators { terms, pool, registry, first_epoch: 0, committees: vec![founders.to_vec()] }
     }
 
-    /// Goes on as the registry of another network: what was signed for the one before convicts nobody.
+    /// Continues as the registry of another network: statements signed for the previous one convict no one.
     pub(crate) fn rename(&mut self, network: Digest) {
         self.terms.network = network;
     }
 
-    /// What holds for all.
+    /// The terms for all validators.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Units of asset 0 that rewards are paid from.
+    /// Units of asset 0 that pay rewards.
     pub fn pool(&self) -> Amount {
         self.pool
     }
 
-    /// All who have staked and not got everything back, and the convicted, by account.
+    /// All accounts that have staked and are not fully paid back, and the convicted, by account.
     pub fn registry(&self) -> &[Validator] {
         &self.registry
     }
@@ -186,19 +187,19 @@ impl Validators {
         self.first_epoch.saturating_add(self.committees.len() as u64).saturating_sub(1)
     }
 
-    /// The digest that stands in the state root.
+    /// The digest in the state root.
     pub fn digest(&self) -> Digest {
         Digest::of(CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
     }
 
-    /// Units of asset 0 in stakes, on their way back, and in the pool.
+    /// Units of asset 0 in stakes, being paid back, and in the pool.
     pub fn bonded(&self) -> u128 {
         let unbonding = |one: &Validator| one.unbonding.iter().map(|(_, units)| u128::from(*units)).sum::<u128>();
         let of = |one: &Validator| u128::from(one.member.stake) + unbonding(one);
         u128::from(self.pool) + self.registry.iter().map(of).sum::<u128>()
     }
 
-    /// What is wrong with a registry that was read as that after a height.
+    /// The fault of a decoded registry of this height, if there is one.
     pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
         let mut keys: Vec<PublicKey> = self.registry.iter().map(|one| one.member.key).collect();
         keys.sort_unstable();
@@ -206,8 +207,8 @@ impl Validators {
         let is_ordered = |one: &Validator| one.unbonding.is_sorted_by(|a, b| a.0 < b.0);
         match () {
             _ if !self.registry.is_sorted_by(|a, b| a.member.account < b.member.account) => Some("out of order"),
-            _ if keys.windows(2).any(|two| two[0] == two[1]) => Some("two have one key"),
-            _ if self.registry.iter().any(is_empty) => Some("one has staked nothing"),
+            _ if keys.windows(2).any(|two| two[0] == two[1]) => Some("two validators have one key"),
+            _ if self.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
             _ if !self.registry.iter().all(is_ordered) => Some("repayments out of order"),
             _ if self.committees.is_empty() => Some("no committee"),
             _ if self.last_epoch() != self.terms.schedule.last_drawn(height) => Some("committees of other epochs"),
@@ -219,7 +220,7 @@ impl Validators {
         self.registry.binary_search_by_key(account, |one| one.member.account)
     }
 
-    /// Judges one change of the registry as it stands; `height` is that of the block it may stand in.
+    /// Checks one change against the present registry; `height` is that of the block it may be in.
     pub(crate) fn check(
         &self,
         chain: u64,
@@ -275,7 +276,7 @@ impl Validators {
         }
     }
 
-    /// The position in the registry of whom the evidence convicts.
+    /// The position in the registry of the validator that the evidence convicts.
     pub(crate) fn convicted(&self, evidence: &Evidence, height: Height) -> Result<usize, Refusal> {
         if evidence.epoch < self.oldest_punishable(height) {
             return Err(Refusal::EvidenceTooOld);
@@ -293,15 +294,15 @@ impl Validators {
         self.terms.schedule.epoch_of(height).saturating_sub(self.terms.unbonding_epochs)
     }
 
-    /// The height at which what is unstaked in a block is paid back: a boundary.
+    /// The height at which units that are unstaked in a block are paid back: a boundary.
     fn free(&self, height: Height) -> Height {
         let schedule = self.terms.schedule;
-        // The draw at this very height, if there is one, is from the registry before the block.
+        // The draw at this height, if there is one, uses the registry before the block.
         let last_epoch = schedule.last_drawn(height);
         schedule.boundary_from(schedule.last_height(last_epoch.saturating_add(self.terms.unbonding_epochs)))
     }
 
-    /// Whether a block with these operations would leave everything as it is.
+    /// Whether a block with this many operations would leave everything unchanged.
     pub(crate) fn is_untouched_by(&self, block: &Superblock, operations: usize) -> bool {
         let schedule = self.terms.schedule;
         let is_quiet = !schedule.is_boundary(block.height)
@@ -309,10 +310,10 @@ impl Validators {
         operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
     }
 
-    /// Applies a block: rewards, and the admitted changes of the registry, whose order means nothing.
+    /// Applies a block: rewards, and the admitted changes of the registry, whose order does not matter.
     ///
-    /// `earning` are the proposers that are paid, and more than `validators_max` accounts do not stay staked: of these
-    /// whoever has staked least is unstaked.
+    /// `earning` are the proposers that are paid. If more than `validators_max` accounts have staked, those with the
+    /// lowest stakes are unstaked.
     pub(crate) fn apply(
         &mut self,
         block: &Superblock,
@@ -339,7 +340,7 @@ impl Validators {
     /// Draws the committee of the next epoch.
     fn draw(&mut self, seed: &Digest) {
         let epoch = self.last_epoch() + 1;
-        // Who is convicted has no stake left.
+        // A convicted validator has no stake left.
         let candidates: Vec<&Member> =
             self.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
         let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
@@ -351,7 +352,7 @@ impl Validators {
         self.committees.push(committee);
     }
 
-    /// Pays proposers, as far as the pool reaches: then all get the same part.
+    /// Pays proposers, as far as the pool suffices: then all get the same part.
     fn reward(&mut self, height: Height, earning: &[u32]) -> Vec<Credit> {
         let committee = self.committee(self.terms.schedule.epoch_of(height)).unwrap_or_default();
         let proposers: Vec<Address> = earning
@@ -367,9 +368,9 @@ impl Validators {
         if amount == 0 { Vec::new() } else { proposers.into_iter().map(pay).collect() }
     }
 
-    /// Works operations in: first what owners do, then convictions.
+    /// Applies operations: first those of owners, then convictions.
     fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], by_lane: &[Address], height: Height) {
-        // Who is convicted was found by the filter in the registry as it was before the block.
+        // The filter found the convicted validators in the registry before the block.
         let accused = edits.iter().filter_map(|(_, edit)| match edit {
             RegistryEdit::Convict(evidence) => {
                 let member = self.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
@@ -402,13 +403,14 @@ impl Validators {
     }
 
     fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
-        let at = self.find(account).expect("the filter knows who has staked");
+        let at = self.find(account).expect("the filter has checked the stake");
         let own = &mut self.registry[at];
-        own.member.stake = own.member.stake.checked_sub(units).expect("the filter knows how much");
+        own.member.stake = own.member.stake.checked_sub(units).expect("the filter has checked the amount");
         own.unbond(units, free);
     }
 
-    /// Takes the part that a convicted validator loses, and puts the rest on its way back. Once is enough.
+    /// Takes the slashed part from a convicted validator, and starts the payback of the rest. A validator is
+    /// convicted only once.
     fn convict(&mut self, account: &Address, free: Height) {
         let (slash, is_fixed) = (self.terms.slash, self.terms.schedule.is_fixed());
         let Ok(at) = self.find(account) else { return };
@@ -426,7 +428,8 @@ impl Validators {
         }
     }
 
-    /// Unstakes whoever has staked least, of equals the one of the highest address, until no more than `most` are left.
+    /// Unstakes the account with the lowest stake, of equals the one with the highest address, until no more than
+    /// `most` are left.
     fn displace(&mut self, most: usize, height: Height) {
         let mut staked: Vec<(Amount, Reverse<usize>)> = (0..)
             .zip(&self.registry)
@@ -446,7 +449,8 @@ impl Validators {
         }
     }
 
-    /// Pays back what is free, and lets go of who has nothing left. Who answers for a member of the payment lane waits.
+    /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
+    /// member of the payment lane are not paid yet.
     fn release(&mut self, height: Height, answering: &BTreeSet<Address>, credits: &mut Vec<Credit>) {
         for one in self.registry.iter_mut().filter(|one| !answering.contains(&one.member.account)) {
             let amount = one.unbonding.iter().filter(|(free, _)| *free <= height).map(|(_, units)| units).sum();
@@ -458,8 +462,8 @@ impl Validators {
         self.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
-    /// Forgets committees that neither act nor can be punished any more. Who decided this block may have to decide it
-    /// again, for a validator that lost its newest certificates with the power.
+    /// Drops committees that neither act nor can be punished any more. A committee that decided this block is kept:
+    /// it may have to decide it again, for a validator that lost its newest certificates in a power failure.
     fn forget(&mut self, height: Height) {
         let punishable = self.oldest_punishable(height + 1);
         let oldest = punishable.min(self.terms.schedule.epoch_of(height)).min(self.last_epoch());
@@ -469,7 +473,7 @@ impl Validators {
     }
 }
 
-/// Takes a part of some units, rounded up; returns it.
+/// Subtracts a part of some units, rounded up; returns it.
 fn lose(units: &mut Amount, part: Fraction) -> Amount {
     let lost = (u128::from(*units) * u128::from(part.units())).div_ceil(u128::from(Fraction::ONE_IN_UNITS)) as Amount;
     *units -= lost;
@@ -490,7 +494,7 @@ mod tests {
         Validator { member, unbonding: vec![(10, 1), (20, 1)], excluded: false }
     }
 
-    /// After height 23 with epochs of ten.
+    /// A sound registry after height 23 with epochs of ten.
     fn sound() -> Validators {
         let terms = Terms { schedule: Schedule { epoch_heights: 10, delay: 0 }, ..Terms::default() };
         let registry = vec![validator(1), validator(2)];
@@ -506,7 +510,7 @@ mod tests {
         let faults: [(Spoil, &str); 8] = [
             (|all| all.registry.swap(0, 1), "out of order"),
             (|all| all.registry[1].member.account = all.registry[0].member.account, "out of order"),
-            (|all| all.registry[1].member.key = all.registry[0].member.key, "two have one key"),
+            (|all| all.registry[1].member.key = all.registry[0].member.key, "two validators have one key"),
             (|all| all.registry[0] = Validator { unbonding: Vec::new(), ..validator(1) }, "nothing"),
             (|all| all.registry[1].unbonding.swap(0, 1), "repayments out of order"),
             (|all| all.committees.clear(), "no committee"),

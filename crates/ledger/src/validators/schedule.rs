@@ -1,11 +1,11 @@
-//! When committees change.
+//! The heights at which committees change.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Height;
 
 /// Epochs: the committee of epoch `e` is drawn at height `e·epoch_heights`, the epoch's *boundary*, and acts `delay`
-/// heights later, until the next one does. Epoch 0 is the founders', from height 1 on. With `epoch_heights` 0 it never
-/// ends.
+/// heights later, until the next one acts. Epoch 0 belongs to the founders and starts at height 1. With
+/// `epoch_heights` 0 it never ends.
 ///
 /// ```text
 /// boundary   0             E                   2E
@@ -14,14 +14,14 @@ use primitives::Height;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Schedule {
-    /// Heights from boundary to boundary; 0 if the committee never changes.
+    /// Heights between boundaries; 0 if the committee never changes.
     pub epoch_heights: u64,
-    /// Heights from a boundary to the last one of the committee before.
+    /// Heights from a boundary to the last one of the previous committee.
     pub delay: u64,
 }
 
 impl Schedule {
-    /// Whether the founders stay for ever.
+    /// Whether the founders stay forever.
     pub fn is_fixed(&self) -> bool {
         self.epoch_heights == 0
     }
@@ -85,7 +85,7 @@ mod tests {
                 let (first, last) = (schedule.first_height(epoch), schedule.last_height(epoch));
                 assert!(first <= last && schedule.first_height(epoch + 1) == last + 1);
                 assert_eq!((schedule.epoch_of(first), schedule.epoch_of(last)), (epoch, epoch));
-                // Its committee is drawn, and has been for `delay` heights.
+                // Its committee was drawn `delay` heights earlier.
                 assert!(epoch == 0 || first == schedule.boundary(epoch) + delay + 1);
                 assert!(schedule.last_drawn(first) >= epoch);
             }

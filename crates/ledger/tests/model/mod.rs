@@ -1,5 +1,5 @@
-//! The ledger as one would write it first: maps, one transaction after another, arbitrary precision. Slow, sequential,
-//! and written from the rules alone, to hold the real one against.
+//! The ledger in its simplest form: maps, one transaction after another, arbitrary precision. Slow, sequential, and
+//! written only from the rules, to compare the real ledger with.
 
 pub mod validators;
 
@@ -236,7 +236,8 @@ impl Model {
     /// Applies a block with the valuations and amounts of `clearing`; returns refusals and fills.
     pub fn apply(&mut self, block: &[Transaction], seed: &Digest) -> (Vec<Option<Refusal>>, Vec<Executed>) {
         let refusals = self.filter(block);
-        // Of two sub-blocks with halves of the transactions and an empty one, those without a false one are paid for.
+        // The model uses two sub-blocks with half of the transactions each and an empty one; sub-blocks without an
+        // invalid transaction are paid.
         let (first, second) = refusals.split_at(block.len() / 2);
         let sound = |part: &[Option<Refusal>]| !part.iter().flatten().any(|refusal| is_false(*refusal));
         let paid_for = [(0, sound(first)), (1, sound(second)), (2, true)];
@@ -294,7 +295,7 @@ impl Model {
         }
     }
 
-    /// Clears the book, and executes it offer by offer with fractions of big integers.
+    /// Clears the book and executes it offer by offer, with fractions of big integers.
     fn trade(&mut self) -> Vec<Executed> {
         let mut columns: BTreeMap<Pair, Columns> = BTreeMap::new();
         for ((pair, place), amount) in &self.offers {
@@ -329,7 +330,7 @@ impl Model {
                 payout(sold, cleared.valuations[pair.sell.0 as usize], cleared.valuations[pair.buy.0 as usize], epsilon)
             };
             let mut rest = trade.sold;
-            // First those that must execute: whose limits would hold μ below the rate as well.
+            // First the offers that must execute: their limits would hold μ below the rate as well.
             let must = |(place, amount): &(&Place, &Amount)| {
                 let (sell, buy) = (pair.sell.0 as usize, pair.buy.0 as usize);
                 let bought = payout(**amount, cleared.valuations[sell], cleared.valuations[buy], mu);
@@ -338,7 +339,7 @@ impl Model {
             let (first, then): (Vec<_>, Vec<_>) = places.iter().zip(amounts).partition(must);
             let mut executed = Vec::new();
             for (place, amount) in first.into_iter().chain(then) {
-                // The last fill of a pair gives exactly what is left of the pair's amount; an offer that could not fill
+                // The last fill of a pair gives exactly the rest of the pair's amount; an offer that could not fill
                 // in full at this rate does not fill in part.
                 let sold = rest.min(*amount);
                 let (bought, whole) = (rate(sold), rate(*amount));
@@ -374,7 +375,7 @@ impl Model {
         fills
     }
 
-    /// Everything that the real ledger holds must be what this one holds.
+    /// Asserts that the real ledger holds exactly what the model holds.
     pub fn assert_same(&self, real: &Ledger) {
         assert_eq!(real.accounts().len(), self.accounts.len());
         for (address, account) in &self.accounts {
@@ -405,7 +406,7 @@ impl Model {
     }
 }
 
-/// Whether everybody could know that the transaction is refused, whatever the state.
+/// Whether everyone could know that the transaction is refused, whatever the state.
 pub fn is_false(refusal: Refusal) -> bool {
     use Refusal::*;
     let by_itself = [ZeroAmount, AmountTooLarge, SameAsset, SelfPayment, ReservedAddress, BadSignature];

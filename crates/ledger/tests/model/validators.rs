@@ -1,4 +1,4 @@
-//! The registry of validators as one would write it first.
+//! The registry of validators in its simplest form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ pub struct ModelValidators {
     pub chain: u64,
     pub terms: Terms,
     pub pool: Amount,
-    /// Accounts that may have staked.
+    /// The most accounts that may have staked.
     pub most: usize,
     pub height: u64,
     pub registry: BTreeMap<Address, ModelValidator>,
-    /// Of every epoch so far; nothing is forgotten.
+    /// The committees of every epoch so far; none is dropped.
     pub committees: Vec<Vec<Member>>,
 }
 
@@ -130,7 +130,7 @@ impl ModelValidators {
         if signed && statements[0].0 != statements[1].0 { Ok(member.account) } else { Err(Refusal::BadEvidence) }
     }
 
-    /// Takes a block in; returns what is paid out.
+    /// Applies a block; returns what is paid out.
     pub fn apply(&mut self, standing: &[&Transaction], proposers: &[u32], seed: &Digest) -> Vec<(Address, Amount)> {
         self.height += 1;
         let height = self.height;
@@ -147,9 +147,9 @@ impl ModelValidators {
             self.draw(seed);
         }
         let mut paid = self.reward(proposers);
-        // What is unstaked now counted in the draws so far, whose epochs end one after the other.
+        // Units that are unstaked now counted in the draws so far, whose epochs end one after the other.
         let last_epoch = self.committees.len() as u64 - 1 + self.terms.unbonding_epochs;
-        let free = (self.last_height(last_epoch)..).find(|at| self.is_boundary(*at)).expect("boundaries go on");
+        let free = (self.last_height(last_epoch)..).find(|at| self.is_boundary(*at)).expect("boundaries never end");
         for t in standing {
             let Body { account, operation, .. } = &t.body;
             match operation {
@@ -227,7 +227,7 @@ impl ModelValidators {
         }
     }
 
-    /// Lots from one stream of eight-byte numbers; those above the last whole multiple of the sum are skipped.
+    /// Lots from one stream of eight-byte numbers; numbers above the last whole multiple of the sum are skipped.
     fn draw(&mut self, seed: &Digest) {
         let epoch = self.committees.len() as u64;
         let mut left: Vec<Member> = self
@@ -283,8 +283,8 @@ impl ModelValidators {
             (one.member.account, ModelValidator { key, address, stake, unbonding, excluded: one.excluded })
         });
         assert_eq!(theirs.collect::<Vec<_>>(), ours.collect::<Vec<_>>());
-        // What may still act, decided the last block or can be punished is known, nothing older, and what is known is
-        // right.
+        // The committees that may still act, decided the last block or can be punished are known, no older ones are,
+        // and the known ones are correct.
         let punishable = self.epoch_at(self.height + 1).saturating_sub(self.terms.unbonding_epochs);
         let oldest = punishable.min(self.epoch_at(self.height));
         for (epoch, committee) in self.committees.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A hostile book that rests stops no market but its own.
+//! Resting hostile offers stop only the market that they are in.
 
 use clearing::workload::hostile::within_minimum;
 use ledger::{Applied, Genesis, Ledger, Listing, Signatures};
@@ -8,17 +8,17 @@ use primitives::{
 
 use crate::world::{address, key};
 
-/// Assets of which nobody hostile has any.
+/// Assets of which the attacker has none.
 const HONEST: u32 = 2;
 const HOSTILE: u32 = 20;
-/// Who offers the hostile book, and the two who trade beside it.
+/// The attacker, and the two accounts that trade beside it.
 const ATTACKER: u8 = 1;
 const TRADERS: [u8; 2] = [2, 3];
 const BLOCKS: u64 = 100;
 
 struct Market {
     ledger: Ledger,
-    /// Used by each person.
+    /// Sequence numbers used by each person.
     sequences: [u64; 4],
 }
 
@@ -61,7 +61,7 @@ impl Market {
     }
 }
 
-/// Blocks of which a part was not full. Beside it, two offers meet in every block.
+/// Counts the blocks of which a part was not full. Besides, two offers match in every block.
 fn blocks_with_obstacles(seed: u64) -> u64 {
     let mut market = Market::new();
     let mut obstructed = 0;
@@ -87,7 +87,7 @@ fn blocks_with_obstacles(seed: u64) -> u64 {
 #[test]
 fn a_hostile_book_at_rest_stops_no_other_market() {
     let obstructed = [16, 27, 50, 81, 207].map(blocks_with_obstacles);
-    // Of some, a part has no full clearing as long as they rest.
+    // For some seeds, a part has no full clearing as long as the hostile offers rest.
     let stays = obstructed.iter().filter(|blocks| **blocks >= BLOCKS / 2).count();
     assert!(stays >= 2, "{obstructed:?}");
 }

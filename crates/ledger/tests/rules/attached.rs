@@ -1,4 +1,4 @@
-//! The codec of attached clearings, and what a ledger makes of any that decodes.
+//! The codec of attached clearings, and how a ledger handles any that decodes.
 
 use ledger::{Attached, AttachedTrade, Fault, Genesis, Ledger, Listing, Pair, Place, Signatures};
 use primitives::{
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// One value, one encoding: whatever decodes encodes back to the same bytes.
+    /// One value, one encoding: anything that decodes encodes back to the same bytes.
     #[test]
     fn what_decodes_is_canonical(attached in attached(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut written = bytes(&attached);
@@ -81,7 +81,7 @@ proptest! {
         }
     }
 
-    /// Nothing that anybody may attach makes the ledger panic, or change when it refuses.
+    /// No attached clearing makes the ledger panic, or changes it when it refuses.
     #[test]
     fn any_clearing_is_refused_or_true(claim in attached(), tweak in prop::option::of((0..6usize, any::<u64>()))) {
         let (mut ledger, block) = scene();

@@ -1,4 +1,4 @@
-//! What is told of earlier heights.
+//! Reads of earlier heights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use primitives::{Address, Amount, AssetId, Body, Digest, Operation};
 /// Values of slots, by account and number.
 type Slots = BTreeMap<(Address, u8), Option<[u8; 32]>>;
 
-/// What Ethereum saw after each height, noted as it went by, is what the undo records tell afterwards.
+/// The undo records reproduce what Ethereum saw after each height, as recorded at the time.
 #[test]
 fn earlier_heights_are_told_as_they_were() {
     for seed in 50..53 {
@@ -39,7 +39,7 @@ fn earlier_heights_are_told_as_they_were() {
             let (accounts, values) = look(&chain, &known);
             seen.push(accounts);
             slots.push(values);
-            // Native payments change what Ethereum sees too; they make it a history of its own.
+            // Native payments change what Ethereum sees, too; they have their own part of the history.
             let to = if sequence % 2 == 0 { Address([99; 20]) } else { key(3).address() };
             let operation = Operation::Pay { to, asset: AssetId(0), amount: 1_000 };
             let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
@@ -106,8 +106,8 @@ impl EvmState for Between {
     }
 }
 
-/// Over the state between the phases of an old block, its transactions come to what their receipts say, also where
-/// native payments of the same block changed their senders; and watching them changes nothing.
+/// Over the state between the phases of an old block, its transactions give the results in their receipts, also if
+/// native payments of the same block changed their senders; tracing them changes nothing.
 #[test]
 fn blocks_execute_again_as_they_did() {
     let mut chain = Chain::new();
@@ -129,7 +129,7 @@ fn blocks_execute_again_as_they_did() {
         let at = |position: u32| {
             let all = block.sub_blocks.iter().enumerate();
             let all = all.flat_map(|(sub, lane)| lane.ethereum.iter().map(move |bytes| (sub, bytes)));
-            all.clone().nth(position as usize).expect("it stands there")
+            all.clone().nth(position as usize).expect("it is in the block")
         };
         for receipt in &receipts.receipts {
             let (sub, bytes) = at(receipt.position.expect("of a transaction"));
@@ -157,7 +157,7 @@ fn word_of(number: u8) -> [u8; 32] {
     std::array::from_fn(|at| if at == 31 { number } else { 0 })
 }
 
-/// Of older blocks nothing is kept, and that is said; a restored ledger has no records at all.
+/// Nothing is kept of older blocks, and the error says so; a restored ledger has no records.
 #[test]
 fn records_are_kept_of_the_last_blocks_alone() {
     let mut chain = Chain::new();

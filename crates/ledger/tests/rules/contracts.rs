@@ -1,4 +1,4 @@
-//! The contract phase on a chain: what each kind of transaction comes to, and what must hold whatever comes.
+//! The contract phase on a chain: the result of each kind of transaction, and what must always hold.
 
 use crate::evm::asked::*;
 use crate::evm::*;
@@ -26,7 +26,7 @@ fn wei_move_and_the_fee_is_burnt_and_tipped() {
     assert_eq!(chain.ledger.accounts().get(&to).expect("it was paid").balance(AssetId(0)), 3_000_000);
     assert_eq!(chain.wei(&from), before - 3 * ETHER - 5 - 21_000 * (base_fee + GWEI));
     let proposer = validator(1).public().address();
-    assert_eq!(chain.wei(&proposer), 21_000 * GWEI, "who proposed the sub-block has the tip");
+    assert_eq!(chain.wei(&proposer), 21_000 * GWEI, "the proposer of the sub-block has the tip");
     assert_eq!(applied.contracts.burnt, 21_000 * base_fee);
     assert_eq!(chain.ledger.assets()[0].issued, issued - 21, "21 units are burnt");
     assert_eq!(chain.nonce(&from), 1);
@@ -52,17 +52,17 @@ fn contracts_are_created_called_and_fail() {
     ];
     let applied = chain.run(lanes);
     let [good, reverted, halted] = [EvmStatus::Succeeded, EvmStatus::Reverted, EvmStatus::Halted];
-    // The value of 21,000 gas does not suffice to run code.
+    // The gas of 21,000 does not suffice to run code.
     assert_eq!(statuses(&applied), [good, reverted, halted, good, halted, good]);
-    assert_eq!(applied.contracts.receipts[2].gas_used, 200_000, "who runs for ever pays all gas");
+    assert_eq!(applied.contracts.receipts[2].gas_used, 200_000, "an endless loop pays all gas");
     assert_eq!((chain.slot(&counter, 0), chain.slot(&reverts, 0)), (2, 0));
     let sums: Vec<u8> = applied.contracts.receipts.iter().flat_map(|one| &one.logs).map(|log| log.data[31]).collect();
     assert_eq!(sums, [1, 2]);
-    assert!(chain.ledger.accounts().get(&leaves).expect("it stays").evm().code != Digest::default());
+    assert!(chain.ledger.accounts().get(&leaves).expect("the contract stays").evm().code != Digest::default());
     chain.restored();
 }
 
-/// One transaction in all slots, rivals of one nonce, and nonces in the wrong order: each is charged once.
+/// The same transaction in all slots, several with one nonce, and nonces in the wrong order: each is charged once.
 #[test]
 fn each_arrangement_charges_once() {
     let to = Address([77; 20]);
@@ -82,7 +82,7 @@ fn each_arrangement_charges_once() {
     let applied = chain.run(reversed.chunks(3).map(<[_]>::to_vec).collect());
     assert_eq!((chain.wei(&to), chain.nonce(&key(0).address()), skipped(&applied).len()), (255, 8, 0));
     let applied = chain.run(vec![vec![send(0, 9, to, 1)], vec![send(1, 0, to, 1)]]);
-    assert_eq!(applied.contracts.skipped, [(0, Skip::NonceTooHigh)], "a gap stays with its proposer");
+    assert_eq!(applied.contracts.skipped, [(0, Skip::NonceTooHigh)], "a nonce gap is skipped");
     assert_eq!(chain.wei(&to), 256);
 }
 
@@ -102,15 +102,15 @@ fn what_is_bad_in_its_place_is_skipped_and_costs_nothing() {
     assert_eq!(why, [Skip::Funds, Skip::Price, Skip::Funds, Skip::Malformed]);
     assert!(applied.contracts.receipts.is_empty() && applied.modified.is_empty());
     assert_eq!(chain.wei(&key(2).address()), native_before);
-    // Whoever a changed signature recovers to, it is not the sender.
+    // A changed signature may recover to any address, but not to the sender's.
     assert_ne!(recover_senders(&[forged])[0], Some(key(1).address()));
-    // A signature that is none: the block says so, and nobody pays.
+    // A malformed signature: the block records it, and no account pays.
     let mut block = chain.block(Vec::new(), vec![vec![send(1, 0, to, 1)]]);
     block.sub_blocks[0].senders = vec![None];
     assert_eq!(chain.apply(&block).contracts.skipped, [(0, Skip::BadSignature)]);
 }
 
-/// Quota plus one gas, and bytes that are no transaction: judged without state.
+/// Quota plus one gas, and bytes that are no transaction: checked without state.
 #[test]
 fn the_quota_and_lanes_need_no_state() {
     let to = Address([77; 20]);
@@ -135,7 +135,7 @@ fn the_quota_and_lanes_need_no_state() {
     assert!(matches!(judge(&last, 1 << 40), Err(EthereumFault::Inconsistent(_))));
     let long = key(0).sign(&EthereumRequest { data: vec![0; 49_153], gas_limit: 1 << 24, ..request(0, None) });
     assert_eq!(judge(&long, 1 << 40), Err(EthereumFault::InitCode(49_153)));
-    // In a block, what is beyond the quota is skipped, and what comes after it and fits is not.
+    // In a block, a transaction beyond the quota is skipped, and a later one that fits is not.
     let mut chain = Chain::new();
     let big = |nonce| key(0).sign(&EthereumRequest { gas_limit: 15_000_000, ..request(nonce, Some(to)) });
     let applied = chain.run(vec![vec![big(0), big(1), send(1, 0, to, 1)], vec![big(2)]]);
@@ -155,7 +155,7 @@ fn a_genesis_whose_gas_does_not_fit_is_refused() {
     assert!(ledger.contracts().head().is_none() && matches!(GenesisError::NoAssets, GenesisError::NoAssets));
 }
 
-/// One account, both worlds: what is paid natively is spent by an Ethereum key and the other way round.
+/// One account, both kinds: an Ethereum key spends what was paid natively, and the other way round.
 #[test]
 fn native_payments_and_ethereum_share_balances() {
     let mut chain = Chain::new();
@@ -177,7 +177,7 @@ fn native_payments_and_ethereum_share_balances() {
     assert_eq!(chain.wei(&me), 0);
 }
 
-/// A contract signs nothing, and nobody creates one over an account that has acted.
+/// A contract signs nothing, and no contract is created over an account that has acted.
 #[test]
 fn no_key_moves_what_a_contract_holds() {
     let mut chain = Chain::new();
@@ -219,7 +219,7 @@ fn proofs_hold_and_others_do_not() {
     assert!(state.evm.expect("a contract").is_contract);
     let mut without = account.clone();
     without.account.as_mut().expect("it exists").evm = Some(EvmRecord { nonce: 2, ..state.evm.expect("a contract") });
-    assert!(without.verify(&chain.root, &counter).is_err(), "the nonce stands under the root");
+    assert!(without.verify(&chain.root, &counter).is_err(), "the root covers the nonce");
     let receipts = receipts(&applied);
     let mut trie = ReceiptsTrie::new(&receipts);
     let (root, id) = (trie.root(), receipts.contracts.receipts[0].id);
@@ -227,7 +227,7 @@ fn proofs_hold_and_others_do_not() {
     assert_eq!(proof.verify(&root, &id).expect("it holds").expect("it was executed").logs[0].data[31], 1);
     let mut changed = proof.clone();
     changed.receipt.as_mut().expect("there").logs[0].data[31] = 2;
-    assert!(changed.verify(&root, &id).is_err(), "each log stands under the root");
+    assert!(changed.verify(&root, &id).is_err(), "the root covers each log");
     let none = trie.prove_ethereum(&Digest([3; 32]), &receipts);
     assert_eq!(none.verify(&root, &Digest([3; 32])), Ok(None));
     let mut more_burnt = receipts.clone();
@@ -258,7 +258,7 @@ fn contracts_see_the_chain() {
             chain.ledger.contracts().slot(&contract, &key)
         };
         assert_eq!(slot(0), Some(parent.0), "the digest of the block before");
-        assert_eq!(slot(1), None, "not of the own one");
+        assert_eq!(slot(1), None, "not that of its own block");
         assert_eq!(slot(2).expect("there is a proposer")[12..], validator(0).public().address().0);
         assert_eq!(chain.slot(&contract, 3), applied.contracts.base_fee);
         assert_eq!(chain.slot(&contract, 4), time_ms / 1_000);
@@ -287,7 +287,7 @@ fn the_base_fee_moves_by_a_sixty_fourth_and_not_below_the_floor() {
     assert_eq!(chain.ledger.contracts().head().expect("contracts").base_fee, GWEI as u64);
 }
 
-/// Whatever programs create, destroy and pay to themselves or to proposers, all wei are there after each block: `apply`
+/// Whatever programs create, destroy and pay to themselves or to proposers, no wei are lost after any block: `apply`
 /// of the test chain sums them.
 #[test]
 fn wei_sums_hold_over_random_programs() {
@@ -302,7 +302,7 @@ fn wei_sums_hold_over_random_programs() {
     assert_eq!(met.len(), 3, "programs succeed, revert and halt");
 }
 
-/// One, two and seven threads come to the same gas, logs, failures and roots.
+/// One, two and seven threads get the same gas, logs, failures and roots.
 #[test]
 fn threads_decide_nothing() {
     let blocks = history(40, 4, 60);
@@ -317,8 +317,8 @@ fn threads_decide_nothing() {
     assert_eq!(outcomes[0], outcomes[2]);
 }
 
-/// A ledger that was restored in the middle of a history, and one that replays blocks from their bytes, go on as the
-/// first one does.
+/// A ledger that was restored in the middle of a history, and one that replays blocks from their bytes, continue like
+/// the first one.
 #[test]
 fn snapshots_and_replays_go_on_alike() {
     let blocks = history(41, 6, 40);
@@ -340,7 +340,7 @@ fn snapshots_and_replays_go_on_alike() {
     }
 }
 
-/// A block without Ethereum transactions changes of the contracts' part nothing but digests of blocks.
+/// A block without Ethereum transactions changes only digests of blocks in the contracts' part of the state.
 #[test]
 fn an_idle_block_writes_no_account() {
     let mut chain = Chain::new();
@@ -365,8 +365,8 @@ fn an_idle_block_writes_no_account() {
     assert_eq!(chain.apply(&block).modified.len(), 2);
 }
 
-/// A signature that recovers to nobody is found only when the block is executed: its proposer earns nothing. What may
-/// be honest (a copy, a used nonce, a gap, lacking funds) costs nothing.
+/// A signature that recovers to no address is found only when the block is executed: its proposer earns nothing.
+/// Transactions that may be honest (a copy, a used nonce, a gap, lacking funds) cost nothing.
 #[test]
 fn a_false_signature_costs_the_proposer_its_reward() {
     let mut genesis = genesis();
@@ -400,7 +400,7 @@ fn a_false_signature_costs_the_proposer_its_reward() {
     assert_eq!(earned, [5, 26, 0, 5], "at height 1 the second slot is first, and has the tip of 21,000 gas");
 }
 
-/// The token of what pays for gas is there from the genesis on, and each of its units is a wei that it holds.
+/// The wrapped token of the gas asset exists from the genesis on, and each of its units is a wei that it holds.
 #[test]
 fn the_genesis_wraps_what_pays_for_gas() {
     let mut chain = Chain::new();

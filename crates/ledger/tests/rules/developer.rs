@@ -1,4 +1,4 @@
-//! Edits of accounts, which a developers' chain makes and every other one skips.
+//! Edits of accounts, which a developers' chain makes and every other chain skips.
 
 use crate::evm::*;
 use ledger::contracts::{DeveloperEdit, EDIT_TYPE, EditError, OFFERS, Skip, token_address};
@@ -7,7 +7,7 @@ use primitives::{Address, AssetId, MAX_ISSUED};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A developers' chain, whose number the transactions of other tests do not name.
+/// A developers' chain; the transactions of other tests do not name its number.
 fn developers() -> Genesis {
     Genesis { chain: ledger::DEVELOPERS_CHAIN, membership: None, is_developers: true, ..genesis() }
 }
@@ -33,7 +33,7 @@ fn a_developers_chain_is_no_network() {
     assert_ne!(developers().digest(), Genesis { is_developers: false, ..developers() }.digest());
 }
 
-/// Whatever edits come, all wei and units are there, tries follow, and a state that was restored goes on alike.
+/// Whatever the edits, all wei and units are conserved, tries follow, and a restored state continues identically.
 #[test]
 fn random_edits_conserve() {
     let mut dice = ChaCha8Rng::seed_from_u64(5);
@@ -108,7 +108,7 @@ fn what_cannot_be_made_says_why() {
     }
 }
 
-/// On a chain that is none of developers edits are bytes that are no transaction: skipped, and without effect.
+/// On a chain that is not a developers' chain, edits are bytes that are no transaction: skipped, and without effect.
 #[test]
 fn other_chains_skip_edits() {
     for genesis in

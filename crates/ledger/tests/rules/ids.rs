@@ -1,4 +1,4 @@
-//! Transaction ids: what stands under one in the receipts of a block.
+//! Transaction ids: the outcome under an id in the receipts of a block.
 
 use ledger::{
     BlockReceipts, Genesis, Ledger, Listing, Outcome, ReceiptsTrie, Refusal, Restart, Signatures, Snapshot,
@@ -34,7 +34,7 @@ fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
     Superblock { height, parent, sub_blocks, ..Superblock::default() }
 }
 
-/// What a block of these transactions says of each.
+/// The receipts of a block of these transactions.
 fn receipts(native: Vec<Transaction>) -> BlockReceipts {
     let mut ledger = ledger();
     let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
@@ -50,7 +50,7 @@ fn receipts(native: Vec<Transaction>) -> BlockReceipts {
     }
 }
 
-/// What is proved of an id.
+/// The proven outcome of an id.
 fn proved(receipts: &BlockReceipts, id: &TransactionId) -> Option<Outcome> {
     let mut trie = ReceiptsTrie::new(receipts);
     let root = trie.root();
@@ -67,7 +67,7 @@ fn the_id_names_body_and_signer_and_not_the_signature() {
     assert_ne!(payment(2, 5).id(), original.id());
 }
 
-/// Anybody who sees a transaction can copy body and signer under a signature of nothing.
+/// Anyone who sees a transaction can copy its body and signer with an invalid signature.
 #[test]
 fn a_copy_with_a_false_signature_says_nothing_under_the_id() {
     let original = payment(1, 5);
@@ -109,7 +109,7 @@ fn of_several_outcomes_an_effect_counts_and_then_the_lowest_refusal() {
     }
 }
 
-/// A key signs for one network: not for another of the same chain number and accounts, nor for one that began again.
+/// A key signs for one network: not for another one with the same chain number and accounts, nor for a restarted one.
 #[test]
 fn what_a_key_signs_for_one_network_is_forged_in_another() {
     let outcome = |ledger: &mut Ledger, transaction: &Transaction| {
@@ -126,7 +126,7 @@ fn what_a_key_signs_for_one_network_is_forged_in_another() {
     assert_eq!(outcome(&mut ledger(), &signed), Outcome::Applied);
 }
 
-/// Both conflict, a copy of one stands apart from it in the block, and no order changes what the ids say.
+/// Both conflict, a copy of one is elsewhere in the block, and no order changes the outcomes of the ids.
 #[test]
 fn copies_in_a_conflict_say_the_same_in_every_order() {
     let (one, two) = (payment(1, 5), payment(1, 6));
@@ -139,7 +139,7 @@ fn copies_in_a_conflict_say_the_same_in_every_order() {
     }
 }
 
-/// Whoever sees that an account is about to be created cannot stop it by creating it, too.
+/// An attacker who sees that an account is about to be created cannot stop it by creating it, too.
 #[test]
 fn an_account_that_two_create_comes_into_being_and_both_pay() {
     let new = key(3).public();

@@ -1,4 +1,5 @@
-//! The bridge to the payment lane on the ledger: money goes into escrow and comes out once, whatever a block holds.
+//! The bridge to the payment lane on the ledger: money goes into escrow and comes out once, whatever a block
+//! contains.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ fn money_goes_into_the_lane_and_comes_back() {
     assert_eq!((world.balance(1, USD), world.escrow(USD)), (START - 1_000 - FEE, 1_000));
     let payment = world.pay(&coin, &[(2, 600), (3, 400)]);
     let redemption = world.redemption(&payment);
-    // Anybody may submit it.
+    // Anyone may submit it.
     let applied = world.block(vec![(4, redemption.clone())]);
     assert_eq!(applied.outcomes, [Outcome::Applied]);
     assert_eq!((world.balance(2, USD), world.balance(3, USD)), (START + 600, START + 400));
@@ -37,7 +38,7 @@ fn genesis_outputs_are_backed_by_genesis_escrow() {
     assert_eq!((world.balance(2, USD), world.escrow(USD)), (START + 500 - FEE, 0));
 }
 
-/// One redemption in all sub-blocks from different accounts, beside one of the same account's own transactions that
+/// One redemption in all sub-blocks from different accounts, next to a transaction of one of these accounts that
 /// fails: it is credited once, and never blocked.
 #[test]
 fn one_redemption_in_all_sub_blocks_is_credited_once() {
@@ -49,7 +50,7 @@ fn one_redemption_in_all_sub_blocks_is_credited_once() {
     let overdraws = Operation::Pay { to: address(1), asset: USD, amount: 2 * START };
     parts[0].push(world.sign(5, redemption.clone()));
     parts[1].push(world.sign(5, overdraws));
-    // The same transaction stands in two sub-blocks.
+    // The same transaction is in two sub-blocks.
     let copy = parts[0][0].clone();
     parts[3].push(copy);
     let applied = world.run(parts);
@@ -60,7 +61,7 @@ fn one_redemption_in_all_sub_blocks_is_credited_once() {
 }
 
 /// A certificate of committee c pays at the last height of epoch c+3 and not at the next, with a restart and pruning
-/// between. What was redeemed is not paid again after its epoch is forgotten.
+/// in between. A redeemed certificate is not paid again after its epoch is dropped.
 #[test]
 fn the_last_height_of_an_epoch_is_the_last_to_redeem() {
     let mut world = World::new(terms());
@@ -79,10 +80,10 @@ fn the_last_height_of_an_epoch_is_the_last_to_redeem() {
         assert_eq!(world.outcome(3, redemption), Some(Refusal::NotRedeemable));
     }
     assert_eq!((world.balance(2, USD), world.escrow(USD)), (START + 1_000, 2_000), "it stays in escrow");
-    assert_eq!(world.ledger.lane().expect("there is one").bridge().oldest(), 1, "epoch 0 is forgotten");
+    assert_eq!(world.ledger.lane().expect("there is one").bridge().oldest(), 1, "epoch 0 is dropped");
 }
 
-/// A halt, an outflow limit and the end of the certificates' time at once: each claim is paid in full.
+/// A halt, an outflow limit and the expiry of certificates at once: each claim is paid in full.
 #[test]
 fn a_halt_a_limit_and_an_expiry_lose_no_claim() {
     let mut world = World::new(with_outflow(terms(), 100, 40));
@@ -108,7 +109,7 @@ fn a_halt_a_limit_and_an_expiry_lose_no_claim() {
     assert!(world.epoch() > 4, "the certificate's time is long over");
 }
 
-/// Three members are bound to the exit: the owner has the money back, and the deposit.
+/// Three members are bound to the exit: the owner gets the money back, and the deposit.
 #[test]
 fn a_contested_output_goes_home_and_the_deposit_goes_back() {
     let mut world = World::new(terms());
@@ -193,7 +194,7 @@ fn what_does_not_hold_is_refused_by_name() {
     assert_eq!(world.outcome(3, redeem(answers)), None);
 }
 
-/// One sub-block cannot make others check more signatures than its quota.
+/// One sub-block cannot make others verify more signatures than its quota.
 #[test]
 fn posts_beyond_the_quota_of_a_sub_block_are_refused() {
     let mut world = World::new(terms());
@@ -207,7 +208,7 @@ fn posts_beyond_the_quota_of_a_sub_block_are_refused() {
     assert_eq!(world.balance(2, USD), START + 1_000);
 }
 
-/// A broken committee certifies money that nobody withdrew: other funds are not touched, and the lane halts.
+/// A faulty committee certifies money that was never withdrawn: other funds are not touched, and the lane halts.
 #[test]
 fn a_broken_lane_takes_no_more_than_escrow_holds() {
     let mut world = World::new(terms());
@@ -241,7 +242,7 @@ fn a_snapshot_of_another_lane_is_refused() {
         let mut changed = chunks.clone();
         changed[lane + 1][at] ^= 1;
         let other = load(&changed).map(|ledger| Roots::of(&ledger).parts().root());
-        assert_ne!(other.ok(), Some(Roots::of(&world.ledger).parts().root()), "byte {at} says nothing");
+        assert_ne!(other.ok(), Some(Roots::of(&world.ledger).parts().root()), "byte {at} has no effect");
     }
 }
 
@@ -270,7 +271,7 @@ fn terms_that_cannot_be_are_refused() {
     assert!(matches!(Ledger::new(&genesis(Some(with_output(terms(), 1, 9)))), Err(GenesisError::Lane(_))));
 }
 
-/// What a block of the property test asks for.
+/// A request in a block of the property test.
 #[derive(Clone, Debug)]
 enum Act {
     Withdraw {
@@ -299,7 +300,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Withdrawals and redemptions in any order and with copies, against a plain model of whose money is where.
+    /// Withdrawals and redemptions in any order and with copies, compared with a plain model of the owners of the
+    /// money.
     #[test]
     fn escrow_is_what_came_in_less_what_went_out(
         blocks in prop::collection::vec(prop::collection::vec(act(), 0..6), 1..24)

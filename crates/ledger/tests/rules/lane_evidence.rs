@@ -1,4 +1,5 @@
-//! Members of the lane that contradict themselves: the stake that answers for them is slashed, once, and nobody else's.
+//! Members of the lane that contradict themselves: the stake that answers for them is slashed, once, and no other
+//! stake.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ const POOL: u64 = 100;
 const REWARD: u64 = 5;
 const UNSTAKED_FROM: u64 = 8;
 
-/// People 1 to 4 are the validators, and members 0 to 3 of the lane. Committees are drawn each other block.
+/// People 1 to 4 are the validators, and members 0 to 3 of the lane. A committee is drawn every second block.
 fn with_stakes(lane: LaneTerms) -> Genesis {
     let terms = Terms {
         network: Digest([42; 32]),
@@ -43,7 +44,7 @@ fn confirm(world: &World, payment: &Payment, member: usize) -> LaneAnswer {
     world.answer(payment.home, member, StatementKind::Confirmation, &payment.owner, digest)
 }
 
-/// Evidence that a member confirmed both payments; it may be false.
+/// Evidence that a member confirmed both payments; it may be wrong.
 fn accusation(world: &World, payments: [&Payment; 2], members: [usize; 2]) -> Operation {
     let mut pair = [0, 1].map(|at| {
         let signed = PaymentCertificate::Answers(vec![confirm(world, payments[at], members[at])]);
@@ -72,7 +73,7 @@ fn two_signatures_on_one_output_cost_a_quarter_of_the_stake_once() {
     let [first, second] = contradictory(&world, &coin);
     let evidence = accusation(&world, [&first, &second], [2, 2]);
     let pool = world.ledger.validators().pool();
-    // All who see it send it, in one block and later.
+    // Everyone who sees it sends it, in one block and later.
     let applied = world.block((1..=3).map(|person| (person, evidence.clone())).collect());
     assert_eq!(applied.outcomes, [Outcome::Applied; 3]);
     let convicted = applied.lane.iter().filter(|event| matches!(event, BridgeEvent::Convicted(2))).count();
@@ -121,7 +122,7 @@ fn false_evidence_convicts_nobody_and_costs_its_proposer_the_reward() {
     ] {
         assert_eq!(world.outcome(6, wrong), Some(Refusal::BadEvidence));
     }
-    // Members beyond the committee, and certificates that name more than the accused.
+    // Members beyond the committee, and certificates that name others besides the accused.
     let crowd = |validator: u8| {
         let mut pair = [&first, &second].map(|payment| {
             let signed = (0..3).map(|member| confirm(&world, payment, member)).collect();

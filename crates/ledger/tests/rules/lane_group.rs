@@ -72,7 +72,7 @@ fn deals(world: &World, dealer: u8) -> Operation {
     deal(world, dealing_of_shard(board(world, world.epoch() + 1).terms(), dealer, &key), &key)
 }
 
-/// A complaint, or what reveals a share without need.
+/// A complaint, or a needless reveal of a share.
 fn complains(world: &World, member: u8, dealer: u8, reveals: bool) -> Option<Operation> {
     let (epoch, generation) = (world.epoch() + 1, board(world, world.epoch() + 1));
     let secret = secret(member, epoch);
@@ -83,7 +83,7 @@ fn complains(world: &World, member: u8, dealer: u8, reveals: bool) -> Option<Ope
     complaint.map(|complaint| post(&BridgeOperation::Complain { epoch, complaint: Box::new(complaint) }))
 }
 
-/// Empty blocks until a height at which this holds; all that they say.
+/// Runs empty blocks until this holds; returns all their events.
 fn until(world: &mut World, holds: impl Fn(&World) -> bool) -> Vec<BridgeEvent> {
     let mut events = Vec::new();
     while !holds(world) {
@@ -92,7 +92,7 @@ fn until(world: &mut World, holds: impl Fn(&World) -> bool) -> Vec<BridgeEvent> 
     events
 }
 
-/// What the end of the generation of an epoch says.
+/// The group keys reported at the end of an epoch's generation.
 fn group_keys(events: &[BridgeEvent]) -> Vec<(HomeEpoch, bool)> {
     let of = |event: &BridgeEvent| match event {
         BridgeEvent::GroupKey(epoch, made) => Some((*epoch, *made)),
@@ -101,7 +101,7 @@ fn group_keys(events: &[BridgeEvent]) -> Vec<(HomeEpoch, bool)> {
     events.iter().filter_map(of).collect()
 }
 
-/// What members sign of a payment, under either scheme.
+/// The members' signatures on a payment, under either scheme.
 fn parts(world: &World, scheme: AnswerScheme, payment: &Payment, members: &[u8]) -> Vec<(u8, BlsSignature)> {
     let (network, home, kind) = (world.network(), payment.home, StatementKind::Confirmation);
     let digest = PaymentBody::new(payment.clone()).digest;
@@ -130,7 +130,7 @@ fn redeem(payment: &Payment, certificate: PaymentCertificate) -> Operation {
     post(&BridgeOperation::Redeem { payment: payment.encode(), certificate })
 }
 
-/// Redeems a payment of a fresh deposit under this scheme; why not, if not.
+/// Redeems a payment of a fresh deposit under this scheme; returns the refusal, if any.
 fn redeemed(world: &mut World, scheme: AnswerScheme, members: &[u8]) -> Option<Refusal> {
     let coin = world.withdraw(5, USD, 1_000);
     let payment = world.pay(&coin, &[(6, 1_000)]);
@@ -144,7 +144,7 @@ fn redeemed(world: &mut World, scheme: AnswerScheme, members: &[u8]) -> Option<R
 #[test]
 fn aggregates_move_money_from_the_epoch_whose_members_registered_bls_keys() {
     let mut world = World::new(with(LaneBls::Aggregate));
-    // Who registers none, or one that somebody else has, registers nothing.
+    // A member that registers no BLS key, or one of another member, registers nothing.
     let wrong = registration(&world, 3, &[]);
     assert_eq!(world.outcome(1, wrong), Some(Refusal::WrongLaneKeys));
     let (network, keys) = (world.network(), [fresh(3, 1)]);
@@ -155,7 +155,7 @@ fn aggregates_move_money_from_the_epoch_whose_members_registered_bls_keys() {
     register(&mut world, 0..MEMBERS);
     let again = registration(&world, 0, &[secret(0, 9)]);
     assert_eq!(world.outcome(1, again), Some(Refusal::WrongLaneKeys), "the first registration stands");
-    assert!(bridge(&world).generation(1).is_none(), "nobody deals on a chain with aggregates alone");
+    assert!(bridge(&world).generation(1).is_none(), "no member deals on a chain with aggregates only");
     until(&mut world, |world| world.epoch() == 1);
     assert_eq!(redeemed(&mut world, AnswerScheme::Bls, &[0, 2, 3]), None);
     let coin = world.withdraw(5, USD, 1_000);
@@ -181,7 +181,7 @@ fn a_chain_without_bls_keys_knows_nothing_of_them() {
     assert_eq!(world.outcome(1, dealing), Some(Refusal::BadLanePost));
 }
 
-/// The whole generation, with a dealer that is silent and one that lies.
+/// The whole generation, with a silent dealer and one that cheats.
 #[test]
 fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     let mut world = World::new(with(LaneBls::Threshold));
@@ -190,7 +190,7 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     register(&mut world, 3..4);
     assert!(board(&world, 1).awaits_dealings());
 
-    // Member 0 deals, and its post is copied. Nobody deals in its place, or twice.
+    // Member 0 deals, and its post is copied. No one can deal in its place, or twice.
     let dealing = deals(&world, 0);
     let own = board(&world, 1).terms().clone();
     let outcomes = world.block(vec![(1, dealing.clone()), (6, dealing.clone())]).outcomes;
@@ -226,7 +226,7 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     };
     assert_eq!(world.outcome(1, slander), Some(Refusal::UnprovenLanePost));
     let outcomes = world.block(vec![(1, complaint.clone()), (6, complaint)]).outcomes;
-    assert_eq!(outcomes, [Outcome::Applied; 2], "anybody may post it, and a copy does nothing");
+    assert_eq!(outcomes, [Outcome::Applied; 2], "anyone may post it, and a copy does nothing");
     assert_eq!(board(&world, 1).standing().collect::<Vec<u8>>(), [0, 1]);
 
     let told = until(&mut world, |world| world.epoch() == 1);
@@ -234,7 +234,7 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     assert!(told.contains(&BridgeEvent::Epoch(1)));
     assert_eq!(world.ledger.height(), EPOCH_HEIGHTS - 1, "the epoch begins when it would have begun");
     let group = committee(&world, 1).group().expect("a group key").clone();
-    // Whoever gets the board makes the same key of it, and of a changed one none.
+    // Anyone with the board derives the same key from it, and no key from a changed one.
     let bytes = bridge(&world).board_bytes(1).expect("a board");
     let mut plain = LaneCommittee::unregistered(world.network(), 1, MEMBERS.into());
     bridge(&world).registrations(1).for_each(|of| plain.seat(of).expect("sound"));
@@ -246,11 +246,11 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
         let with = with_told_board(plain.clone(), &changed);
         assert!(with.is_err(), "byte {at}");
     }
-    // Members with shares, the one who was silent and the liar among them, move money with q signatures.
+    // Members with shares, including the silent one and the cheating one, move money with q signatures.
     assert_eq!(redeemed(&mut world, AnswerScheme::Share, &[0, 1, 3]), None);
     assert_eq!(redeemed(&mut world, AnswerScheme::Share, &[1, 2, 3]), None);
-    assert_eq!(redeemed(&mut world, AnswerScheme::Bls, &[0, 1, 3]), None, "aggregates go on");
-    // The key of one epoch is none of another.
+    assert_eq!(redeemed(&mut world, AnswerScheme::Bls, &[0, 1, 3]), None, "aggregates still work");
+    // The key of one epoch is not valid in another.
     let coin = world.withdraw(5, USD, 1_000);
     let payment = world.pay(&coin, &[(6, 1_000)]);
     let certificate = certified(&world, AnswerScheme::Share, &payment, &[0, 1, 3]).expect("q shares");
@@ -265,7 +265,7 @@ fn posted(operation: &Operation) -> Vec<u8> {
     }
 }
 
-/// Everybody deals for epoch 1; these members then reveal a share of member 0's dealing without need.
+/// Everyone deals for epoch 1; these members then reveal a share of member 0's dealing without need.
 fn with_revealed(members: &[u8]) -> (World, Vec<BridgeEvent>) {
     let mut world = World::new(with(LaneBls::Threshold));
     register(&mut world, 0..MEMBERS);
@@ -291,7 +291,7 @@ fn a_revealed_share_makes_no_certificate_and_too_many_make_no_key() {
     let payment = world.pay(&coin, &[(6, 1_000)]);
     assert!(certified(&world, AnswerScheme::Share, &payment, &[0, 1]).is_none(), "two and a revealed one are not");
 
-    // More than f: no key, on time, and aggregates serve.
+    // More than f: no key, the epoch begins on time, and aggregates still work.
     let (mut world, told) = with_revealed(&[2, 3]);
     assert_eq!(group_keys(&told), [(1, false)]);
     assert!(committee(&world, 1).group().is_err());
@@ -305,7 +305,7 @@ fn a_revealed_share_makes_no_certificate_and_too_many_make_no_key() {
 
 #[test]
 fn an_epoch_does_not_wait_for_a_group_key() {
-    // Nobody deals, and one member does not even register.
+    // No member deals, and one member does not even register.
     for registered in [MEMBERS, 3] {
         let mut world = World::new(with(LaneBls::Threshold));
         register(&mut world, 0..registered);
@@ -316,7 +316,7 @@ fn an_epoch_does_not_wait_for_a_group_key() {
     }
 }
 
-/// A state of the middle of a generation costs what is on its board, and a board goes with its epoch.
+/// A state in the middle of a generation costs what is on its board, and a board is dropped with its epoch.
 #[test]
 fn boards_are_forgotten_with_their_epochs() {
     let mut world = World::new(with(LaneBls::Threshold));
@@ -346,7 +346,7 @@ fn a_genesis_with_bls_keys_that_cannot_be_is_refused() {
     assert!(refused(LaneBls::Threshold, &short) && !refused(LaneBls::Aggregate, &short));
     let shards = |lane: &mut LaneTerms| lane.members[0].push(key(199).public());
     assert!(refused(LaneBls::Threshold, &shards) && !refused(LaneBls::Aggregate, &shards));
-    // Terms are written with what BLS keys there are, and as before where there are none.
+    // Terms are encoded with the kind of BLS keys, and as before where there are none.
     let bytes = |bls| borsh::to_vec(&with(bls)).expect("written");
     for bls in [LaneBls::None, LaneBls::Aggregate, LaneBls::Threshold] {
         assert_eq!(borsh::from_slice::<LaneTerms>(&bytes(bls)).expect("one encoding"), with(bls));

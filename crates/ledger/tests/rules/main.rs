@@ -1,4 +1,4 @@
-//! The rules of the ledger, one module each: one program, so that the ledger is linked once.
+//! The rules of the ledger, one module each; one test program, so that the ledger is linked once.
 
 mod at_rest;
 mod attached;

@@ -1,4 +1,4 @@
-//! Least sizes of offers, and remainders that go back.
+//! Least sizes of offers, and remainders that are returned.
 
 use ledger::{Applied, Attached, Genesis, Ledger, Listing, Outcome, Pair, Place, Refusal, Roots, Signatures, Snapshot};
 use primitives::{
@@ -40,7 +40,7 @@ fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
     Superblock { height, parent, sub_blocks: vec![SubBlock { native, ..SubBlock::default() }], ..Superblock::default() }
 }
 
-/// Applies a block, by solving and by following the result, which must come to the same.
+/// Applies a block, once by solving and once by checking the result; both must agree.
 fn apply(ledger: &mut Ledger, native: Vec<Transaction>) -> Applied {
     let block = block(ledger, native);
     let mut follower = ledger.clone();
@@ -71,7 +71,7 @@ fn offers_below_the_least_are_refused_by_name() {
     assert_eq!(refusal(&mut ledger, signed(1, 2, operation)), None);
 }
 
-/// One sells 10,000 at 1; the other buys so many that this remains.
+/// One account sells 10,000 at 1; the other buys so much that this remainder is left.
 fn left_with(ledger: &mut Ledger, remainder: Amount, resting: bool) -> Applied {
     let large = offer(1, 1, USD, 10_000, "1");
     let other = offer(2, 1, EUR, 10_000 - remainder, "0.9");

@@ -1,5 +1,5 @@
-//! Offers that contracts place: what they lock, when they rest and fill, what is refused by which name, and that
-//! nothing comes or goes whatever frame it happens in.
+//! Offers that contracts place: what they lock, when they rest and fill, which error refuses what, and that no units
+//! appear or vanish in any frame.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use primitives::{Address, AssetId, Body, Operation, Price, Transaction};
 
 use EvmStatus::{Reverted, Succeeded};
 
-/// The output of a call by somebody after the last block: of a revert, the error.
+/// The output of a call after the last block; for a revert, the error.
 fn output(chain: &Chain, data: Vec<u8>) -> Vec<u8> {
     ask_at(chain, chain.ledger.height(), OFFERS, data).output.to_vec()
 }
@@ -40,7 +40,8 @@ fn price(text: &str) -> Price {
     text.parse().expect("a price")
 }
 
-/// An offer rests from the end of its block, meets the next batch, and its fill is told by the settlement receipt.
+/// An offer rests from the end of its block, takes part in the next batch, and the settlement receipt reports its
+/// fill.
 #[test]
 fn an_offer_rests_fills_and_is_told() {
     let mut chain = Chain::new();
@@ -49,7 +50,7 @@ fn an_offer_rests_fills_and_is_told() {
     let block = chain.block(vec![native(1, counter)], vec![vec![place(0, 0, SELL_EUR, 1_000_000, 900_000)]]);
     let applied = chain.apply(&block);
     assert_eq!(statuses(&applied), [Succeeded]);
-    assert!(applied.batch.fills.is_empty(), "it does not meet the batch of its own block");
+    assert!(applied.batch.fills.is_empty(), "it is not in the batch of its own block");
     assert_eq!(units(&chain, &alice, EUR), RICH - 1_000_000);
     assert_eq!(resting(&chain.ledger)[&(SELL_EUR, offer.place(&alice))], 1_000_000);
     let log = &applied.contracts.receipts[0].logs[0];
@@ -79,7 +80,7 @@ fn an_offer_rests_fills_and_is_told() {
     let valuation = |asset| words(&output(&chain, input("valuation(address)", &[token(asset)])))[0];
     assert_eq!(valuation(EUR) * U256::from(10u64.pow(18)) / valuation(USD), rate);
     assert_eq!(ask(&chain, OFFERS, "placedBy(address)", &[of(alice)]), U256::from(1));
-    // What is left is cancelled, and another start has the same.
+    // The remainder is cancelled, and a restored chain has the same result.
     let mut chain = chain.restored();
     let applied = chain.run(vec![vec![call(0, 1, OFFERS, cancelling(&offer))]]);
     assert_eq!((statuses(&applied), units(&chain, &alice, EUR)), (vec![Succeeded], RICH - fill.sold));
@@ -101,7 +102,7 @@ fn check_is_proved(applied: &Applied, settled: &EthereumReceipt) {
     assert_ne!(ReceiptsTrie::new(&other).root(), root);
 }
 
-/// Asset 0 is locked out of the wei of the owner, and what is below a unit stays.
+/// Asset 0 is locked from the wei of the owner, and the remainder below a unit stays.
 #[test]
 fn an_offer_may_sell_what_pays_for_gas() {
     let mut chain = Chain::new();
@@ -147,7 +148,7 @@ fn what_is_refused_has_a_name() {
         assert_eq!(places([eur, usd, least, wide]), error("AmountTooLarge(uint256)", &[wide]));
     }
     let poor = error("InsufficientBalance(uint256,uint64)", &[nothing, least]);
-    assert_eq!(places([eur, usd, least, least]), poor, "who asks here has nothing");
+    assert_eq!(places([eur, usd, least, least]), poor, "the caller has nothing");
     assert_eq!(told(vec![1, 2, 3]), error("UnknownFunction()", &[]));
     assert_eq!(told(input("placeOrder()", &[])), error("UnknownFunction()", &[]));
     let unknown =
@@ -156,7 +157,7 @@ fn what_is_refused_has_a_name() {
     let word = U256::from_be_bytes(real.to_word());
     [nothing, U256::MAX, word, word | (one << 255)].into_iter().for_each(unknown);
     unknown(U256::from_be_bytes(OfferName { id: 1, ..real }.to_word()));
-    // Offers of others are nobody else's, and natively placed ones are not named here.
+    // Others cannot cancel an offer, and natively placed offers cannot be named here.
     let placed = Operation::CreateOffer { sell: EUR, buy: USD, amount: 5_000, limit: price("1") };
     let lanes = vec![vec![place(0, 0, SELL_EUR, 5_000, 5_000), call(1, 0, OFFERS, cancelling(&real))]];
     let block = chain.block(vec![native(1, placed)], lanes);
@@ -204,7 +205,7 @@ fn offers_are_called_at_their_own_address_without_value_and_not_statically() {
     assert_eq!(chain.apply(&block).outcomes, [Outcome::Refused(Refusal::ReservedAddress)]);
 }
 
-/// A frame that reverts, or runs out of gas wherever it may, leaves no offer, no debit and no count.
+/// A frame that reverts, or runs out of gas at any point, leaves no offer, no debit and no count.
 #[test]
 fn what_reverts_places_and_cancels_nothing() {
     let mut chain = Chain::new();
@@ -237,7 +238,7 @@ fn what_reverts_places_and_cancels_nothing() {
     assert_eq!(units(&chain, &person(2), EUR), RICH, "it was cancelled as soon as there was gas for it");
 }
 
-/// A chain in which somebody who sends Ethereum transactions has a key for native ones, too.
+/// A chain in which an account that sends Ethereum transactions also has a key for native ones.
 fn with_native_key(chain: &Chain, of: Address) -> Chain {
     use ledger::{AccountState, Restore, Snapshot};
     const ACCOUNTS: u8 = 1;
@@ -258,12 +259,12 @@ fn with_native_key(chain: &Chain, of: Address) -> Chain {
     Chain { ledger, roots, root, time_ms: chain.time_ms }
 }
 
-/// Of a native cancel and a contract's in one block the native one counts, and money comes back once.
+/// Of a native cancel and a contract's cancel in one block the native one counts, and the units are returned once.
 #[test]
 fn an_offer_is_cancelled_once_whoever_asks() {
     let alice = person(0);
     let mut chain = with_native_key(&Chain::new(), alice);
-    // Whoever has a key registered shows a nonce from the start.
+    // An account with a registered key shows a nonce from the start.
     let offer = name(SELL_EUR, 50_000, 60_000, 0);
     let twice = vec![
         place(0, 1, SELL_EUR, 50_000, 60_000),
@@ -285,7 +286,7 @@ fn an_offer_is_cancelled_once_whoever_asks() {
     assert_eq!([1, 2].map(|height| amount_of(&chain, height, alice, &offer)), [50_000, 0]);
 }
 
-/// A full book and too many pairs, exactly: also of what is placed in one block.
+/// A full book and too many pairs, exactly: also for offers placed in one block.
 #[test]
 fn the_book_and_its_pairs_have_bounds() {
     let with = |limits: Limits, assets: usize| {
@@ -321,6 +322,6 @@ fn the_book_and_its_pairs_have_bounds() {
     assert_eq!((statuses(&applied), chain.ledger.book().len()), (vec![Succeeded], 2));
     let data = placing(pair(2, 0), 5_000, 9_000);
     assert_eq!(output(&chain, data), error("TooManyPairs()", &[]));
-    // A native offer of the next block finds the room that is left.
+    // A native offer of the next block uses the remaining room.
     assert_eq!(chain.ledger.book_facts().pairs_left, Some(0));
 }

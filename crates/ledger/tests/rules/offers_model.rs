@@ -1,4 +1,4 @@
-//! Random programs of offers, cancels and transfers against plain bookkeeping, on several threads.
+//! Random programs of offers, cancels and transfers compared with plain bookkeeping, on several threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ struct Model {
     placed: BTreeMap<Address, u64>,
 }
 
-/// What a transaction asks for.
+/// The request of a transaction.
 #[derive(Clone, Debug)]
 enum Wish {
     Place(Pair, u64, u64),
@@ -42,7 +42,7 @@ enum By {
 }
 
 impl Model {
-    /// Does what is asked for, if it can be done; says whether.
+    /// Executes the request if possible; returns whether it was.
     fn act(&mut self, who: Address, wish: &Wish) -> bool {
         match wish {
             Wish::Place(pair, amount, asks) => {
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// Takes in what a batch did.
+    /// Applies the results of a batch.
     fn settle(&mut self, applied: &Applied) {
         for fill in &applied.batch.fills {
             let owner = fill.place.account;
@@ -100,7 +100,7 @@ impl Model {
     }
 }
 
-/// A random wish; amounts are such that balances run out now and then, limits such that offers meet.
+/// A random request; amounts are such that balances run out occasionally, limits such that offers match.
 fn wish(dice: &mut ChaCha8Rng, known: &[OfferName], people: &[Address]) -> Wish {
     let pair = if dice.random_bool(0.5) { SELL_EUR } else { SELL_USD };
     let amount =
@@ -130,7 +130,8 @@ fn model_chain(forwards: Address, reverts: Address) -> (Chain, Model) {
     (chain, model)
 }
 
-/// Random programs against the model: what each transaction comes to, every balance, every offer, after every block.
+/// Runs random programs against the model: the result of each transaction, every balance, every offer, after every
+/// block.
 fn run_against_model(threads: usize, seed: u64) -> (Chain, Vec<EthereumReceipt>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     pool.install(|| {
@@ -176,11 +177,11 @@ fn run_against_model(threads: usize, seed: u64) -> (Chain, Vec<EthereumReceipt>)
                 executed.iter().map(|one| (one.position.expect("of a transaction"), *one)).collect();
             for (position, (from, by, wish)) in (0..).zip(wishes) {
                 let Some(receipt) = executed_by.remove(&position) else {
-                    assert!(skipped.contains(&position), "who has spent its money on offers pays for no gas");
+                    assert!(skipped.contains(&position), "an account without money cannot pay for gas");
                     continue;
                 };
                 let sender = person(from);
-                // Gas is taken beforehand, and what is not used comes back afterwards.
+                // Gas is paid in advance, and unused gas is refunded afterwards.
                 let ahead = u128::from(GAS) * receipt.gas_price;
                 *model.wei.get_mut(&sender).expect("it is rich") -= ahead;
                 let status = match by {
@@ -208,7 +209,7 @@ fn run_against_model(threads: usize, seed: u64) -> (Chain, Vec<EthereumReceipt>)
                 .collect();
             seen.insert(("fills", !applied.batch.fills.is_empty()));
             receipts.extend(applied.contracts.receipts);
-            // A restart goes on from the same state.
+            // A restart continues from the same state.
             if height == 2 {
                 chain = chain.restored();
             }

@@ -1,4 +1,4 @@
-//! Whoever moves the valuation of an idle asset with dust changes nothing for others.
+//! An attacker that moves the valuation of an idle asset with dust changes nothing for others.
 
 use ledger::{Applied, Genesis, Ledger, Listing, Signatures};
 use primitives::{
@@ -8,7 +8,7 @@ use primitives::{
 const ASSETS: u32 = 6;
 /// The idle asset.
 const IDLE: u32 = 5;
-/// What a unit of each asset is worth.
+/// The value of a unit of each asset.
 const WORTH: [f64; ASSETS as usize] = [1.0, 1.1, 0.02, 37.0, 5.0, 900.0];
 
 fn account(person: u16) -> (PublicKey, Address) {
@@ -51,7 +51,7 @@ impl Market {
         Transaction::by_key(body, signer, Signature([0; 64]))
     }
 
-    /// Offers of everybody but the first two, a little around what assets are worth. `wave` moves them.
+    /// Offers of all accounts but the first two, at prices near the assets' values. `wave` moves them.
     fn honest(&self, assets: u32, wave: u64) -> Vec<Transaction> {
         let people = self.people.len() as u64;
         let offer = |person: u64| {
@@ -65,7 +65,7 @@ impl Market {
         (2..people).map(offer).collect()
     }
 
-    /// Two accounts trade dust of the idle asset among themselves, at a price far from its worth.
+    /// Two accounts trade dust of the idle asset with each other, at a price far from its value.
     fn hostile(&self, rate: f64) -> Vec<Transaction> {
         let (dear, cheap) = ((IDLE, 1), (1, IDLE));
         let least = 5_000.0;
@@ -83,8 +83,8 @@ impl Market {
         self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies")
     }
 
-    /// A hundred blocks of honest trading in all assets but the idle one, with or without somebody who moves that one;
-    /// then everybody trades everything.
+    /// A hundred blocks of honest trading in all assets but the idle one, with or without an attacker that moves the
+    /// idle one; then everyone trades everything.
     fn run(hostile: bool) -> (u32, Applied, Ledger) {
         let mut market = Market::new();
         let mut moved: f64 = 1.0;
@@ -112,13 +112,13 @@ fn a_valuation_that_dust_moved_costs_honest_trading_nothing() {
     let (steps, poisoned, _) = Market::run(true);
     assert!(quiet.batch.full && poisoned.batch.full);
     assert!(steps <= quiet_steps + 1, "{steps} steps, {quiet_steps} without the attack");
-    // No price that the honest see has moved by more than the commission.
+    // No price of honest trades has moved by more than the commission.
     let rate = |applied: &Applied, asset: usize| applied.batch.valuations[asset].to_f64() / WORTH[asset];
     for asset in 0..ASSETS as usize {
         let [ours, theirs] = [&quiet, &poisoned].map(|applied| rate(applied, asset) / rate(applied, 0));
         assert!((ours / theirs - 1.0).abs() < 1e-3, "asset {asset}: {ours} and {theirs}");
     }
-    assert_eq!(poisoned.batch.valuations[0].to_f64(), 1.0, "asset 0 is the measure");
+    assert_eq!(poisoned.batch.valuations[0].to_f64(), 1.0, "asset 0 is the unit of value");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn an_asset_that_nobody_offers_has_no_valuation() {
     assert!(market.ledger.assets()[IDLE as usize].valuation.is_some());
     let prices: Vec<bool> = market.ledger.assets().iter().map(|asset| asset.valuation.is_some()).collect();
     assert_eq!(prices, [false, true, false, false, false, true]);
-    // What is left of it rests on one side alone.
+    // The rest of it is offered on only one side.
     market.sequence = 2;
     market.block(market.honest(4, 0));
     assert_eq!(market.ledger.assets()[IDLE as usize].valuation, None);

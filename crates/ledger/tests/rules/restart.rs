@@ -1,4 +1,4 @@
-//! A network that begins again from a snapshot: statements of before mean nothing in it.
+//! A network that restarts from a snapshot: earlier statements mean nothing in it.
 
 use ledger::{
     Genesis, Ledger, Listing, Member, Membership, Refusal, Restart, RestartError, Restore, Schedule, Snapshot, Terms,
@@ -60,7 +60,7 @@ fn statements_of_before_the_restart_mean_nothing() {
     let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger) };
     let before = ledger.clone();
     let network = ledger.begin_again(&FIRST, &restart).expect("the agreed state");
-    // A validator that decided height 5 before, and decides it otherwise now, contradicts nobody.
+    // A validator that decided height 5 before, and now decides it differently, contradicts nothing.
     assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Err(Refusal::BadEvidence));
     assert_eq!(ledger.convicts(&evidence([FIRST, network])), Err(Refusal::BadEvidence));
     assert_eq!(ledger.convicts(&evidence([network; 2])), Ok(()));
@@ -68,7 +68,7 @@ fn statements_of_before_the_restart_mean_nothing() {
     assert_eq!((ledger.height(), ledger.last_block()), (before.height(), before.last_block()));
     assert_eq!(ledger.validators().registry(), before.validators().registry());
     ledger.audit().expect("sound");
-    // The state of the restarted network is a state like any other.
+    // The state of the restarted network is an ordinary state.
     let mut restore = Restore::default();
     Snapshot::of(&ledger).for_each(|chunk| restore.push(&chunk).expect("in place"));
     assert_eq!(Snapshot::digest(&restore.finish().expect("whole")), Snapshot::digest(&ledger));
@@ -95,5 +95,5 @@ fn a_network_begins_again_only_with_what_was_agreed_on() {
     assert_eq!(ledger.begin_again(&FIRST, &Restart { number: 0, ..found }), Err(RestartError::Number));
     assert_eq!(Snapshot::digest(&ledger), agreed, "nothing has changed");
     ledger.begin_again(&FIRST, &found).expect("the agreed state");
-    assert!(ledger.begin_again(&FIRST, &found).is_err(), "a restart begins once");
+    assert!(ledger.begin_again(&FIRST, &found).is_err(), "a restart happens only once");
 }

@@ -1,4 +1,4 @@
-//! Assets as tokens: what they move, what they refuse, and that nothing comes or goes whatever frame it happens in.
+//! Assets as tokens: what they move, what they refuse, and that no units appear or vanish in any frame.
 
 use crate::evm::asked::*;
 use crate::evm::*;
@@ -60,13 +60,13 @@ fn a_token_moves_what_native_transactions_move() {
     assert_eq!(ask(&chain, token(), "totalSupply()", &[]), U256::from(chain.ledger.assets()[1].issued));
     let symbol = ask_at(&chain, 1, token(), input("symbol()", &[])).output;
     assert_eq!(&symbol[64..67], b"EUR");
-    // Asset 0 moves as value; its token tells what is whole of the wei.
+    // Asset 0 moves as value; its token shows the whole units of the wei.
     let dollars = token_address(AssetId(0));
     let told = ask(&chain, dollars, "balanceOf(address)", &[of(alice)]);
     assert_eq!(told, U256::from(chain.wei(&alice) / UNIT));
     let applied = chain.run(vec![vec![call(0, 2, dollars, transfer(bob, 1))]]);
     assert_eq!(statuses(&applied), [Reverted]);
-    // Another start has the same balances, and an infinite allowance is not used up.
+    // A restored chain has the same balances, and an infinite allowance is not used up.
     let mut chain = chain.restored();
     let infinite = input("approve(address,uint256)", &[of(bob), U256::MAX]);
     chain.run(vec![vec![call(0, 3, token(), infinite), call(1, 2, token(), spend(10))]]);
@@ -89,11 +89,11 @@ fn a_token_is_called_at_its_own_address_without_value_and_not_statically() {
         assert_eq!(chain.slot(&contract, 0), expected, "instruction {instruction:x}");
         let moved = if expected == 2 { 40 } else { 0 };
         assert_eq!((units(&chain, &contract), units(&chain, &person(3))), (100 - moved, 1_000_000_000 + moved));
-        // To ask is allowed statically, and never by delegation.
+        // Queries are allowed statically, but never by delegation.
         chain.run(vec![vec![through(0, 2, contract, &input("totalSupply()", &[]), 0)]]);
         assert_eq!(chain.slot(&contract, 0), if [0xf1, 0xfa].contains(&instruction) { 2 } else { 1 });
     }
-    // With value everything reverts, and the value comes back.
+    // With value every call reverts, and the value is returned.
     let mut chain = Chain::new();
     let contract = contract_address(&person(0), 0);
     chain.run(vec![vec![create(0, 0, &caller(0xf1))]]);
@@ -106,7 +106,7 @@ fn a_token_is_called_at_its_own_address_without_value_and_not_statically() {
     assert!(statuses(&applied).iter().all(|status| *status != Succeeded));
 }
 
-/// A frame that reverts, or runs out of gas wherever it may, leaves nothing behind.
+/// A frame that reverts, or runs out of gas at any point, leaves nothing behind.
 #[test]
 fn what_reverts_moves_nothing() {
     let mut chain = Chain::new();
@@ -155,7 +155,7 @@ fn amounts_and_addresses_are_held_at_their_bounds() {
     let (last, others) = statuses(&applied).split_last().map(|(last, others)| (*last, others.to_vec())).expect("some");
     assert!(others.iter().all(|status| *status == Reverted), "{others:?}");
     assert_eq!((last, units(&chain, &person(0))), (Succeeded, 1_000_000_000));
-    // Native payments do not go to a token either; and numbers without an asset are no token.
+    // Native payments cannot go to a token either, and numbers without an asset are no token.
     let holder = validator(9);
     let pay = |sequence, to| {
         let operation = Operation::Pay { to, asset: EUR, amount: 5 };
@@ -214,7 +214,7 @@ fn permits_count_once_and_for_one_token() {
     assert_eq!(units(&chain, &person(1)), 1_000_000_090);
 }
 
-/// What an owner permitted in one network is nothing in a network of another number, and uses up no nonce there.
+/// A permit of one network is invalid in a network with another number, and uses up no nonce there.
 #[test]
 fn permits_of_another_network_count_for_nothing() {
     let mut chain = Chain::new();
@@ -237,7 +237,7 @@ fn permits_of_another_network_count_for_nothing() {
     assert_eq!(ask(&chain, token(), "allowance(address,address)", &[of(person(0)), of(person(1))]), U256::from(90));
 }
 
-/// Wei that a contract leaves to a token by destroying itself are there, and are counted.
+/// Wei that a contract leaves to a token by destroying itself exist and are counted.
 #[test]
 fn wei_that_are_forced_on_a_token_are_counted() {
     let mut chain = Chain::new();
@@ -253,7 +253,7 @@ fn wei_that_are_forced_on_a_token_are_counted() {
     assert_eq!(chain.ledger.ethereum_code(&code).expect("there").original_byte_slice(), [0xfe]);
 }
 
-/// A block of token transfers among few, with native payments to the same accounts.
+/// A block of token transfers among few accounts, with native payments to the same accounts.
 fn busy_block(chain: &Chain, dice: &mut ChaCha8Rng, sequence: u64) -> Superblock {
     let mut nonces: Vec<u64> = (0..6).map(|from| chain.nonce(&person(from))).collect();
     let mut lane = Vec::new();
@@ -270,8 +270,8 @@ fn busy_block(chain: &Chain, dice: &mut ChaCha8Rng, sequence: u64) -> Superblock
     chain.block(vec![pay], vec![lane])
 }
 
-/// Any number of threads comes to the same, and earlier heights tell what was held then, also where native payments of
-/// the same block moved it.
+/// Any number of threads gets the same result, and reads of earlier heights show the balances of that time, also if
+/// native payments of the same block moved them.
 #[test]
 fn threads_decide_nothing_and_earlier_heights_are_told() {
     let run = |threads: usize| {

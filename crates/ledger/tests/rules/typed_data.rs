@@ -1,4 +1,5 @@
-//! Native transactions that a wallet of Ethereum signed as typed data: who they act for, on which network, how many.
+//! Native transactions signed as typed data by an Ethereum wallet: for which accounts, on which network, and how
+//! many.
 
 use ledger::{
     Genesis, Ledger, Limits, Listing, Outcome, Refusal, Restart, Signatures, Snapshot, TYPED_DATA_PER_SUB_BLOCK,
@@ -49,7 +50,7 @@ fn offer(sell: AssetId, buy: AssetId, limit: &str) -> Operation {
     Operation::CreateOffer { sell, buy, amount: UNITS / 10, limit }
 }
 
-/// Applies a block of these transactions; the outcome of each.
+/// Applies a block of these transactions; returns the outcome of each.
 fn apply(ledger: &mut Ledger, native: Vec<Transaction>) -> Vec<Outcome> {
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
@@ -90,7 +91,7 @@ fn a_wallet_pays_offers_and_cancels() {
     assert_eq!(apply(&mut ledger, vec![sign(60, 1, pay(1))]), refused(Refusal::UnknownAccount));
 }
 
-/// Two networks of one chain number, and one network before and after it began again.
+/// Two networks with one chain number, and one network before and after a restart.
 #[test]
 fn what_is_signed_for_one_network_is_nothing_in_another() {
     let (mut here, mut there) = (ledger(1), ledger(2));
@@ -128,7 +129,7 @@ fn a_changed_field_is_refused() {
     assert_eq!(apply(&mut ledger, vec![signed]), [Outcome::Applied]);
 }
 
-/// An ed25519 key that a wallet registers signs beside it, and takes nothing from it; a copy counts once.
+/// An ed25519 key that a wallet registers signs besides the wallet's key and does not replace it; a copy counts once.
 #[test]
 fn a_registered_key_signs_beside_the_wallet() {
     let mut ledger = ledger(1);
@@ -147,7 +148,7 @@ fn a_registered_key_signs_beside_the_wallet() {
     assert_eq!(apply(&mut ledger, vec![body(1, 4, pay(5)).sign(&network, &key(6))]), refused(Refusal::WrongSigner));
 }
 
-/// Recoveries are dear: what is beyond the quota of its sub-block is not looked at.
+/// Recoveries are expensive: transactions beyond the quota of their sub-block are not checked.
 #[test]
 fn recoveries_are_bounded() {
     let ledger = ledger(1);

@@ -1,4 +1,4 @@
-//! Work that nobody pays for: quotas, and sub-blocks that earn nothing.
+//! Work that is not paid for: quotas, and sub-blocks that earn nothing.
 
 use ledger::{
     ACCUSATIONS_PER_SUB_BLOCK, Genesis, Ledger, Limits, Listing, Member, Membership, Outcome, Refusal,
@@ -70,7 +70,7 @@ fn units(ledger: &Ledger, person: u16) -> u64 {
     ledger.accounts().get(&account(person)).map_or(0, |account| account.balance(AssetId(0)))
 }
 
-/// Two outcomes of one height, signed by a validator or by nobody.
+/// Two outcomes of one height, signed by a validator or by an unknown key.
 fn evidence(member: u8, signer: &SecretKey) -> Operation {
     let scope = Scope { network: NETWORK, epoch: 0 };
     let one = |root: u8| {
@@ -81,12 +81,13 @@ fn evidence(member: u8, signer: &SecretKey) -> Operation {
     Operation::Accuse(Box::new(Evidence { epoch: 0, member, height: 9, contradiction }))
 }
 
-/// Of 9,000 false accusations those within the quota are looked at, and the proposer that brought them earns nothing.
+/// Of 9,000 invalid accusations only those within the quota are processed, and the proposer that included them earns
+/// nothing.
 #[test]
 fn nine_thousand_false_accusations_cost_no_more_than_the_quota() {
     let mut ledger = ledger(Limits::default());
     let forged = evidence(1, &key(5_000));
-    // Signatures on transactions are known, so that all time goes into what the filter does.
+    // Signatures on transactions are known, so that all time is spent in the filter.
     let accuse = |index: u16| {
         let body = Body {
             chain: 1,
@@ -108,7 +109,7 @@ fn nine_thousand_false_accusations_cost_no_more_than_the_quota() {
     assert_eq!((units(&ledger, 0), units(&ledger, 1)), (0, 5));
 }
 
-/// Each sub-block has a quota of its own, and a true accusation within it convicts.
+/// Each sub-block has its own quota, and a valid accusation within it convicts.
 #[test]
 fn a_true_accusation_counts_beside_a_full_quota_elsewhere() {
     let mut ledger = ledger(Limits::default());
@@ -168,7 +169,7 @@ fn stakes_beyond_the_quota_are_refused_by_name() {
     assert!(refusals[quota..].iter().all(|refusal| *refusal == Some(Refusal::OverQuota)));
 }
 
-/// Cheap stakes fill a registry, and whoever stakes more than the least of them takes its place.
+/// Cheap stakes fill a registry, and an account that stakes more than the lowest of them takes its place.
 #[test]
 fn cheap_stakes_keep_nobody_out() {
     let mut ledger = ledger(Limits { validators: 50, ..Limits::default() });
@@ -189,7 +190,7 @@ fn cheap_stakes_keep_nobody_out() {
     for person in [0, 1, 300, 301] {
         assert!(ledger.validators().get(&account(person)).is_some_and(|one| one.member.stake > 0), "{person}");
     }
-    // Who was displaced gets its units back later.
+    // Displaced accounts get their units back later.
     let displaced = ledger.validators().registry().iter().filter(|one| one.member.stake == 0);
     assert!(displaced.clone().count() >= 2 && displaced.clone().all(|one| one.bonded() == 100));
 }

@@ -1,4 +1,4 @@
-//! The registry of validators in known cases: who is drawn and when, what is paid, paid back and lost.
+//! The registry of validators in known cases: who is drawn and when, and what is paid, paid back and lost.
 
 use ledger::{
     Genesis, GenesisError, Ledger, Listing, Member, Membership, Outcome, Refusal, Restore, Roots, Schedule, Signatures,
@@ -23,7 +23,7 @@ fn account(person: u8) -> Address {
     key(person).public().address()
 }
 
-/// Epochs of ten blocks whose committees begin four later; one epoch of unbonding.
+/// Epochs of ten blocks whose committees begin four blocks later; one epoch of unbonding.
 fn terms() -> Terms {
     Terms {
         network: NETWORK,
@@ -36,7 +36,7 @@ fn terms() -> Terms {
     }
 }
 
-/// Six people with 10,000 units each, of whom the first two have staked 1,000 each.
+/// Six people with 10,000 units each; the first two have staked 1,000 each.
 fn genesis(terms: Terms) -> Genesis {
     let founder = |person: u8| {
         let (account, key) = (account(person), node(person).public());
@@ -75,7 +75,7 @@ impl World {
         let native: Vec<Transaction> = operations.into_iter().map(|(who, what)| self.sign(who, what)).collect();
         let sub = |proposer: &u32| SubBlock { proposer: *proposer, ..SubBlock::default() };
         let mut sub_blocks: Vec<SubBlock> = proposers.iter().map(sub).collect();
-        // Nobody's sub-block: of an index beyond the committee.
+        // The sub-block of no member: its index is beyond the committee.
         sub_blocks.push(SubBlock { proposer: 99, native, ..SubBlock::default() });
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let parent_root = self.roots.parts().root();
@@ -114,7 +114,7 @@ fn unstake(person: u8, units: u64) -> (u8, Operation) {
     (person, Operation::Unstake { units })
 }
 
-/// `by` shows that the holder of a node's key, a member of an epoch, committed to two outcomes.
+/// An accusation by `by`: the holder of a node's key, a member of an epoch, committed to two outcomes.
 fn accuse(by: u8, epoch: u64, member: u8, number: u8) -> (u8, Operation) {
     let scope = Scope { network: NETWORK, epoch };
     let commits = [2, 3].map(|root| {
@@ -132,12 +132,12 @@ fn a_committee_is_drawn_at_the_boundary_and_begins_behind_it() {
     assert_eq!((world.units(2), world.stake_of(2)), (5_000, Some(5_000)));
     world.until(9);
     assert!(world.ledger.committee(1).is_none(), "not drawn yet");
-    // What happens in the boundary's block is too late for its draw.
+    // Operations in the boundary's block are too late for its draw.
     assert_eq!(world.block(&[], vec![stake(4, 4, 10_000)]), [None]);
     let drawn = world.accounts(1);
     assert_eq!(drawn.len(), 2);
     assert!(!drawn.contains(&account(4)));
-    // Epoch 0 is paid until its last height; then the new committee is.
+    // Epoch 0 is paid until its last height; then the new committee is paid.
     world.until(13);
     world.block(&[0], Vec::new());
     assert_eq!((world.ledger.height(), world.units(0)), (14, 10_007));
@@ -147,7 +147,7 @@ fn a_committee_is_drawn_at_the_boundary_and_begins_behind_it() {
         let paid = if drawn.contains(&account(person)) { 7 } else { 0 };
         assert_eq!(world.units(person), before[usize::from(person)] + paid);
     }
-    // An epoch that can no longer be punished is forgotten.
+    // An epoch that can no longer be punished is dropped.
     world.until(23);
     assert!(world.ledger.committee(0).is_some());
     world.until(24);
@@ -177,7 +177,7 @@ fn what_is_unstaked_comes_back_when_it_cannot_be_punished_any_more() {
     // Epoch 0 ends at 14, the one in which it is punishable at 24: boundary 30.
     assert_eq!(world.ledger.validators().get(&account(0)).expect("there").unbonding, [(30, 300)]);
     world.until(9);
-    // In the block of a boundary it still counts for the draw.
+    // In the block of a boundary the stake still counts for the draw.
     world.block(&[], vec![unstake(0, 700)]);
     assert!(world.ledger.committee(1).expect("drawn").iter().any(|member| member.stake == 700));
     assert_eq!(world.ledger.validators().get(&account(0)).expect("there").unbonding, [(30, 300), (40, 700)]);
@@ -198,7 +198,7 @@ fn a_key_rotates_without_a_stake() {
     let committee = world.ledger.committee(1).expect("drawn");
     let own = committee.iter().find(|member| member.account == account(0)).expect("only two have staked");
     assert_eq!((own.key, own.address.as_str()), (node(9).public(), "v9:1"));
-    // The key of the epoch before still convicts.
+    // The key of the previous epoch still convicts.
     let old = accuse(2, 0, 0, 0);
     assert_eq!(world.block(&[], vec![old]), [None]);
     assert!(world.ledger.validators().get(&account(0)).expect("there").excluded);
@@ -280,7 +280,7 @@ fn impossible_founders_are_named() {
         (|m| m.founders[1].key = m.founders[0].key, "validator 1: another one has its key"),
         (|m| m.founders[1].account = m.founders[0].account, "validator 1: another one has its account"),
         (|m| m.founders[0].address = "nowhere".into(), "validator 0: its address is not host:port"),
-        (|m| m.founders.clear(), "1 to 256 validators found a network"),
+        (|m| m.founders.clear(), "a network is founded by 1 to 256 validators"),
         (|m| m.terms.committee = 257, "a committee has 1 to 256 validators"),
         (|m| m.reward_pool = i64::MAX as u64, "asset 0: the balances sum to more"),
     ];

@@ -1,4 +1,4 @@
-//! A chain with a payment lane, its people, and a committee whose members sign whatever they are asked to.
+//! A chain with a payment lane, its people, and a committee whose members sign anything.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub fn genesis(lane: Option<LaneTerms>) -> Genesis {
     Genesis { chain: 1, fee: FEE, mu: Fraction::power_of_two(10), assets, balances, lane, ..Genesis::default() }
 }
 
-/// Something that an owner may spend in the lane.
+/// A coin that an owner may spend in the lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Coin {
     pub id: OutputId,
@@ -85,11 +85,11 @@ impl World {
     }
 
     pub fn epoch(&self) -> HomeEpoch {
-        self.ledger.lane().expect("there is one").bridge().clock().epoch()
+        self.ledger.lane().expect("the chain has a lane").bridge().clock().epoch()
     }
 
     pub fn network(&self) -> Digest {
-        self.ledger.lane().expect("there is one").network()
+        self.ledger.lane().expect("the chain has a lane").network()
     }
 
     pub fn balance(&self, person: u8, asset: AssetId) -> Amount {
@@ -97,7 +97,7 @@ impl World {
     }
 
     pub fn escrow(&self, asset: AssetId) -> u128 {
-        self.ledger.lane().expect("there is one").held(asset)
+        self.ledger.lane().expect("the chain has a lane").held(asset)
     }
 
     pub fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
@@ -107,7 +107,7 @@ impl World {
             .sign(&self.ledger.network(), &key(person))
     }
 
-    /// One block of these sub-blocks, by solving and by following the result, which must come to the same; then the
+    /// Runs one block of these sub-blocks, once by solving and once by checking the result; both must agree. Then the
     /// state goes through a snapshot.
     pub fn run(&mut self, parts: Vec<Vec<Transaction>>) -> Applied {
         let ledger = &mut self.ledger;
@@ -131,18 +131,18 @@ impl World {
         applied
     }
 
-    /// One block of one sub-block.
+    /// Runs one block of one sub-block.
     pub fn block(&mut self, operations: Vec<(u8, Operation)>) -> Applied {
         let native = operations.into_iter().map(|(person, operation)| self.sign(person, operation)).collect();
         self.run(vec![native])
     }
 
-    /// What becomes of one operation alone in a block.
+    /// The refusal of one operation that is alone in a block, if it is refused.
     pub fn outcome(&mut self, person: u8, operation: Operation) -> Option<Refusal> {
         let transaction = self.sign(person, operation);
         let admitted = self.ledger.admit(&transaction).err();
         let outcome = self.run(vec![vec![transaction]]).outcomes[0].refusal();
-        assert_eq!(admitted, outcome, "the door and the filter agree");
+        assert_eq!(admitted, outcome, "admission and the filter agree");
         if outcome.is_some() {
             *self.sequences.get_mut(&person).expect("it signed") -= 1;
         }
@@ -153,7 +153,7 @@ impl World {
         (0..blocks).for_each(|_| drop(self.run(vec![])));
     }
 
-    /// Withdraws into the lane, in a block of its own.
+    /// Withdraws into the lane, in a separate block.
     pub fn withdraw(&mut self, person: u8, asset: AssetId, amount: Amount) -> Coin {
         let (home, sequence) = (self.epoch(), self.sequences.get(&person).copied().unwrap_or(0) + 1);
         let applied = self.block(vec![(person, withdrawal(person, asset, amount))]);
@@ -161,7 +161,7 @@ impl World {
         self.coin(person, sequence, home, asset, amount)
     }
 
-    /// What a withdrawal became.
+    /// The coin that a withdrawal created.
     pub fn coin(&self, owner: u8, sequence: Sequence, home: HomeEpoch, asset: AssetId, amount: Amount) -> Coin {
         let id = OutputId::of_deposit(&self.network(), home, &address(owner), sequence);
         let bridge = self.ledger.lane().expect("there is one").bridge();
@@ -170,7 +170,7 @@ impl World {
         Coin { id, home, owner, asset, amount }
     }
 
-    /// The number that this person's next transaction will have.
+    /// The number of this person's next transaction.
     pub fn next_sequence(&self, person: u8) -> Sequence {
         self.sequences.get(&person).copied().unwrap_or(0) + 1
     }

@@ -1,4 +1,4 @@
-//! Known answers, and what is refused.
+//! Known answers and refused inputs.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn a_quorum_verifies_and_anything_else_does_not() {
         assert_eq!(change(&|wrong| *wrong.signers.last_mut().unwrap() |= 0x80), signers, "a bit above the committee");
         if quorum < n {
             let said = change(&|wrong| wrong.signers[0] |= 1 << quorum);
-            assert_eq!(said, Err(LaneRefusal::WrongAggregate), "somebody who did not sign");
+            assert_eq!(said, Err(LaneRefusal::WrongAggregate), "a validator that did not sign");
         }
         let mut identity = [0; 48];
         identity[0] = 0xc0;
@@ -67,7 +67,7 @@ fn a_quorum_verifies_and_anything_else_does_not() {
         assert_eq!(change(&|wrong| wrong.signature.0[1] ^= 1), Err(LaneRefusal::WrongAggregate));
         let twice = [(0, good.signature), (0, good.signature)];
         assert!(BlsAggregate::of(&committee, &twice).is_err(), "one validator signs once");
-        assert!(BlsAggregate::of(&committee, &[(n, good.signature)]).is_err(), "a stranger");
+        assert!(BlsAggregate::of(&committee, &[(n, good.signature)]).is_err(), "a non-member");
         let mut bytes = Vec::new();
         good.write(&mut bytes);
         assert_eq!(BlsAggregate::read(&mut Reader::new(&bytes)), Ok(good.clone()));
@@ -77,20 +77,21 @@ fn a_quorum_verifies_and_anything_else_does_not() {
 
 #[test]
 fn a_rogue_key_is_refused() {
-    // The attacker knows the others' keys and registers x·G − (sum of them): with it, it alone would sign for all.
+    // The attacker knows the others' keys and registers x·G − (their sum): with it, the attacker alone could sign for
+    // all.
     let others = [secret(0).public(), secret(1).public()];
     let mine = secret(77);
     let mut sum = AggregatePublicKey::from_public_key(&mine.public().point);
     let points = others.iter().map(|key| AggregatePublicKey::from_public_key(&key.point)).collect::<Vec<_>>();
     points.iter().for_each(|point| sum.sub_aggregate(point));
     let rogue = BlsPublicKey::parse(&sum.to_public_key().compress()).expect("it is a point of the subgroup");
-    // Without proofs of possession the forgery works.
+    // Without proofs of possession the forgery succeeds.
     let digest = Digest([7; 32]);
     let forged = mine.sign(&NETWORK, 3, StatementKind::Confirmation, &digest);
     let all = AggregatePublicKey::aggregate(&[&others[0].point, &others[1].point, &rogue.point], false).unwrap();
     let message = message(&NETWORK, 3, StatementKind::Confirmation, &digest);
     assert!(holds(&forged, &message, SIGNATURE_TAG, &all.to_public_key()), "the attack is real");
-    // With them it cannot be registered: nobody knows its secret.
+    // With them it cannot be registered: no one knows its secret.
     let account = Address([5; 20]);
     for proof in [mine.prove_possession(&NETWORK, &account), forged] {
         assert_eq!(rogue.check_possession(&NETWORK, &account, &proof), Err(LaneRefusal::WrongBlsKey));
@@ -118,7 +119,7 @@ fn keys_and_signatures_outside_the_subgroup_and_the_identity_are_refused() {
     identity[0] = 0xc0;
     assert_eq!(BlsPublicKey::parse(&identity), Err(LaneRefusal::WrongBlsKey));
     assert_eq!(BlsPublicKey::parse(&[0xff; 96]), Err(LaneRefusal::WrongBlsKey));
-    // Points of the curve that are not in the subgroup: most small x coordinates that have a point at all.
+    // Points of the curve that are not in the subgroup: most small x coordinates that have a point.
     let mut outside = 0;
     for x in 1..=40u8 {
         let mut key = [0; 96];
@@ -141,7 +142,7 @@ fn unhex<const N: usize>(text: &str) -> [u8; N] {
     primitives::from_hex(text).expect("hexadecimal")
 }
 
-/// RFC 9380, appendix J.9.1: points that hash to the curve, of the suite that signatures here use.
+/// RFC 9380, appendix J.9.1: points that hash to the curve, for the suite that signatures use here.
 #[test]
 fn hashing_to_the_curve_gives_the_points_of_the_standard() {
     let tag = b"QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
@@ -164,8 +165,8 @@ fn hashing_to_the_curve_gives_the_points_of_the_standard() {
     }
 }
 
-/// Round 1,000 of the public randomness beacon quicknet (drand): the signature of a group of strangers, made by a
-/// threshold of them, with keys in G2 and signatures in G1 as here. Its message is SHA-256 of the round's number.
+/// Round 1,000 of the public randomness beacon quicknet (drand): the signature of another group, made by a threshold
+/// of its members, with keys in G2 and signatures in G1 as here. Its message is SHA-256 of the round's number.
 #[test]
 fn a_published_threshold_signature_verifies() {
     let key = unhex::<96>(

@@ -1,18 +1,18 @@
-//! Key generations over the ledger, each for the next epoch, where the genesis asks for group keys.
+//! Key generations over the ledger, each for the next epoch, where the genesis requires group keys.
 //!
 //! ```text
 //! heights of an epoch   0 ······· 1/2 ······· 3/4 ······· 1
 //! of the next epoch      dealings   complaints   the group key, or none
 //! ```
 //!
-//! A board opens when every member has registered its keys of the next epoch, in the first half of this one; if one has
-//! not, or was convicted and must not, that epoch has no group key. Dealings count in the same half, complaints in the
-//! third quarter; then the board is finished with whatever it holds. No height waits for anybody: where there is no
-//! group key aggregates serve. A board stands until its epoch is forgotten, so that a member finds its share again
-//! after a restart.
+//! A board opens when every member has registered its keys of the next epoch, in the first half of this one. If a
+//! member has not registered, or was convicted and must not, that epoch has no group key. Dealings count in the same
+//! half, complaints in the third quarter; then the board is finished as it is. No height waits for a member: where
+//! there is no group key, aggregates are used. A board is kept until its epoch is dropped, so that a member can
+//! recompute its share after a restart.
 //!
-//! Which board is open, and in which phase, follows from registrations and the clock. The state has what was posted and
-//! decided, of boards on which somebody dealt:
+//! Registrations and the clock determine which board is open, and in which phase. The state contains the posts and
+//! decisions of boards with at least one dealing:
 //!
 //! ```text
 //! boards    count 4 · (epoch 8 · board)[]
@@ -31,7 +31,7 @@ use crate::{
     LaneCommittee, LaneRefusal, Quorums,
 };
 
-const WRONG: LaneRefusal = LaneRefusal::Malformed("a board of a key generation cannot be");
+const WRONG: LaneRefusal = LaneRefusal::Malformed("a board of a key generation is impossible");
 
 /// The key generation of an epoch, with its dealers' signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct Board {
     signatures: BTreeMap<u8, Signature>,
 }
 
-/// What of the epoch's heights has passed.
+/// The parts of an epoch by the heights that have passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Dealings,
@@ -57,7 +57,7 @@ impl Board {
         self.signatures.is_empty()
     }
 
-    /// Brings it to a part of the epoch; whether it is finished by that.
+    /// Moves the board to a part of the epoch; returns whether this finishes it.
     fn turn(&mut self, part: Part) -> bool {
         let was_finished = self.generation.is_finished();
         match part {
@@ -82,7 +82,7 @@ impl Board {
         }
     }
 
-    /// Reads a board on these terms. No proof and no signature is checked.
+    /// Parses a board on these terms. No proof and no signature is checked.
     fn read(terms: DkgTerms, read: &mut Reader<'_>) -> Result<Board, LaneRefusal> {
         let quorums = Quorums::new(terms.keys.len());
         let mut board = Board::new(terms);
@@ -110,13 +110,13 @@ impl Board {
     }
 }
 
-/// The group key of a committee that a node tells of, out of a board as [`Bridge::board_bytes`] writes it: it checks
-/// each dealing and its dealer's signature. Which dealers are out it cannot check, and need not: of any f+1 dealers one
-/// is correct, and nobody knows what it dealt to q members.
+/// The committee with the group key derived from a board that a node sent, in the format of [`Bridge::board_bytes`]:
+/// it checks each dealing and its dealer's signature. It cannot check which dealers are out, and need not: of any f+1
+/// dealers one is correct, and no one knows what it dealt to q members.
 ///
 /// # Errors
 /// [`LaneRefusal::NoGroupKey`] if no key follows from it, [`LaneRefusal::Malformed`] or
-/// [`LaneRefusal::WrongRegistration`] if it is no board of this committee.
+/// [`LaneRefusal::WrongRegistration`] if it is not a board of this committee.
 pub fn with_told_board(committee: LaneCommittee, bytes: &[u8]) -> Result<LaneCommittee, LaneRefusal> {
     let terms = DkgTerms::of(&committee)?;
     if terms.keys.len() > crate::DKG_MEMBERS_MAX {
@@ -143,10 +143,10 @@ fn check_dealing(
     if is_signed && dealing.verify(terms).is_ok() { Ok(()) } else { Err(LaneRefusal::WrongDealing) }
 }
 
-/// Checks a dealing that is posted: its dealer's signature, its points and proofs.
+/// Checks a posted dealing: its dealer's signature, its points and proofs.
 ///
 /// # Errors
-/// [`LaneRefusal::WrongDealing`], or as [`DkgTerms::of`].
+/// [`LaneRefusal::WrongDealing`], or as for [`DkgTerms::of`].
 pub(super) fn verify_dealing(
     committee: &LaneCommittee,
     dealing: &Dealing,
@@ -156,12 +156,12 @@ pub(super) fn verify_dealing(
 }
 
 impl Bridge {
-    /// The key generation of an epoch, if its board was opened and the epoch is not forgotten.
+    /// The key generation of an epoch, if its board was opened and the epoch is not dropped.
     pub fn generation(&self, epoch: HomeEpoch) -> Option<&KeyGeneration> {
         self.boards.get(&epoch).map(|board| &board.generation)
     }
 
-    /// The board of an epoch that somebody dealt on: what [`with_told_board`] reads.
+    /// The board of an epoch with at least one dealing, in the format that [`with_told_board`] reads.
     pub fn board_bytes(&self, epoch: HomeEpoch) -> Option<Vec<u8>> {
         let board = self.boards.get(&epoch).filter(|board| !board.is_empty())?;
         let mut bytes = Vec::new();
@@ -178,7 +178,7 @@ impl Bridge {
         }
     }
 
-    /// What the members of an epoch deal on, once all have registered.
+    /// The terms of the key generation of an epoch, once all members have registered.
     fn terms_of(&self, epoch: HomeEpoch) -> Option<DkgTerms> {
         let registrations: Vec<_> = self.registrations(epoch).collect();
         if self.rules.bls != LaneBls::Threshold || registrations.len() < self.rules.registrars.len() {
@@ -189,7 +189,7 @@ impl Bridge {
         Some(DkgTerms { network: self.rules.network, epoch, keys })
     }
 
-    /// Opens the board of the next epoch if it is time and everybody has registered.
+    /// Opens the board of the next epoch if it is time and all members have registered.
     pub(super) fn open_board(&mut self) {
         let next = self.clock.epoch() + 1;
         if self.part() != Part::Dealings || self.boards.contains_key(&next) {
@@ -200,7 +200,7 @@ impl Bridge {
         }
     }
 
-    /// A height has begun: the board of the next epoch follows the clock.
+    /// Moves the board of the next epoch along with the clock when a height begins.
     pub(super) fn turn_board(&mut self, events: &mut Vec<BridgeEvent>) {
         self.boards = self.boards.split_off(&self.resolver.oldest());
         let (next, part) = (self.clock.epoch() + 1, self.part());
@@ -240,7 +240,7 @@ impl Bridge {
         })
     }
 
-    /// A member deals. What the state writes of it; nothing if it has dealt already.
+    /// Adds a member's dealing; returns the entry to write, or `None` if the member has already dealt.
     pub(super) fn deal(&mut self, epoch: HomeEpoch, dealing: Dealing, signature: Signature) -> Option<BridgeEntry> {
         let board = self.boards.get_mut(&epoch)?;
         board.generation.awaits(dealing.dealer).ok()?;
@@ -251,7 +251,7 @@ impl Bridge {
         Some(BridgeEntry::dealing(epoch, dealing, &signature))
     }
 
-    /// A member complains. What the state writes of it; nothing if it decides nothing new.
+    /// Adds a member's complaint; returns the entry to write, or `None` if it decides nothing new.
     pub(super) fn complain(&mut self, epoch: HomeEpoch, complaint: &Complaint) -> Option<BridgeEntry> {
         let board = self.boards.get_mut(&epoch)?;
         let judged = Arc::make_mut(board).generation.judge(complaint)?;

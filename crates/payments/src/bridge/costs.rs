@@ -49,7 +49,7 @@ fn vote(number: u32, validator: u8) -> BridgeFact {
     BridgeFact::Vote { case: contested.output.id, validator, payment }
 }
 
-/// A bridge with so many claims and open cases that wait.
+/// A bridge with this many pending claims and open cases.
 fn crowded(count: u32) -> Bridge {
     let genesis: Vec<Output> = (0..2 * count + 2).map(coin).collect();
     let (mut bridge, _) = Bridge::new(rules(), &genesis);
@@ -62,8 +62,8 @@ fn crowded(count: u32) -> Bridge {
     bridge
 }
 
-/// Looks, entries and bytes of the rest, of an empty block, of a redemption, of a case opened, and of a vote that is
-/// one of two that free it.
+/// Looks, entries and bytes of the rest: for an empty block, a redemption, an opened case, and a vote that is one of
+/// the two that free it.
 fn costs(count: u32) -> Vec<(usize, usize, usize)> {
     let mut bridge = crowded(count);
     let fresh = 2 * count;
@@ -81,7 +81,7 @@ fn costs(count: u32) -> Vec<(usize, usize, usize)> {
 #[test]
 fn a_block_costs_what_it_changes_and_not_what_waits() {
     let few = costs(8);
-    assert_eq!(costs(2_000), few, "the cost grows with what waits");
+    assert_eq!(costs(2_000), few, "the cost grows with pending items");
     assert!(few.iter().all(|(looks, entries, _)| *looks <= 8 && *entries <= 8), "{few:?}");
 }
 
@@ -97,6 +97,6 @@ fn a_boundary_judges_each_case_once() {
             looks += bridge.step_counted(Vec::new()).0.looks;
         }
     }
-    // One claim a block, and each case by each rule when it may lapse.
+    // One claim per block, and each case by each rule when it may lapse.
     assert!(looks <= 3_000 + 3 * 300 + 300, "{looks}");
 }

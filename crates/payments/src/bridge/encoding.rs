@@ -12,7 +12,7 @@ use super::*;
 const REST_CONTEXT: &str = "walras 2026 lane bridge rest v3";
 
 impl Bridge {
-    /// Its encoding. The rules are not part of it: they are the genesis'.
+    /// The encoding of the state. The rules are not part of it: they belong to the genesis.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::new();
         self.clock.write(&mut to);
@@ -34,8 +34,8 @@ impl Bridge {
         to
     }
 
-    /// A digest of all that is not in [`Bridge::entries`]. It costs some bytes for each asset of the lane and for each
-    /// epoch that counts, however much is open.
+    /// A digest of everything that is not in [`Bridge::entries`]. It costs a few bytes for each asset of the lane and
+    /// for each epoch that counts, however much is open.
     pub fn rest_digest(&self) -> Digest {
         Digest::of(REST_CONTEXT, &self.rest())
     }
@@ -75,7 +75,7 @@ impl Bridge {
         self.queue.write(to);
     }
 
-    /// Reads a state that fills `bytes`.
+    /// Parses a state that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] for anything that [`Bridge::encode`] does not write.
@@ -103,7 +103,7 @@ impl Bridge {
         let deposit = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)));
         let deposits = read_map(read, count, deposit)?;
         if totals.values().any(|totals: &EscrowTotals| totals.held().is_none()) {
-            return Err(LaneRefusal::Malformed("more left escrow than came"));
+            return Err(LaneRefusal::Malformed("more left escrow than entered it"));
         }
         let queue = OutflowQueue::read(read)?;
         let count = read.u32()?;
@@ -115,7 +115,7 @@ impl Bridge {
         let count = u16::from_le_bytes(read.array()?);
         let convicted = read_map(read, count.into(), |read| Ok((read.u8()?, ())))?.into_keys().collect();
         if registrations.keys().any(|(_, member)| usize::from(*member) >= rules.registrars.len()) {
-            return Err(LaneRefusal::Malformed("a stranger has registered keys"));
+            return Err(LaneRefusal::Malformed("a non-member has registered keys"));
         }
         if clock.schedule() != rules.schedule
             || resolver.network() != rules.network

@@ -1,8 +1,8 @@
-//! What the bridge is told, and what it answers.
+//! The inputs and outputs of the bridge.
 
 use super::*;
 
-/// What may happen once in a block, and whose copies do nothing.
+/// An event that can happen once in a block; copies of it do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BridgeKey {
     /// A payment is redeemed.
@@ -25,111 +25,111 @@ pub enum BridgeKey {
     Complaint(HomeEpoch, u8, u8),
 }
 
-/// An operation whose signatures are valid, with who sent it.
+/// An operation with valid signatures, and its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeFact {
     /// The sender's funds go to escrow and become an output, by this account under this sequence number.
     Withdraw {
-        /// Whose funds.
+        /// The sender's account.
         account: Address,
         /// The transaction's sequence number.
         sequence: u64,
-        /// What becomes an output.
+        /// The output to create.
         output: Output,
     },
-    /// Of [`BridgeOperation::Redeem`].
+    /// A [`BridgeOperation::Redeem`].
     Redeem(Arc<PaymentBody>),
-    /// Of [`BridgeOperation::Resolve`], by this account, which paid the deposit.
+    /// A [`BridgeOperation::Resolve`] by this account, which paid the deposit.
     Resolve {
-        /// Who gets the deposit back.
+        /// The account that gets the deposit back.
         opener: Address,
-        /// What is contested.
+        /// The contested output.
         contested: ContestedOutput,
         /// Home and digest of the payment that created it.
         parent: Option<(HomeEpoch, Digest)>,
     },
-    /// Of [`BridgeOperation::Vote`].
+    /// A [`BridgeOperation::Vote`].
     Vote {
         /// The contested output.
         case: OutputId,
-        /// Who.
+        /// The validator.
         validator: u8,
-        /// For what.
+        /// The payment.
         payment: Arc<PaymentBody>,
     },
-    /// Of [`BridgeOperation::View`].
+    /// A [`BridgeOperation::View`].
     View {
         /// The contested output.
         case: OutputId,
         /// The validator's committee.
         committee: HomeEpoch,
-        /// Who.
+        /// The validator.
         validator: u8,
-        /// What it saw.
+        /// The candidates that it saw.
         seen: BTreeSet<Digest>,
     },
-    /// Of [`BridgeOperation::Halt`].
+    /// A [`BridgeOperation::Halt`].
     Halt {
         /// The validator's committee.
         epoch: HomeEpoch,
         /// The round.
         round: u64,
-        /// Who.
+        /// The validator.
         validator: u8,
     },
-    /// Of [`BridgeOperation::Register`].
+    /// A [`BridgeOperation::Register`].
     Register(LaneRegistration),
-    /// Of [`BridgeOperation::Accuse`].
+    /// A [`BridgeOperation::Accuse`].
     Accuse(Convicted),
-    /// Of [`BridgeOperation::Deal`].
+    /// A [`BridgeOperation::Deal`].
     Deal {
-        /// Whose group key is made.
+        /// The epoch of the group key.
         epoch: HomeEpoch,
-        /// What is dealt.
+        /// The dealing.
         dealing: Box<Dealing>,
-        /// The dealer's.
+        /// The dealer's signature.
         signature: Signature,
     },
-    /// Of [`BridgeOperation::Complain`].
+    /// A [`BridgeOperation::Complain`].
     Complain {
-        /// Whose group key is made.
+        /// The epoch of the group key.
         epoch: HomeEpoch,
-        /// About whom, and why.
+        /// The dealer, and the reason.
         complaint: Box<Complaint>,
     },
 }
 
-/// What a block owes, and what the lane learns from it.
+/// What a block pays, and what the lane learns from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeEvent {
-    /// An account is credited, out of escrow.
+    /// An account is credited from escrow.
     Credit {
-        /// Whom.
+        /// The account.
         to: Address,
-        /// Of what.
+        /// The asset.
         asset: AssetId,
-        /// How much.
+        /// The number of units.
         amount: Amount,
     },
-    /// A deposit of a case goes back: asset 0.
+    /// A deposit of a case is returned, in asset 0.
     ReturnDeposit(Address, Amount),
-    /// A deposit of a case is forfeited: a payment of the output had been certified. Asset 0.
+    /// A deposit of a case is forfeited, because a payment of the output had been certified. Asset 0.
     KeepDeposit(Amount),
     /// An output exists: validators of its home accept it once the block is certified.
     Backed(OutputId, Output),
-    /// Something happened to a case.
+    /// An event of a case.
     Case(CaseEvent),
     /// A member has registered keys for an epoch.
     Registered(HomeEpoch, u8),
     /// A member contradicted itself: its stake is slashed, once, and it registers no more keys.
     Convicted(u8),
-    /// The key generation of an epoch has ended: with a group key, or with none.
+    /// The key generation of an epoch has ended, with a group key or without one.
     GroupKey(HomeEpoch, bool),
     /// A lane epoch begins with this block.
     Epoch(HomeEpoch),
-    /// The lane is halted until it says otherwise, or goes on.
+    /// The lane is halted until further notice, or continues.
     Halted(bool),
-    /// Escrow does not cover a claim: the lane is broken, and is halted.
+    /// Escrow does not cover a claim: the lane is broken and is halted.
     Uncovered(AssetId),
 }
 
@@ -147,22 +147,22 @@ pub struct EscrowTotals {
 }
 
 impl EscrowTotals {
-    /// What is in escrow; `None` if more left it than came.
+    /// Units in escrow; `None` if more left it than entered.
     pub fn held(&self) -> Option<u128> {
         let came = self.backing.checked_add(self.deposits)?;
         came.checked_sub(self.redemptions)?.checked_sub(self.verdicts)
     }
 }
 
-/// Something that escrow owes.
+/// A debt of escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EscrowClaim {
-    /// To whom.
+    /// The account to pay.
     pub to: Address,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How much is still owed.
+    /// The units still owed.
     pub amount: Amount,
-    /// Whether a verdict owes it.
+    /// Whether it comes from a verdict.
     pub verdict: bool,
 }

@@ -1,5 +1,5 @@
-//! What is posted to the ledger about the lane: layouts and signatures. A withdrawal is an operation of the ledger like
-//! a payment, and has no layout here.
+//! Posts to the ledger about the lane: layouts and signatures. A withdrawal is an operation of the ledger like a
+//! payment, and has no layout here.
 //!
 //! ```text
 //! operation  2 redeem   · length 2 · payment · certificate
@@ -16,25 +16,25 @@
 use super::boards::verify_dealing;
 use super::*;
 
-/// What is posted to the ledger about the lane.
+/// A post to the ledger about the lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeOperation {
-    /// A certified payment's outputs to accounts are paid out.
+    /// Pays out a certified payment's outputs to accounts.
     Redeem {
         /// The payment's encoding.
         payment: Vec<u8>,
-        /// Of its home's committee.
+        /// The certificate of its home's committee.
         certificate: PaymentCertificate,
     },
     /// Opens a case.
     Resolve {
         /// Units of asset 0 that the sender deposits: [`BridgeRules::case_deposit`].
         deposit: Amount,
-        /// What is contested.
+        /// The contested output.
         contested: ContestedOutput,
         /// The owner's signature on the exit.
         signature: Signature,
-        /// Why the output exists.
+        /// The proof that the output exists.
         proof: OutputProof,
     },
     /// A validator's vote in a case.
@@ -43,7 +43,7 @@ pub enum BridgeOperation {
         case: OutputId,
         /// The encoding of the payment that the validator is bound to.
         payment: Vec<u8>,
-        /// Its signature on it.
+        /// Its signature on the payment.
         answer: LaneAnswer,
     },
     /// A validator's view of a case.
@@ -52,9 +52,9 @@ pub enum BridgeOperation {
         case: OutputId,
         /// The validator's committee.
         committee: HomeEpoch,
-        /// The owner of the contested output: it decides the shard.
+        /// The owner of the contested output, which determines the shard.
         owner: PublicKey,
-        /// Which candidates it had accepted.
+        /// The candidates that it had accepted.
         seen: BTreeSet<Digest>,
         /// Its signature.
         answer: LaneAnswer,
@@ -65,7 +65,7 @@ pub enum BridgeOperation {
         epoch: HomeEpoch,
         /// [`LaneClock::halt_round`].
         round: u64,
-        /// Any key: it decides which shard of the validator signs.
+        /// Any key: it determines which shard of the validator signs.
         owner: PublicKey,
         /// Its signature.
         answer: LaneAnswer,
@@ -74,34 +74,34 @@ pub enum BridgeOperation {
     Register {
         /// The keys.
         registration: LaneRegistration,
-        /// A proof of possession of each.
+        /// A proof of possession of each key.
         proofs: Vec<Signature>,
     },
     /// A member contradicted itself.
     Accuse {
-        /// How.
+        /// The contradiction.
         evidence: LaneEvidence,
     },
     /// A member deals in the key generation of the next epoch.
     Deal {
         /// The epoch.
         epoch: HomeEpoch,
-        /// What is dealt.
+        /// The dealing.
         dealing: Box<Dealing>,
-        /// The dealer's ([`Dealing::sign`]).
+        /// The dealer's signature ([`Dealing::sign`]).
         signature: Signature,
     },
     /// A member got a wrong share.
     Complain {
         /// The epoch.
         epoch: HomeEpoch,
-        /// From whom, and the proof.
+        /// The dealer, and the proof.
         complaint: Box<Complaint>,
     },
 }
 
 impl BridgeOperation {
-    /// Signatures that verifying it costs at most: units of a block's budget.
+    /// The most signatures that verifying it costs: units of a block's budget.
     pub fn cost(&self) -> u32 {
         match self {
             BridgeOperation::Redeem { certificate, .. } => certificate.cost(),
@@ -115,10 +115,10 @@ impl BridgeOperation {
         }
     }
 
-    /// What may happen once in a block. No signature is checked here.
+    /// The once-key of the operation. No signature is checked here.
     ///
     /// # Errors
-    /// If its payment cannot be read.
+    /// If its payment cannot be decoded.
     pub fn once(&self) -> Result<BridgeKey, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeKey::Payment(PaymentBody::parse(payment)?.digest),
@@ -150,10 +150,11 @@ impl BridgeOperation {
         }
     }
 
-    /// What it says if its signatures are valid, with `account` as its sender. No signature is checked here.
+    /// The fact that it states if its signatures are valid, with `account` as its sender. No signature is checked
+    /// here.
     ///
     /// # Errors
-    /// If a part of it cannot be read, or it is for another network.
+    /// If a part of it cannot be decoded, or it is for another network.
     pub fn fact(&self, network: &Digest, account: Address) -> Result<BridgeFact, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeFact::Redeem(Arc::new(parse_body(network, payment)?)),
@@ -193,11 +194,12 @@ impl BridgeOperation {
         })
     }
 
-    /// Checks signatures and paths; what the operation says if it is valid. `account` is the sender of its transaction,
-    /// `committee` finds the committee of an epoch, `registrars` are the keys that register (see [`BridgeRules`]).
+    /// Verifies signatures and paths; returns the fact that a valid operation states. `account` is the sender of its
+    /// transaction, `committee` returns the committee of an epoch, `registrars` are the keys that register (see
+    /// [`BridgeRules`]).
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault found.
     pub fn verify<'a>(
         &self,
         network: &Digest,
@@ -253,7 +255,7 @@ impl BridgeOperation {
                 budget.spend(self.cost())?;
                 verify_dealing(of(*epoch)?, dealing, signature)?;
             }
-            // Its proof is about what stands on the board: [`Bridge::check`].
+            // Its proof depends on the state of the board: [`Bridge::check`].
             (BridgeOperation::Complain { .. }, _) => {}
             (BridgeOperation::Redeem { .. } | BridgeOperation::Vote { .. }, _) => {
                 unreachable!("an operation's fact is of its own kind")
@@ -325,7 +327,7 @@ impl BridgeOperation {
         to
     }
 
-    /// Reads an operation that fills `bytes`.
+    /// Parses an operation that fills `bytes`.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`] for anything that [`BridgeOperation::encode`] does not write.

@@ -1,4 +1,4 @@
-//! What verdicts and payments that stand are owed out of escrow, and what becomes of deposits.
+//! Debts of escrow from verdicts and from payments that stand, and the fate of deposits.
 
 use super::*;
 
@@ -26,7 +26,7 @@ impl Bridge {
         step.events.push(BridgeEvent::Case(event));
     }
 
-    /// What a payment that stands pays to accounts is due.
+    /// Makes the outputs to accounts of a payment that stands due.
     fn owe_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
         for (id, output) in body.output_ids().zip(&body.payment.outputs) {
             if let Recipient::Account(to) = output.to {
@@ -57,7 +57,7 @@ impl Bridge {
             Verdict::Lapsed => Some(amount - penalty as Amount),
         };
         if let Some(amount) = credit.filter(|amount| *amount > 0) {
-            // The claim is the exit's: whoever looks for the output of the exit finds it.
+            // The claim belongs to the exit, so that a lookup of the exit's output finds it.
             let exit = PaymentBody::new(contested.exit(self.rules.network));
             let output = OutputId::of_payment(contested.home, &exit.digest, 0);
             let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };

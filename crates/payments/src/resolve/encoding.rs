@@ -1,5 +1,5 @@
-//! The canonical encoding of what the ledger knows of cases: sets and maps ascend strictly, bodies stand once and are
-//! named by their place.
+//! The canonical encoding of what the ledger knows of cases: sets and maps ascend strictly, each body is written once
+//! and referred to by its position.
 //!
 //! ```text
 //! resolver  network 32 · count 4 · epoch[] · count 4 · case[]
@@ -15,7 +15,7 @@
 use super::*;
 
 impl Resolver {
-    /// Writes what is not in [`Resolver::entries`]: some bytes for each epoch that counts.
+    /// Writes everything that is not in [`Resolver::entries`]: a few bytes for each epoch that counts.
     pub(crate) fn write_rest(&self, to: &mut Vec<u8>) {
         put_count(to, self.epochs.len());
         for (epoch, facts) in &self.epochs {
@@ -73,7 +73,7 @@ fn read_short(reader: &mut Reader<'_>) -> Result<u32, LaneRefusal> {
     reader.array().map(u16::from_le_bytes).map(u32::from)
 }
 
-/// Reads a map whose keys must ascend strictly.
+/// Parses a map whose keys must ascend strictly.
 pub(crate) fn read_map<'a, K: Ord, V>(
     reader: &mut Reader<'a>,
     count: u32,
@@ -160,7 +160,7 @@ impl Case {
     }
 
     fn read(reader: &mut Reader<'_>, network: Digest) -> Result<Case, LaneRefusal> {
-        let wrong = LaneRefusal::Malformed("a case names what it does not hold");
+        let wrong = LaneRefusal::Malformed("a case names a body that it does not hold");
         let contested = ContestedOutput::read(reader)?;
         let exit = PaymentBody::parse(&contested.exit(network).encode())?.digest;
         let opened = reader.u64()?;

@@ -1,8 +1,8 @@
-//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten, and what is open:
-//! cases, their deposits and claims that wait.
+//! Entries of the bridge's state. Some are written once and remain until their epoch is dropped; others are open:
+//! cases, their deposits and pending claims.
 //!
-//! They are many, and few are written in a block. The ledger keeps them in a trie, so that the cost of a block's root
-//! grows neither with the age of an epoch nor with what is open.
+//! There are many entries, and a block writes few. The ledger keeps them in a trie, so that the cost of a block's
+//! root grows neither with the age of an epoch nor with what is open.
 
 use primitives::{Address, Amount, Digest, Signature};
 
@@ -12,10 +12,10 @@ use crate::{Dealing, EscrowClaim, HomeEpoch, LaneRegistration, Output, OutputId}
 
 const VALUE_CONTEXT: &str = "walras 2026 lane bridge entry v1";
 
-/// The epoch in the keys of what is open: no epoch's end forgets it.
+/// The epoch in the keys of open entries: no end of an epoch drops them.
 const OPEN: HomeEpoch = HomeEpoch::MAX;
 
-/// One entry: its key begins with its epoch, so that an epoch is forgotten by the front of all keys.
+/// One entry: its key begins with its epoch, so that an epoch is dropped as a prefix of all keys.
 ///
 /// ```text
 /// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
@@ -27,9 +27,9 @@ const OPEN: HomeEpoch = HomeEpoch::MAX;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BridgeEntry {
-    /// Where it stands.
+    /// The key of the entry.
     pub key: [u8; BridgeEntry::KEY],
-    /// A hash of what stands there; `None` if nothing does any more.
+    /// A hash of the entry's content; `None` if the entry is removed.
     pub value: Option<[u8; 32]>,
 }
 

@@ -1,26 +1,26 @@
-//! What lets a block cost what it changes, and not what is open.
+//! The index that makes the cost of a block depend on what it changes, and not on what is open.
 //!
-//! All of it follows from the open cases. A case can be decided only if something happened that concerns it: a vote or
-//! a view of its own, a vote in a case about another input of a payment in it, a verdict or a certificate about an
-//! input or an output of such a payment, or the end of the time after which it may lapse. So each of these marks the
-//! cases that it concerns, and only marked cases are judged.
+//! All of it is derived from the open cases. A case can be decided only after an event that concerns it: a vote or a
+//! view in it, a vote in a case about another input of one of its payments, a verdict or a certificate about an input
+//! or an output of such a payment, or the end of the time after which it may lapse. So each of these marks the cases
+//! that it concerns, and only marked cases are judged.
 
 use super::*;
 
-/// The verdicts, in the order in which they are looked for.
+/// The verdicts, in the order in which they are tried.
 pub(super) const RULES: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseIndex {
-    /// Cases by what payments in them spend and create.
+    /// Cases by the inputs and outputs of their payments.
     by_output: BTreeMap<OutputId, BTreeSet<OutputId>>,
-    /// Cases by the payments that somebody voted for.
+    /// Cases by the payments that were voted for.
     by_payment: BTreeMap<Digest, BTreeSet<OutputId>>,
     /// Number of cases by home.
     homes: BTreeMap<HomeEpoch, usize>,
     /// Cases that may lapse from an epoch on.
     due: BTreeSet<(HomeEpoch, OutputId)>,
-    /// Cases to be judged by each rule.
+    /// Cases to judge, for each rule.
     marked: [BTreeSet<OutputId>; RULES],
 }
 
@@ -29,7 +29,7 @@ fn outputs_of(body: &PaymentBody) -> impl Iterator<Item = OutputId> + '_ {
 }
 
 impl CaseIndex {
-    /// Of the cases of a state that was read. Each is judged once more, which changes nothing.
+    /// The index of the cases of a decoded state. Each is judged once more, which changes nothing.
     pub(super) fn of(cases: &BTreeMap<OutputId, Case>) -> CaseIndex {
         let mut index = CaseIndex::default();
         for (id, case) in cases {
@@ -45,7 +45,7 @@ impl CaseIndex {
         self.due.insert((case.lapses_from(), id));
     }
 
-    /// Somebody voted for a payment in a case.
+    /// Records a vote for a payment in a case.
     pub(super) fn add(&mut self, id: OutputId, body: &PaymentBody) {
         for output in outputs_of(body) {
             self.by_output.entry(output).or_default().insert(id);
@@ -78,14 +78,14 @@ impl CaseIndex {
         }
     }
 
-    /// Something happened to an output, or in the case about it.
+    /// Marks the cases that an event about an output concerns.
     pub(super) fn mark_output(&mut self, output: &OutputId) {
         self.mark(output);
         let concerned: Vec<OutputId> = self.by_output.get(output).into_iter().flatten().copied().collect();
         concerned.iter().for_each(|id| self.mark(id));
     }
 
-    /// A payment has a certificate.
+    /// Marks the cases that a certificate of a payment concerns.
     pub(super) fn mark_payment(&mut self, digest: &Digest) {
         let concerned: Vec<OutputId> = self.by_payment.get(digest).into_iter().flatten().copied().collect();
         concerned.iter().for_each(|id| self.mark(id));
@@ -99,7 +99,7 @@ impl CaseIndex {
         }
     }
 
-    /// The next case to be judged, and the rule: the rules in their order, cases by output.
+    /// The next case to judge, and the rule: the rules in their order, cases by output.
     pub(super) fn next(&mut self) -> Option<(usize, OutputId)> {
         let mut rules = self.marked.iter_mut().enumerate();
         rules.find_map(|(rule, marked)| marked.pop_first().map(|id| (rule, id)))

@@ -1,15 +1,15 @@
-//! What the machine of protocol R is told, and what it says.
+//! The inputs and outputs of the machine of protocol R.
 
 use super::*;
 
 /// An output that its owner contests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContestedOutput {
-    /// What it is.
+    /// The output.
     pub output: SpentOutput,
-    /// Its home.
+    /// Its home epoch.
     pub home: HomeEpoch,
-    /// Whose it is.
+    /// Its owner.
     pub owner: PublicKey,
 }
 
@@ -34,7 +34,7 @@ impl ContestedOutput {
     }
 }
 
-/// Something about contested outputs that a block commits. Whoever makes one has checked the signatures.
+/// A fact about contested outputs that a block commits. The creator of a fact has verified the signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseFact {
     /// A certificate of a payment.
@@ -47,26 +47,26 @@ pub enum CaseFact {
     Vote {
         /// The contested output.
         case: OutputId,
-        /// Who.
+        /// The validator.
         validator: u8,
-        /// For what.
+        /// The payment.
         payment: Arc<PaymentBody>,
     },
-    /// A validator says which candidates it had accepted before it barred them.
+    /// A validator reports which candidates it had accepted before it barred them.
     View {
         /// The contested output.
         case: OutputId,
         /// The validator's committee: the home of the output or the one after it.
         committee: HomeEpoch,
-        /// Who.
+        /// The validator.
         validator: u8,
-        /// What it saw, among the candidates.
+        /// The candidates that it had accepted.
         seen: BTreeSet<Digest>,
     },
 }
 
 impl CaseFact {
-    /// The order inside a block: nothing depends on who comes first.
+    /// The order inside a block: the results do not depend on the original order.
     pub(super) fn rank(&self) -> (u8, OutputId, HomeEpoch, u8, Digest) {
         let none = Digest([0; 32]);
         match self {
@@ -86,20 +86,20 @@ pub enum ConfirmedBy {
     Votes,
     /// The ledger saw its certificate.
     Certificate,
-    /// The ledger saw a certificate that spends an output of it.
+    /// The ledger saw a certificate that spends one of its outputs.
     Child,
     /// f+1 validators of one committee had accepted it.
     Views,
 }
 
-/// What becomes of a contested output.
+/// The fate of a contested output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This payment of it stands.
     Confirmed(Digest, ConfirmedBy),
-    /// No payment of it can be certified, but perhaps void ones: it is credited in full.
+    /// No payment of it can be certified, except perhaps void ones: it is credited in full.
     Freed,
-    /// No payment of it is settled or spent: it is credited less a penalty, and all candidates are void.
+    /// No payment of it is settled or spent: it is credited minus a penalty, and all candidates are void.
     Lapsed,
 }
 
@@ -110,11 +110,11 @@ pub enum CaseEvent {
     Opened(ContestedOutput),
     /// Candidates are fixed: validators bar them and post views.
     Fixed(OutputId, Vec<Arc<PaymentBody>>),
-    /// A payment of a contested output stands: what it pays to accounts is due, once.
+    /// A payment of a contested output stands: its outputs to accounts are due, once.
     Stands(Arc<PaymentBody>),
     /// A case is closed.
     Ruled(ContestedOutput, Verdict),
-    /// More than f validators must be Byzantine: this payment contradicts what was decided. Nothing is paid for it. The
-    /// lane is to be halted.
+    /// More than f validators must be Byzantine: this payment contradicts an earlier decision. Nothing is paid for
+    /// it. The lane must be halted.
     Alarm(Digest),
 }

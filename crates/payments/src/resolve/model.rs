@@ -1,33 +1,33 @@
-//! An exhaustive model of protocol R, and machines that are broken on purpose.
+//! An exhaustive model of protocol R, and deliberately broken machines.
 //!
 //! # The model
 //!
-//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee; where a payment creates outputs
-//! in the next epoch, a disjoint committee of the same kind besides. The ledger is the real [`Resolver`]; each step of
-//! the ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A state is what
-//! each correct validator has signed, accepted, barred, voted and viewed, and the state of the ledger. From each state
-//! every enabled step is taken:
+//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee; where a payment creates
+//! outputs in the next epoch, also a disjoint committee of the same kind. The ledger is the real [`Resolver`]; each
+//! step of the ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A
+//! state consists of what each correct validator has signed, accepted, barred, voted and viewed, and the state of the
+//! ledger. From each state every enabled step is taken:
 //!
-//! * a correct validator signs a payment whose inputs it has not locked; votes in an open case (and locks the output to
-//!   the exit if it is not locked); bars the candidates and posts a view; accepts a certified payment that it has not
-//!   barred, or that stands. To accept is to acknowledge it or to sign a payment of its output: the model does not tell
-//!   these apart, so it also holds the union of both to what holds for each.
-//! * the Byzantine validator's signature on everything exists from the start; it votes for anything and posts any view,
-//!   once each.
-//! * anybody opens a case, posts a certificate that the signatures make, or one of a payment that spends an output.
-//! * the epochs pass, at any time.
+//! * a correct validator signs a payment whose inputs it has not locked; votes in an open case (and locks the output
+//!   to the exit if it is not locked); bars the candidates and posts a view; accepts a certified payment that it has
+//!   not barred, or that stands. To accept is to acknowledge a payment or to sign a payment of its output. The model
+//!   does not distinguish these, so it checks for the union of both what must hold for each.
+//! * the Byzantine validator's signature on everything exists from the start; it votes for anything and posts any
+//!   view, once each.
+//! * anyone opens a case, posts a certificate that the signatures allow, or one of a payment that spends an output.
+//! * epochs end, at any time.
 //!
 //! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its
-//! vote is committed (before the commit, a locked validator does what one does to which nobody sends anything); it bars
-//! and its view is committed. Symmetry: correct validators are sorted by what they did, as the ledger's state names
-//! none of them beside its votes and views; of correct validators that are in the same state, the first takes steps.
-//! States are kept in a set by their canonical bytes; the search ends when there is no new one.
+//! vote is committed (before the commit, a locked validator behaves like one that receives no messages); it bars and
+//! its view is committed. Symmetry: correct validators are sorted by what they did, because the ledger's state names
+//! them only in its votes and views; of correct validators in the same state, the first takes steps. States are kept
+//! in a set by their canonical bytes; the search ends when there is no new one.
 //!
 //! # What is checked in each state
 //!
 //! *Money*: of each output, at most one of these is true, and once: a payment of it is settled or spent (accepted by
-//! what makes a quorum with the Byzantine validator) or stands on the ledger; it was credited. *Freed*: no payment of a
-//! freed output can be certified that is not void by the verdict on another input. *No alarm*.
+//! enough validators to form a quorum with the Byzantine one) or stands on the ledger; it was credited. *Freed*: no
+//! payment of a freed output can be certified unless the verdict on another input voids it. *No alarm*.
 //!
 //! # Bounds
 //!
@@ -44,12 +44,12 @@
 //! | `larger_models`: X = {a, b}, both contested, two passings of epochs | 524,984 |
 //! | `larger_models`: one payment into this epoch and one into the next | 456,396 |
 //!
-//! # Machines that are broken on purpose
+//! # Deliberately broken machines
 //!
-//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; views
-//! that say nothing; votes without a lock; votes that forget a signature; candidates fixed by 2 votes; freeing with 2
-//! votes; lapsing with 2 empty views, or by time alone; confirming by 1 view; views of the home committee alone;
-//! forgetting redemptions; redeeming void payments. So each rule is needed.
+//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; empty
+//! views; votes without a lock; votes that ignore a signature; candidates fixed by 2 votes; freeing with 2 votes;
+//! lapsing with 2 empty views, or by time alone; confirming by 1 view; views of only the home committee; forgetting
+//! redemptions; redeeming void payments. So each rule is needed.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -78,7 +78,7 @@ fn payment(number: u8, inputs: Vec<SpentOutput>, home: HomeEpoch, into: HomeEpoc
     Arc::new(PaymentBody::new(Payment { network: NETWORK, home, into, owner: owner(), inputs, outputs }))
 }
 
-/// How a machine is broken on purpose.
+/// The ways in which a machine is deliberately broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Break {
     Nothing,
@@ -86,34 +86,34 @@ enum Break {
     SkipBarring,
     /// Members of the next committee post views and bar nothing.
     SkipBarringNext,
-    /// Views say nothing of what was accepted.
+    /// Views do not report accepted payments.
     EmptyViews,
     /// Validators vote for the exit and do not lock.
     SkipLock,
-    /// Validators vote for the exit though they signed a payment.
+    /// Validators vote for the exit although they signed a payment.
     ForgetSignature,
-    /// So few votes fix the candidates.
+    /// This many votes fix the candidates.
     FixWith(usize),
-    /// So few votes for something else free.
+    /// This many votes for something else free.
     FreeWith(usize),
-    /// So few empty views let lapse.
+    /// This many empty views let lapse.
     LapseWith(usize),
-    /// So few views confirm.
+    /// This many views confirm.
     SeenWith(usize),
-    /// Views of the next committee are not asked for.
+    /// The next committee posts no views.
     HomeViewsAlone,
     /// The ledger forgets certificates that it saw before a case.
     ForgetRedemptions,
     /// The ledger redeems void payments.
     RedeemVoid,
-    /// An output lapses though its epochs are not over, and its payment is not void.
+    /// An output lapses although its epochs are not over, and its payment is not void.
     RefundByTime,
 }
 
 /// Payments by the outputs that they spend and the epoch that they pay into.
 type Payments<'a> = &'a [(&'a [usize], HomeEpoch)];
 
-/// What the search goes over.
+/// The space of a search.
 #[derive(Clone)]
 struct Scenario {
     outputs: Vec<ContestedOutput>,
@@ -185,9 +185,9 @@ const EXIT: u8 = 0xff;
 /// A correct validator of the home committee.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Home {
-    /// What each output is locked to: 0 nothing, a payment from 1 on, or the exit.
+    /// What each output is locked to: 0 for nothing, a payment from 1 on, or the exit.
     locks: [u8; 2],
-    /// Payments by bit.
+    /// Accepted payments, one bit each.
     accepted: u8,
     barred: u8,
 }
@@ -260,7 +260,7 @@ impl State {
         taken.filter(|taken| matches!(taken, Taken::Freed | Taken::Lapsed))
     }
 
-    /// The first thing that is wrong in this state.
+    /// The first fault in this state.
     fn fault(&self, scenario: &Scenario) -> Option<String> {
         if self.alarm {
             return Some("alarm with f Byzantine validators".into());
@@ -512,7 +512,7 @@ impl State {
         [a[0], a[1], b[0], b[1]]
     }
 
-    /// All that there is of a correct validator.
+    /// The whole state of a correct validator.
     fn part(&self, scenario: &Scenario, validator: usize, committee: usize) -> [u8; 8] {
         let [a, b, c, d] = self.said(scenario, validator as u8, committee);
         if committee == 0 {
@@ -523,13 +523,13 @@ impl State {
         [0, 0, accepted, barred, a, b, c, d]
     }
 
-    /// Whether no validator before it is the same: steps of the others lead to the same states.
+    /// Whether no earlier validator has the same state: steps of the others lead to the same states.
     fn is_first(&self, scenario: &Scenario, validator: usize, committee: usize) -> bool {
         let mine = self.part(scenario, validator, committee);
         (0..validator).all(|other| self.part(scenario, other, committee) != mine)
     }
 
-    /// Canonical bytes: correct validators sorted, with what the ledger says of them.
+    /// Canonical bytes: correct validators sorted, with what the ledger knows of them.
     fn key(&self, scenario: &Scenario) -> Vec<u8> {
         let mut home: [[u8; 8]; CORRECT] = std::array::from_fn(|validator| self.part(scenario, validator, 0));
         let mut next: [[u8; 8]; CORRECT] = std::array::from_fn(|validator| self.part(scenario, validator, 1));
@@ -556,7 +556,7 @@ impl State {
     }
 }
 
-/// How a state was reached.
+/// The path to a state.
 #[derive(Clone)]
 struct Path(Step, Option<Rc<Path>>);
 
@@ -566,7 +566,7 @@ fn steps_of(path: &Path) -> Vec<Step> {
     steps
 }
 
-/// Visits every reachable state: their number, or the first fault and the way to it.
+/// Visits every reachable state; returns their number, or the first fault and the path to it.
 fn search(scenario: &Scenario) -> Result<usize, (String, Vec<Step>)> {
     let start = scenario.start();
     let mut visited: HashSet<Box<[u8]>> = HashSet::from([start.key(scenario).into_boxed_slice()]);
@@ -596,7 +596,7 @@ fn holds(name: &str, scenario: Scenario) {
 
 fn fails(broken: Break, payments: Payments<'_>, contested: &[usize], passings: u64) {
     let scenario = Scenario::new(payments, contested, passings, broken);
-    assert!(search(&scenario).is_err(), "{broken:?} is not noticed");
+    assert!(search(&scenario).is_err(), "{broken:?} is not detected");
 }
 
 #[test]
@@ -624,7 +624,7 @@ fn a_payment_into_the_next_epoch() {
     holds("a payment into the next epoch", scenario);
 }
 
-/// Minutes long: for `cargo test --release -p payments larger_models -- --ignored`.
+/// Takes minutes: for `cargo test --release -p payments larger_models -- --ignored`.
 #[test]
 #[ignore = "long: `make soak` runs it"]
 fn larger_models() {
@@ -636,7 +636,7 @@ fn larger_models() {
     holds("two payments into two epochs", Scenario::new(&[(&[0], 0), (&[0], 1)], &[0], 1, Break::Nothing));
 }
 
-/// See the documentation of `resolve.rs`: the design asked the home committee alone.
+/// See the documentation of `resolve.rs`: in the design only the home committee posts views.
 #[test]
 fn views_of_the_home_committee_alone_lose_money_across_a_boundary() {
     fails(Break::HomeViewsAlone, &[(&[0], 1)], &[0], 1);

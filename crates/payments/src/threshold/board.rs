@@ -1,4 +1,4 @@
-//! The board of a key generation: the same machine at everybody.
+//! The board of a key generation: the same state machine for everyone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,80 +13,80 @@ use crate::layout::Reader;
 use crate::statement::begin;
 use crate::{AGGREGATE_COST, HomeEpoch, LaneRefusal, Quorums, StatementKind};
 
-/// Most members that make a group key. Finishing costs n · q multiplications of points, a complaint q: with more
-/// members one block would take seconds.
+/// The most members that generate a group key. Finishing costs n · q multiplications of points, a complaint q: with
+/// more members one block would take seconds.
 pub const DKG_MEMBERS_MAX: usize = 32;
 
 const DEALING_CONTEXT: &str = "walras 2026 lane dkg dealing v1";
-/// What reading a point and checking its subgroup costs, in verifications of ed25519 signatures.
+/// The cost of parsing a point and checking its subgroup, in verifications of ed25519 signatures.
 const POINT_COST: u32 = 4;
-/// What a multiplication of a point costs, in the same.
+/// The cost of multiplying a point, in verifications of ed25519 signatures.
 const PRODUCT_COST: u32 = 6;
 
-/// What a dealer posts.
+/// The post of a dealer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealing {
-    /// Who.
+    /// The dealer.
     pub dealer: u8,
-    /// Of each coefficient, from the constant one on.
+    /// Commitments to the coefficients, the constant one first.
     pub commitments: Vec<[u8; 96]>,
-    /// What pads are made with.
+    /// The ephemeral point that pads are made with.
     pub ephemeral: [u8; 96],
-    /// For each member its share, encrypted.
+    /// The encrypted share of each member.
     pub shares: Vec<[u8; 32]>,
-    /// Under the first commitment, of all that stands above.
+    /// Proof under the first commitment, over all fields above.
     pub possession: BlsSignature,
-    /// The same under the ephemeral point: with another dealer's, complaints about false shares would decrypt its
-    /// shares.
+    /// The same proof under the ephemeral point: with another dealer's point, complaints about wrong shares would
+    /// decrypt that dealer's shares.
     pub ephemeral_possession: BlsSignature,
 }
 
-/// What a member posts that got a wrong share.
+/// The post of a member that got a wrong share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Who complains.
+    /// The member that complains.
     pub member: u8,
-    /// About whom.
+    /// The dealer.
     pub dealer: u8,
     /// The point that both share.
     pub shared: [u8; 96],
-    /// Of the proof that it is that.
+    /// Challenge of the proof of that point.
     pub challenge: [u8; 32],
-    /// Of the same.
+    /// Response of the proof of that point.
     pub response: [u8; 32],
 }
 
-/// Why the board refuses something. It is left as it was.
+/// Why the board refuses a post. The board is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DkgRefusal {
     /// Dealings come before complaints, complaints before the end.
     #[error("it comes too early or too late")]
     WrongPhase,
-    /// A stranger.
+    /// The poster is not a member.
     #[error("member {0} is not of this committee")]
     Stranger(u8),
-    /// The first dealing of a dealer stands.
+    /// The dealer has already dealt; its first dealing counts.
     #[error("member {0} has dealt already")]
     DealtBefore(u8),
-    /// Too many or too few commitments or shares.
+    /// There are too many or too few commitments or shares.
     #[error("a dealing has a commitment for each of q coefficients and a share for each member")]
     WrongCounts,
-    /// The identity, or a point outside the subgroup.
+    /// A point is the identity, or outside the subgroup.
     #[error("a point is the identity or outside the subgroup")]
     WrongPoint,
     /// The dealer does not know what it deals, or deals for another board.
     #[error("the proof of possession does not hold")]
     WrongPossession,
-    /// A complaint about nobody who dealt.
+    /// The complaint is about a member that has not dealt.
     #[error("member {0} has not dealt")]
     NotDealt(u8),
-    /// The shared point is not proved.
+    /// The proof of the shared point is invalid.
     #[error("the complaint's proof does not hold")]
     WrongProof,
 }
 
 impl Dealing {
-    /// What the proofs of possession cover.
+    /// The bytes that the proofs of possession cover.
     pub(super) fn covered(&self, terms: &DkgTerms) -> Vec<u8> {
         let mut bytes = terms.context(self.dealer);
         self.write_body(&mut bytes);
@@ -109,7 +109,7 @@ impl Dealing {
         to
     }
 
-    /// Reads a dealing for a committee of this size that fills `bytes`.
+    /// Parses a dealing that fills `bytes`, for a committee of this size.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`].
@@ -129,15 +129,15 @@ impl Dealing {
         Ok(Dealing { dealer, commitments, ephemeral, shares, possession, ephemeral_possession })
     }
 
-    /// What verifying it costs, with its dealer's signature, in verifications of ed25519 signatures.
+    /// The cost of verifying it, with its dealer's signature, in verifications of ed25519 signatures.
     pub fn cost(&self) -> u32 {
         1 + 2 * AGGREGATE_COST + POINT_COST * (1 + self.commitments.len() as u32)
     }
 
-    /// Checks its points and proofs; its commitments.
+    /// Checks its points and proofs; returns its commitments.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub(crate) fn verify(&self, terms: &DkgTerms) -> Result<Vec<G2Projective>, DkgRefusal> {
         let quorums = terms.quorums();
         if (self.commitments.len(), self.shares.len()) != (quorums.certificate, quorums.validators) {
@@ -163,7 +163,7 @@ impl Dealing {
         bytes
     }
 
-    /// The dealer's signature, with its other key of the epoch: the proofs of possession are anybody's who deals.
+    /// The dealer's signature, with its other key of the epoch: the proofs of possession do not identify the dealer.
     pub fn sign(&self, network: &Digest, epoch: HomeEpoch, key: &SecretKey) -> Signature {
         key.sign(&self.message(network, epoch))
     }
@@ -175,7 +175,7 @@ impl Dealing {
 }
 
 impl Complaint {
-    /// What verifying and judging it costs at most, in verifications of ed25519 signatures.
+    /// The most that verifying and judging it costs, in verifications of ed25519 signatures.
     pub const COST: u32 = 3 * POINT_COST + PRODUCT_COST * (4 + 1 + 22);
 
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
@@ -198,12 +198,12 @@ enum Phase {
     Finished,
 }
 
-/// What a complaint comes to.
+/// The result of a complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// The dealing of this member does not stand.
+    /// The dealing of this member is rejected.
     Out(u8),
-    /// This member revealed a share of its own.
+    /// This member revealed one of its own shares.
     Struck(u8),
 }
 
@@ -225,22 +225,22 @@ impl KeyGeneration {
         KeyGeneration { terms, phase: Phase::Dealing, dealings, out, struck, outcome: None }
     }
 
-    /// What it is for.
+    /// Its terms.
     pub fn terms(&self) -> &DkgTerms {
         &self.terms
     }
 
-    /// What was dealt, by dealer.
+    /// The dealings, by dealer.
     pub(crate) fn dealings(&self) -> impl Iterator<Item = &Dealing> {
         self.dealings.values().map(|(dealing, _)| dealing)
     }
 
-    /// Dealers whose dealing does not stand.
+    /// Dealers whose dealing is rejected.
     pub fn out(&self) -> &BTreeSet<u8> {
         &self.out
     }
 
-    /// Members that revealed a share of their own.
+    /// Members that revealed one of their own shares.
     pub fn struck(&self) -> &BTreeSet<u8> {
         &self.struck
     }
@@ -260,17 +260,17 @@ impl KeyGeneration {
         self.phase == Phase::Complaining
     }
 
-    /// What was decided about complaints.
+    /// The decisions about complaints.
     pub(crate) fn judged(&self) -> impl Iterator<Item = Judged> + '_ {
         self.out.iter().copied().map(Judged::Out).chain(self.struck.iter().copied().map(Judged::Struck))
     }
 
-    /// Takes what was decided about complaints: of a state that was written.
+    /// Restores the decisions about complaints from an encoded state.
     pub(crate) fn decided(&mut self, out: BTreeSet<u8>, struck: BTreeSet<u8>) {
         (self.out, self.struck) = (out, struck);
     }
 
-    /// The dealers that stand, ascending.
+    /// The accepted dealers, ascending.
     pub fn standing(&self) -> impl Iterator<Item = u8> + '_ {
         self.dealings.keys().copied().filter(|dealer| !self.out.contains(dealer))
     }
@@ -280,7 +280,7 @@ impl KeyGeneration {
         self.outcome.as_ref()
     }
 
-    /// What a dealer dealt.
+    /// The dealing of a dealer.
     pub fn dealing_of(&self, dealer: u8) -> Option<&Dealing> {
         self.dealings.get(&dealer).map(|(dealing, _)| dealing)
     }
@@ -292,19 +292,19 @@ impl KeyGeneration {
         if usize::from(member) < self.terms.keys.len() { Ok(()) } else { Err(DkgRefusal::Stranger(member)) }
     }
 
-    /// Whether a dealing would count now, but for what it holds.
+    /// Whether a dealing would count now, apart from its content.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(crate) fn awaits(&self, dealer: u8) -> Result<(), DkgRefusal> {
         self.in_phase(Phase::Dealing, dealer)?;
         if self.dealings.contains_key(&dealer) { Err(DkgRefusal::DealtBefore(dealer)) } else { Ok(()) }
     }
 
-    /// A member deals. Whoever posts it for the member has proved to be the member ([`Dealing::is_signed`]).
+    /// Adds a member's dealing. The poster has proved to act for the member ([`Dealing::is_signed`]).
     ///
     /// # Errors
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub fn deal(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
         self.awaits(dealing.dealer)?;
         let points = dealing.verify(&self.terms)?;
@@ -312,10 +312,10 @@ impl KeyGeneration {
         Ok(())
     }
 
-    /// As [`KeyGeneration::deal`], of a dealing whose proofs were verified before.
+    /// Like [`KeyGeneration::deal`], for a dealing whose proofs were verified before.
     ///
     /// # Errors
-    /// Why it does not count. It is not noticed if a proof does not hold.
+    /// The reason why it does not count. A dealing with an invalid proof is not recorded.
     pub(crate) fn deal_verified(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
         self.awaits(dealing.dealer)?;
         let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse_unchecked).collect();
@@ -327,14 +327,14 @@ impl KeyGeneration {
         Ok(())
     }
 
-    /// The time to deal is over.
+    /// Ends the time to deal.
     pub fn close_dealing(&mut self) {
         if self.phase == Phase::Dealing {
             self.phase = Phase::Complaining;
         }
     }
 
-    /// The share that a dealing gives a member, if the point that both share is this, and if it is right.
+    /// The share that a dealing gives a member, if this is the point that both share, and if the share is right.
     pub(super) fn share_under(&self, dealer: u8, member: u8, shared: &[u8; 96]) -> Option<Scalar> {
         let (dealing, commitments) = self.dealings.get(&dealer)?;
         let encrypted = dealing.shares.get(usize::from(member))?;
@@ -342,10 +342,10 @@ impl KeyGeneration {
         (points::generator() * share == points::evaluate_points(commitments, member)).then_some(share)
     }
 
-    /// Whether a complaint counts: it comes in time, is about somebody who dealt, and its proof holds.
+    /// Whether a complaint counts: it is in time, is about a member that dealt, and its proof holds.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(crate) fn check_complaint(&self, complaint: &Complaint) -> Result<(), DkgRefusal> {
         let &Complaint { member, dealer, .. } = complaint;
         self.in_phase(Phase::Complaining, member)?;
@@ -355,17 +355,17 @@ impl KeyGeneration {
         if self.proves(complaint) { Ok(()) } else { Err(DkgRefusal::WrongProof) }
     }
 
-    /// A member complains about a dealer.
+    /// Adds a member's complaint about a dealer.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub fn complain(&mut self, complaint: &Complaint) -> Result<(), DkgRefusal> {
         self.check_complaint(complaint)?;
         self.judge(complaint);
         Ok(())
     }
 
-    /// Says who is wrong, of a complaint that counts; nothing if that was known.
+    /// Decides who is wrong, for a complaint that counts; `None` if that was known.
     pub(crate) fn judge(&mut self, complaint: &Complaint) -> Option<Judged> {
         let &Complaint { member, dealer, shared, .. } = complaint;
         match self.share_under(dealer, member, &shared) {
@@ -388,7 +388,7 @@ impl KeyGeneration {
         challenge(&self.terms, dealer, member, [&ephemeral, &shared, &first, &second]) == proved
     }
 
-    /// The time is over: what stands makes the group key, or there is none and aggregates serve.
+    /// Ends the generation: the accepted dealings make the group key, or there is none and aggregates are used.
     pub fn finish(&mut self) -> Option<&GroupKey> {
         if self.phase != Phase::Finished {
             self.phase = Phase::Finished;

@@ -45,7 +45,7 @@ pub(super) fn read_scalar(bytes: &[u8; 32]) -> Option<Scalar> {
     Scalar::from_bytes_le(bytes).into()
 }
 
-/// Where a member's share stands on the polynomial: never at zero, where the secret is.
+/// The point of the polynomial where a member's share is: never zero, where the secret is.
 pub(super) fn place(member: u8) -> Scalar {
     Scalar::from(u64::from(member) + 1)
 }
@@ -60,7 +60,7 @@ pub(super) fn evaluate_points(commitments: &[G2Projective], member: u8) -> G2Pro
     commitments.iter().rev().fold(G2Projective::identity(), |sum, point| sum * place(member) + point)
 }
 
-/// The signature under the polynomial's value at zero, out of those under its values at the members' places.
+/// The signature under the polynomial's value at zero, from those under its values at the members' places.
 pub(super) fn interpolate(parts: &[(u8, BlsSignature)]) -> Option<BlsSignature> {
     let mut sum = G1Projective::identity();
     for (member, signature) in parts {

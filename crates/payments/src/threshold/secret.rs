@@ -14,7 +14,7 @@ const PAD_CONTEXT: &str = "walras 2026 lane dkg pad v1";
 const PROOF_CONTEXT: &str = "walras 2026 lane dkg complaint v1";
 const NONCE_CONTEXT: &str = "walras 2026 lane dkg nonce v1";
 
-/// The pad of one share: of the point that dealer and member share, and bound to everything else.
+/// The pad of one share: derived from the point that dealer and member share, and bound to everything else.
 pub(super) fn pad(terms: &DkgTerms, dealer: u8, member: u8, shared: &[u8; 96]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(PAD_CONTEXT);
     hasher.update(&terms.context(dealer)).update(&[member]).update(shared);
@@ -36,10 +36,10 @@ pub(super) fn challenge(terms: &DkgTerms, dealer: u8, member: u8, of: [&[u8; 96]
     points::scalar(&mut hasher.finalize_xof())
 }
 
-/// A dealing of `dealer`. The seed is random, fresh and secret: all that the dealing hides is made of it.
+/// A dealing of `dealer`. The seed is random, fresh and secret: everything that the dealing hides is derived from it.
 ///
 /// # Panics
-/// If the dealer is no member.
+/// If the dealer is not a member.
 pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
     assert!(usize::from(dealer) < terms.keys.len(), "only members deal");
     let key = blake3::derive_key(DEAL_CONTEXT, seed);
@@ -66,19 +66,19 @@ pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
     dealing
 }
 
-/// A dealing out of the dealer's other key of the epoch, which is random, fresh and secret. A dealer that starts again
-/// deals the same again.
+/// A dealing derived from the dealer's other key of the epoch, which is random, fresh and secret. A dealer that
+/// restarts makes the same dealing again.
 ///
 /// # Panics
-/// If the dealer is no member.
+/// If the dealer is not a member.
 pub fn dealing_of_shard(terms: &DkgTerms, dealer: u8, key: &SecretKey) -> Dealing {
     dealing(terms, dealer, &blake3::derive_key(SEED_CONTEXT, &key.to_seed()))
 }
 
-/// A dealing with a wrong share for one member, and proofs that hold: what a Byzantine dealer may post.
+/// A dealing with a wrong share for one member, and valid proofs, as a Byzantine dealer may post it.
 ///
 /// # Panics
-/// If the dealer is no member.
+/// If the dealer is not a member.
 pub fn false_dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32], wronged: u8) -> Dealing {
     let mut dealing = dealing(terms, dealer, seed);
     if let Some(share) = dealing.shares.get_mut(usize::from(wronged)) {
@@ -88,7 +88,7 @@ pub fn false_dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32], wronged: u8)
     dealing
 }
 
-/// Proves that the dealer knows the constant coefficient and what pads are made with.
+/// Proves that the dealer knows the constant coefficient and the secret of the ephemeral point.
 fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
     let covered = dealing.covered(terms);
     let [constant, ephemeral] = secrets.map(|secret| {
@@ -98,7 +98,7 @@ fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
     (dealing.possession, dealing.ephemeral_possession) = (constant, ephemeral);
 }
 
-/// Proves possession anew for a dealing whose shares were changed, with the seed that it was made of.
+/// Renews the proofs of possession of a dealing whose shares were changed, with the seed that it was made of.
 pub(super) fn prove_again(terms: &DkgTerms, dealing: &mut Dealing, seed: &[u8; 32]) {
     let key = blake3::derive_key(DEAL_CONTEXT, seed);
     let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealing.dealer)).finalize_xof();
@@ -112,7 +112,7 @@ fn secret_scalar(secret: &BlsSecretKey) -> Scalar {
 }
 
 impl KeyGeneration {
-    /// What a member complains about, if a dealing on the board gives it a wrong share.
+    /// A member's complaint, if a dealing on the board gives it a wrong share.
     pub fn complaint(&self, member: u8, secret: &BlsSecretKey, dealer: u8) -> Option<Complaint> {
         let ephemeral = points::parse(&self.dealing_of(dealer)?.ephemeral)?;
         let shared = points::bytes(&(ephemeral * secret_scalar(secret)));
@@ -120,14 +120,14 @@ impl KeyGeneration {
         if is_right { None } else { self.reveal(member, secret, dealer) }
     }
 
-    /// A complaint, with or without need. Without need it reveals the member's share of this dealing and has the member
-    /// struck: what a Byzantine member may post, and a correct one never does.
+    /// A complaint, needed or not. A needless one reveals the member's share of this dealing and has the member
+    /// struck: a Byzantine member may post it, a correct one never does.
     pub fn reveal(&self, member: u8, secret: &BlsSecretKey, dealer: u8) -> Option<Complaint> {
         let dealing = self.dealing_of(dealer)?;
         let (terms, key) = (self.terms(), secret_scalar(secret));
         let ephemeral = points::parse(&dealing.ephemeral)?;
         let shared = points::bytes(&(ephemeral * key));
-        // The nonce follows from the secret and from what is proved, so that no two proofs share one.
+        // The nonce is derived from the secret and from what is proved, so that no two proofs share one.
         let mut nonce = blake3::Hasher::new_derive_key(NONCE_CONTEXT);
         nonce.update(&secret.to_bytes()).update(&terms.context(dealer)).update(&[member]).update(&dealing.ephemeral);
         let nonce = points::scalar(&mut nonce.finalize_xof());

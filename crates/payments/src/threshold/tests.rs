@@ -1,4 +1,4 @@
-//! Key generations of every size from 2 to 13 with f Byzantine dealers, and what certificates may not be made of.
+//! Key generations of every size from 2 to 13 with f Byzantine dealers, and invalid certificates.
 
 use primitives::{Address, PublicKey, SecretKey};
 use proptest::prelude::*;
@@ -60,16 +60,16 @@ fn signed(board: &KeyGeneration, members: impl Iterator<Item = u8>, digest: &Dig
     members.map(sign).collect()
 }
 
-/// What a Byzantine dealer does.
+/// The behaviour of a Byzantine dealer.
 #[derive(Clone, Copy, Debug)]
 enum Dealt {
     Well,
     Nothing,
     /// Wrong shares to the members of this mask.
     WrongTo(u16),
-    /// Commitments that are those of somebody else.
+    /// The commitments of another dealer.
     Copy,
-    /// And then it complains about everybody, revealing shares of its own.
+    /// A dealing, and complaints about everyone, revealing its own shares.
     Complains,
 }
 
@@ -83,7 +83,7 @@ fn dealt() -> impl Strategy<Value = Dealt> {
     ]
 }
 
-/// A complaint about a share that is right: the proof holds, because the member reveals what it shares with the dealer.
+/// A complaint about a correct share: the proof holds, because the member reveals what it shares with the dealer.
 fn needless(board: &KeyGeneration, member: u8, dealer: u8) -> Option<Complaint> {
     board.reveal(member, &secret(member), dealer)
 }
@@ -91,8 +91,8 @@ fn needless(board: &KeyGeneration, member: u8, dealer: u8) -> Option<Complaint> 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
 
-    /// Whatever f Byzantine members deal: if there is a key, all correct members have shares of it, any q of them make
-    /// the same certificate, and q − 1 make none. There is a key unless somebody correct was late.
+    /// Whatever f Byzantine members deal: if there is a key, all correct members have shares of it, any q of them
+    /// make the same certificate, and q − 1 make none. There is a key unless a correct member was late.
     #[test]
     fn every_size_with_byzantine_dealers(faults in prop::collection::vec(dealt(), 4), shift in any::<u8>()) {
         for n in 2..=13u8 {
@@ -172,11 +172,11 @@ fn a_threshold_certificate_moves_money_only_with_the_epochs_own_group_key() {
     assert_eq!(verify(&with, &digest), Ok(()));
     assert_eq!(verify(&with, &Digest([8; 32])), Err(LaneRefusal::WrongAggregate));
     assert_eq!(verify(&plain, &digest), Err(LaneRefusal::NoGroupKey), "an epoch without a key falls back");
-    // A key that another committee made, or a generation that did not end, is none.
+    // A key of another committee, and an unfinished generation, give no key.
     assert_eq!(committee(5).with_threshold(&board).err(), Some(LaneRefusal::NoGroupKey));
     let unfinished = KeyGeneration::new(terms(4));
     assert_eq!(plain.with_threshold(&unfinished).err(), Some(LaneRefusal::NoGroupKey));
-    // The signature of a share is none of the aggregate scheme, and the other way round.
+    // The signature of a share is not valid in the aggregate scheme, and the other way round.
     let own = secret(0).sign(&NETWORK, EPOCH, StatementKind::Confirmation, &digest);
     let refused = with.group().unwrap().verify_share(&with, &claim(&digest), 0, &own);
     assert_eq!(refused, Err(LaneRefusal::WrongSignature(0)));
@@ -201,7 +201,7 @@ fn a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_al
     let refused = Err(LaneRefusal::RevealedShare(3));
     assert_eq!(group.combine(&with, &claim(&digest), &parts), refused);
     assert_eq!(group.verify_share(&with, &claim(&digest), 3, &revealed), Err(LaneRefusal::RevealedShare(3)));
-    // Two of four: more than f misbehave, and there is no key.
+    // Two of four members are more than f that misbehave, so there is no key.
     for member in [2, 3] {
         second.complain(&needless(&second, member, 0).expect("it reveals")).expect("the proof holds");
     }
@@ -213,7 +213,7 @@ fn a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_al
 fn a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused() {
     let mut board = KeyGeneration::new(terms(4));
     board.deal(deal(board.terms(), 0)).expect("correct");
-    // A constant term that cancels that of the first dealer: the group key would be the rogue's own.
+    // A constant term that cancels that of the first dealer: the group key would be the rogue's.
     let victim = points::parse(&board.dealing_of(0).unwrap().commitments[0]).unwrap();
     let mut rogue = deal(board.terms(), 1);
     let own = points::parse(&rogue.commitments[0]).unwrap();
@@ -259,11 +259,11 @@ fn the_board_refuses_what_is_out_of_order_and_names_a_false_signer() {
     assert_eq!(board.deal(deal(board.terms(), 1)), Err(DkgRefusal::WrongPhase));
     assert_eq!(board.complain(&Complaint { dealer: 2, ..complaint.clone() }), Err(DkgRefusal::NotDealt(2)));
     let another = Complaint { member: 2, ..complaint.clone() };
-    assert_eq!(board.complain(&another), Err(DkgRefusal::WrongProof), "nobody complains for somebody else");
+    assert_eq!(board.complain(&another), Err(DkgRefusal::WrongProof), "no one can complain for another member");
     let mut false_point = complaint;
     false_point.shared = secret(0).public().to_bytes();
     assert_eq!(board.complain(&false_point), Err(DkgRefusal::WrongProof), "a dealer is not slandered");
-    assert_eq!(board.finish(), None, "one dealer of four: nobody knows that it is correct");
+    assert_eq!(board.finish(), None, "one dealer of four need not be correct");
 
     let (board, digest) = (generated(4), Digest([7; 32]));
     let with = committee(4).with_threshold(&board).expect("its own");
@@ -278,7 +278,7 @@ fn the_board_refuses_what_is_out_of_order_and_names_a_false_signer() {
     ));
 }
 
-/// With another dealer's ephemeral point, false shares would make everybody show what decrypts that one's shares.
+/// With another dealer's ephemeral point, wrong shares would make everyone reveal what decrypts that dealer's shares.
 #[test]
 fn a_dealer_knows_what_its_pads_are_made_with() {
     let terms = terms(4);

@@ -24,8 +24,8 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// Bars candidates, and notes which of them this shard has acknowledged or accepted. An output of a candidate is in
-    /// the spent set exactly if it was accepted as an input.
+    /// Bars candidates, and records which of them this shard has acknowledged or accepted. An output of a candidate
+    /// is in the spent set exactly if it was accepted as an input.
     pub(super) fn bar(
         &mut self,
         log: &impl LaneLog,
@@ -60,7 +60,7 @@ impl LaneValidator {
         self.barred_outputs.extend(payment.output_ids().map(|output| (output, payment.digest)));
     }
 
-    /// Signs one view of a case, and no other one, ever.
+    /// Signs one view of a case, and never another one.
     pub(super) fn post_view(&mut self, case: OutputId, seen: BTreeSet<Digest>) {
         let digest = view_digest(&case, &seen);
         if !self.acts() || self.viewed.get(&case).is_some_and(|before| *before != digest) {

@@ -1,18 +1,18 @@
-//! What a shard is configured with, reacts to and asks for.
+//! The settings, inputs and effects of a shard.
 
 use super::*;
 
-/// Whoever sent a request, as the shell numbers connections or addresses.
+/// The sender of a request, as the shell numbers connections or addresses.
 pub type LanePeer = u64;
 
-/// What a shard is configured with.
+/// The settings of a shard.
 #[derive(Clone, Debug)]
 pub struct LaneSettings {
     /// The rules of the network.
     pub rules: LaneRules,
     /// The committee of the shard's home epoch.
     pub committee: LaneCommittee,
-    /// The committee of the epoch before, whose payments may have created inputs.
+    /// The committee of the previous epoch, whose payments may have created inputs.
     pub previous: Option<LaneCommittee>,
     /// The validator's index in `committee`.
     pub validator: u8,
@@ -22,9 +22,9 @@ pub struct LaneSettings {
     pub now: HomeEpoch,
     /// A tree is closed at this many leaves: 1 is the naive scheme.
     pub leaves: usize,
-    /// Most entries of the spent set, and most acknowledgements.
+    /// The most entries of the spent set, and the most acknowledgements.
     pub entries_max: usize,
-    /// Most trees that wait for the disk.
+    /// The most trees that wait for the disk.
     pub trees_waiting_max: usize,
     /// Costly checks that one peer may cause between two ticks.
     pub checks_per_peer: u32,
@@ -60,7 +60,8 @@ impl LaneSettings {
         assert!(self.previous.as_ref().is_none_or(is_previous), "`previous` is the committee of the epoch before");
         assert!((1..=LEAVES_MAX).contains(&self.leaves), "a tree has 1 to {LEAVES_MAX} leaves");
         assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
-        // A correct payment with the most inputs, each with cold roots and a record to read, fits a fresh budget.
+        // A correct payment with the most inputs, each with uncached roots and a record to read, fits into a fresh
+        // budget.
         let aggregates =
             [Some(&self.committee), self.previous.as_ref()].into_iter().flatten().any(LaneCommittee::has_bls);
         let certificate = self.largest_quorum().max(if aggregates { AGGREGATE_COST as usize } else { 0 });
@@ -71,17 +72,17 @@ impl LaneSettings {
     }
 }
 
-/// What a shard reacts to.
+/// The inputs of a shard.
 #[derive(Clone, Debug)]
 pub enum LaneInput<'a> {
     /// A client sent a request.
     Request {
-        /// Who.
+        /// The sender.
         peer: LanePeer,
         /// [`crate::spend_request`] or [`crate::settle_request`].
         bytes: &'a [u8],
     },
-    /// Time to close open trees, every millisecond or two. Budgets are refilled.
+    /// Time to close open trees; every millisecond or two. Budgets are refilled.
     Tick,
     /// The log is durable up to this position.
     Synced(u64),
@@ -93,18 +94,18 @@ pub enum LaneInput<'a> {
     Backed(OutputId, Output),
     /// Whether the lane is halted, by certified height.
     Halted(bool),
-    /// A case about an output of this home, or of the one before, is open.
+    /// A case about an output of this home, or of the previous one, is open.
     CaseOpened(ContestedOutput),
     /// The candidates of an open case are fixed.
     CandidatesFixed(OutputId, &'a [Arc<PaymentBody>]),
-    /// All shards of this validator have barred the candidates: what they had accepted, together ([`ViewParts`]). The
-    /// shard that signs for the owner of the output gets it.
+    /// All shards of this validator have barred the candidates; the set is the union of what they had accepted
+    /// ([`ViewParts`]). The shard that signs for the owner of the output gets this input.
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
 }
 
-/// What the shards of one validator say about the candidates of one case.
+/// The reports of the shards of one validator on the candidates of one case.
 #[derive(Clone, Debug)]
 pub struct ViewParts {
     missing: BTreeSet<u16>,
@@ -112,12 +113,12 @@ pub struct ViewParts {
 }
 
 impl ViewParts {
-    /// Of a validator with so many shards.
+    /// The parts of a validator with this many shards.
     pub fn new(shards: u16) -> ViewParts {
         ViewParts { missing: (0..shards).collect(), seen: BTreeSet::new() }
     }
 
-    /// Adds what a shard's [`LaneEffect::Barred`] says; all of it, once no shard is missing.
+    /// Adds a shard's [`LaneEffect::Barred`]; returns the union once no shard is missing.
     pub fn add(&mut self, shard: u16, seen: BTreeSet<Digest>) -> Option<&BTreeSet<Digest>> {
         self.missing.remove(&shard);
         self.seen.extend(seen);
@@ -130,26 +131,26 @@ impl ViewParts {
 pub enum LaneEffect {
     /// Append to the log. The bytes must be readable before the next step; they need not be durable.
     Append(Vec<u8>),
-    /// Make the log durable up to this position, then say [`LaneInput::Synced`].
+    /// Make the log durable up to this position, then send [`LaneInput::Synced`].
     Sync(u64),
     /// Send an answer.
     Answer {
-        /// To whom.
+        /// The receiver.
         peer: LanePeer,
         /// Confirmation or acknowledgement.
         kind: StatementKind,
-        /// Of which payment.
+        /// The digest of the payment.
         digest: Digest,
         /// The signature.
         answer: LaneAnswer,
     },
-    /// Send an answer to who asked for a BLS signature.
+    /// Send an answer to a peer that asked for a BLS signature.
     BlsAnswer {
-        /// To whom.
+        /// The receiver.
         peer: LanePeer,
         /// Confirmation or acknowledgement.
         kind: StatementKind,
-        /// Of which payment.
+        /// The digest of the payment.
         digest: Digest,
         /// The signature.
         signature: BlsSignature,
@@ -158,18 +159,18 @@ pub enum LaneEffect {
     BatchAnswer(LanePeer, BatchAnswer),
     /// Send the owner of an output the payment that it is reserved for.
     Spender {
-        /// To whom.
+        /// The receiver.
         peer: LanePeer,
         /// The output.
         output: OutputId,
-        /// What spends it, as far as this validator knows.
+        /// The payment that spends it, as far as this validator knows.
         spender: Option<KnownSpender>,
     },
     /// Send a refusal.
     Refuse {
-        /// To whom.
+        /// The receiver.
         peer: LanePeer,
-        /// Why.
+        /// The reason.
         refusal: LaneRefusal,
     },
     /// Post a vote to the ledger: the payment of the contested output that this validator is bound to, and its
@@ -186,14 +187,14 @@ pub enum LaneEffect {
     Barred {
         /// The contested output.
         case: OutputId,
-        /// Which it had acknowledged, or accepted outputs of, before.
+        /// The candidates that it had acknowledged, or accepted outputs of, before.
         seen: BTreeSet<Digest>,
     },
     /// Post a view to the ledger.
     View {
         /// The contested output.
         case: OutputId,
-        /// What the shards of this validator had accepted.
+        /// The candidates that the shards of this validator had accepted.
         seen: BTreeSet<Digest>,
         /// The signature on [`view_digest`].
         answer: LaneAnswer,

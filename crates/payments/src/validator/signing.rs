@@ -1,9 +1,9 @@
-//! Closing trees, and signing them once their records are durable.
+//! Closes trees, and signs them once their records are durable.
 
 use super::*;
 
 impl LaneValidator {
-    /// Closes the open trees: their records go to the log, and they wait until these are durable.
+    /// Closes the open trees: their records go to the log, and the trees wait until these are durable.
     pub(super) fn close(&mut self, effects: &mut Vec<LaneEffect>) {
         if !self.tail.is_empty() {
             self.written += self.tail.len() as u64;
@@ -12,7 +12,7 @@ impl LaneValidator {
         }
         let position = self.written;
         let trees = std::mem::take(&mut self.open).into_iter().flat_map(|(kind, mut leaves)| {
-            // Votes and views may be more than a tree holds.
+            // Votes and views may be more than one tree holds.
             let mut trees = Vec::new();
             while !leaves.is_empty() {
                 let rest = leaves.split_off(leaves.len().min(LEAVES_MAX));
@@ -75,12 +75,12 @@ impl LaneValidator {
         }
     }
 
-    /// Nothing waits to be signed once the key is destroyed.
+    /// The key; nothing is waiting to be signed once it is destroyed.
     fn lane_key(&self) -> &SecretKey {
-        self.key.as_ref().expect("a destroyed key has nothing to sign")
+        self.key.as_ref().expect("nothing is signed with a destroyed key")
     }
 
-    /// Answers those clients who asked for BLS signatures; what is left is signed with the other key.
+    /// Answers the clients that asked for BLS signatures; the rest is signed with the other key.
     fn sign_bls(&self, mut closed: ClosedTree, effects: &mut Vec<LaneEffect>) -> ClosedTree {
         let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
         closed.leaves.retain(|(asker, digest)| {

@@ -1,7 +1,7 @@
-//! Owners' signatures of many requests, verified by one batch equation.
+//! Verifies owners' signatures of many requests with one batch equation.
 //!
-//! A batch of 256 costs less than half of single checks. One false signature in it costs the halving of the batch,
-//! about as much as single checks would; nothing else depends on how requests are taken together.
+//! A batch of 256 costs less than half of single checks. One invalid signature in it costs halving the batch, about
+//! as much as single checks would; nothing else depends on how requests are grouped.
 
 use primitives::{Digest, PublicKey, Signature, Signed, verify_all};
 
@@ -28,8 +28,8 @@ impl Signed for OwnerSignature {
 }
 
 impl LaneValidator {
-    /// Notes which of these requests, the next ones, their owners have signed: each step is cheaper then, and has the
-    /// same effects. What cannot be confirmed for a cheaper reason is left out, and so is what is likely to be a retry.
+    /// Records which of these next requests their owners have signed: each step is cheaper then, and has the same
+    /// effects. Requests that would be refused for a cheaper reason are left out, and so are likely retries.
     pub fn verify_together<'a>(&mut self, requests: impl Iterator<Item = &'a [u8]>) {
         self.signed.clear();
         if self.muted.is_some() {

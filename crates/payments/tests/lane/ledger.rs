@@ -1,4 +1,4 @@
-//! The bridge as the ledger runs it.
+//! The bridge as the ledger uses it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub fn exit_of(contested: &ContestedOutput) -> Arc<PaymentBody> {
 pub fn block(bridge: &mut Bridge, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
     let facts: Vec<BridgeFact> = facts.into_iter().filter(|fact| bridge.check(fact).is_ok()).collect();
     let mut events = bridge.begin();
-    // What a block writes is exactly what a trie of the state learns.
+    // A block writes exactly the entries that a trie of the state needs.
     let all = |bridge: &Bridge| bridge.entries().map(|entry| (entry.key, entry.value)).collect::<BTreeMap<_, _>>();
     let mut expected = all(bridge);
     let (applied, entries) = bridge.step(facts);
@@ -55,7 +55,7 @@ pub fn block(bridge: &mut Bridge, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
             Some(_) => {
                 let before = expected.insert(key, value);
                 let is_open = key[..8] == [u8::MAX; 8];
-                assert!(before.is_none() || is_open, "what stands for good is written once");
+                assert!(before.is_none() || is_open, "permanent entries are written once");
             }
             None => drop(expected.remove(&key)),
         }

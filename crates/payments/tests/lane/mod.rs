@@ -53,7 +53,7 @@ pub fn bls_key(epoch: HomeEpoch, validator: usize) -> BlsSecretKey {
     BlsSecretKey::from_seed(validator_key(epoch, validator, 77).to_seed())
 }
 
-/// A committee of one shard each with BLS keys besides.
+/// A committee of one shard each, with BLS keys.
 pub fn bls_committee(epoch: HomeEpoch, n: usize) -> LaneCommittee {
     let account = primitives::Address([3; 20]);
     let register = |validator| {
@@ -63,7 +63,7 @@ pub fn bls_committee(epoch: HomeEpoch, n: usize) -> LaneCommittee {
     committee_of(NETWORK, epoch, n, 1).with_bls((0..n).map(register).collect()).expect("proofs hold")
 }
 
-/// What a Byzantine validator signs: anything.
+/// A signature of a Byzantine validator on anything.
 pub fn forge(
     committee: &LaneCommittee,
     validator: usize,
@@ -172,7 +172,7 @@ impl Node {
         Node { settings, disk, validator, backed, starts: starts + 1 }
     }
 
-    /// The same under the BLS scheme.
+    /// The same node under the BLS scheme.
     pub fn with_bls(mut self) -> Node {
         let key = bls_key(self.settings.committee.epoch(), self.settings.validator.into());
         self.validator = self.validator.with_bls(key);
@@ -199,7 +199,7 @@ impl Node {
         self.step(LaneInput::Synced(self.disk.durable as u64))
     }
 
-    /// A request, a tick and a sync: what it answers, or why it refuses.
+    /// A request, a tick and a sync: returns the answer or the refusal.
     pub fn ask(&mut self, bytes: &[u8]) -> Result<LaneAnswer, LaneRefusal> {
         let mut effects = self.request(bytes);
         effects.extend(self.step(LaneInput::Tick));
@@ -255,7 +255,7 @@ pub fn nodes(n: usize, leaves: usize, backed: &[Holding]) -> Vec<Node> {
     (0..n).map(|validator| Node::new(settings(&committee, validator, leaves), backed)).collect()
 }
 
-/// Asks every node for what `bytes` requests and makes a certificate of the answers.
+/// Sends the request `bytes` to every node and makes a certificate of the answers.
 pub fn certify(nodes: &mut [Node], kind: StatementKind, payment: &SignedPayment, bytes: &[u8]) -> PaymentCertificate {
     let committee = nodes[0].settings.committee.clone();
     let view = PaymentView::parse(&payment.payment).expect("well-formed");
@@ -283,7 +283,7 @@ pub fn bls_nodes(n: usize, backed: &[Holding]) -> Vec<Node> {
     (0..n).map(|validator| Node::new(settings(&committee, validator, 4), backed).with_bls()).collect()
 }
 
-/// A request, a tick and a sync: all effects.
+/// A request, a tick and a sync: returns all effects.
 pub fn effects(node: &mut Node, bytes: &[u8]) -> Vec<LaneEffect> {
     let mut effects = node.request(bytes);
     effects.extend(node.step(LaneInput::Tick));
@@ -312,7 +312,7 @@ pub fn certify_under(
         AnswerScheme::Share => BlsCollector::of_shares(kind, summary(payment)),
         _ => BlsCollector::new(kind, summary(payment)),
     };
-    // A Byzantine validator's signature is dropped, and the others are enough.
+    // A Byzantine validator's signature is dropped, and the others are sufficient.
     let wrong = bls_key(9, 9).sign(&NETWORK, 0, kind, &payment.digest);
     assert_eq!(collector.add(&committee, 0, wrong), None);
     for (validator, node) in (0..).zip(nodes).skip(1) {

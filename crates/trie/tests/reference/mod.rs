@@ -1,5 +1,5 @@
-//! The root from its definition alone: recursive over a sorted map, written from the crate's text and not from its
-//! code.
+//! Computes the root only from its definition: recursive over a sorted map, written from the crate's text and not
+//! from its code.
 
 use std::collections::BTreeMap;
 

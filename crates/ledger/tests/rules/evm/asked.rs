@@ -60,7 +60,7 @@ impl EvmState for After {
     }
 }
 
-/// What a call returns after a height.
+/// The return value of a call after a height.
 pub fn ask_at(chain: &Chain, height: u64, to: Address, data: Vec<u8>) -> EvmCalled {
     let block = Superblock { height, ..Superblock::default() };
     let context = Arc::new(chain.ledger.ethereum_context(&block, usize::MAX, 0));
@@ -80,8 +80,8 @@ pub fn ask(chain: &Chain, to: Address, function: &str, arguments: &[U256]) -> U2
     U256::from_be_slice(&called.output)
 }
 
-/// Calls the account in the first word of its input with the rest and the value that it got, by one of the four
-/// instructions; slot 0 is 2 if that succeeded, else 1.
+/// Calls the account in the first word of its input with the rest and the value that it received, by one of the four
+/// instructions; slot 0 is 2 if that succeeded, otherwise 1.
 pub fn caller(instruction: u8) -> Vec<u8> {
     let value: &[u8] = if instruction < 0xf4 { &[0x34] } else { &[] };
     let copied = [0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37, 0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f];

@@ -1,4 +1,4 @@
-//! A chain with contracts for tests: keys, small programs, blocks of lanes, and what must hold after each block.
+//! A chain with contracts for tests: keys, small programs, blocks of lanes, and checks after each block.
 
 pub mod asked;
 pub mod offering;
@@ -88,13 +88,13 @@ pub fn deploying(runtime: &[u8]) -> Vec<u8> {
 pub const COUNTER: &[u8] = &[0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 32, 0x5f, 0xa0, 0x00];
 /// Counts and then reverts.
 pub const REVERTS: &[u8] = &[0x60, 7, 0x5f, 0x55, 0x5f, 0x5f, 0xfd];
-/// Runs for ever.
+/// Runs forever.
 pub const LOOPS: &[u8] = &[0x5b, 0x5f, 0x56];
 /// Passes the value on to the account that the input names.
 pub const FORWARDS: &[u8] = &[0x5f, 0x5f, 0x5f, 0x5f, 0x34, 0x5f, 0x35, 0x5a, 0xf1, 0x00];
-/// Code of a creation that destroys itself for the benefit of itself.
+/// Creation code that destroys the new contract for its own benefit.
 pub const BURNS: &[u8] = &[0x30, 0xff];
-/// Takes value, and destroys itself for the benefit of the caller; it is older than the transaction, so it stays.
+/// Takes value, and destroys itself for the benefit of the caller; it is older than the transaction, so it remains.
 pub const LEAVES: &[u8] = &[0x33, 0xff];
 /// Stores the input's second word in the slot that its first word names.
 pub const STORES: &[u8] = &[0x60, 32, 0x35, 0x5f, 0x35, 0x55, 0x00];
@@ -135,7 +135,7 @@ impl Chain {
         Superblock { height, parent, time_ms, parent_root, sub_blocks }
     }
 
-    /// Applies a block, and checks what must hold after each.
+    /// Applies a block, and runs the checks of every block.
     pub fn apply(&mut self, block: &Superblock) -> Applied {
         let applied = self.ledger.apply(block, Signatures::Unchecked, &mut |_| {}).expect("applies");
         self.time_ms += 1_500;
@@ -168,7 +168,7 @@ impl Chain {
         u64::from_be_bytes(value[24..].try_into().expect("eight bytes"))
     }
 
-    /// The same state, by way of its snapshot.
+    /// The same state, restored from its snapshot.
     pub fn restored(&self) -> Chain {
         let mut restore = Restore::default();
         Snapshot::of(&self.ledger).for_each(|chunk| restore.push(&chunk).expect("the next chunk"));
@@ -193,8 +193,8 @@ pub fn receipts(applied: &Applied) -> BlockReceipts {
     }
 }
 
-/// A random program's transaction: creations that burn, forward, count, revert and loop, calls of them and of a token,
-/// and payments, among few senders so that they conflict, with nonces that are mostly right.
+/// A random transaction: creations that burn, forward, count, revert and loop, calls of them and of a token, and
+/// payments, among few senders so that they conflict, with nonces that are mostly right.
 pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> Vec<u8> {
     let from = dice.random_range(0..6u8);
     let nonce = nonces[usize::from(from)];
@@ -210,7 +210,7 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
         2..5 => (Some(to), word(&known[dice.random_range(0..known.len())]), value),
         5 => (Some(to), [word(&Address([0; 20])), vec![dice.random_range(0..2); 32]].concat(), 0),
         6 if dice.random_bool(0.5) => {
-            // An offer, or a cancel of what may be one.
+            // An offer, or a cancellation of a possible offer.
             let eur_for_usd = Pair { sell: AssetId(1), buy: AssetId(0) };
             let limit = Price::ratio_rounding_up(1, 1).expect("a price");
             let id = FIRST_CONTRACT_OFFER + dice.random_range(0..4);
@@ -224,7 +224,7 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
             (Some(OFFERS), data, 0)
         }
         6 => {
-            // A token moves some of its asset, sometimes more than there is, sometimes with value.
+            // A token transfer of its asset, sometimes of more than there is, sometimes with value.
             let amount = [vec![0; 28], dice.random_range(0..600_000_000u32).to_be_bytes().to_vec()].concat();
             let data = [&[0xa9, 0x05, 0x9c, 0xbb][..], &word(&to), &amount].concat();
             (Some(token_address(AssetId(1))), data, if dice.random_range(0..5) == 0 { value } else { 0 })
@@ -236,7 +236,7 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
     key(from).sign(&EthereumRequest { value, data, gas_limit, ..request(nonce, to) })
 }
 
-/// Blocks of random programs: a history that depends on the seed alone.
+/// Blocks of random programs: a history that depends only on the seed.
 pub fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut chain = Chain::new();
