@@ -82,6 +82,9 @@ const THREADS: usize = 2;
 const HANDSHAKES_MAX: usize = 64;
 /// How long [`Transport::stop`] waits for peers to hear of it.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long dropping a [`Transport`] waits for its threads at most. They end at once, but on a busy machine late; only a
+/// lookup of a host name can take longer.
+const ENDING: Duration = Duration::from_secs(60);
 
 /// A validator as the others see it.
 #[derive(Clone, Debug)]
@@ -512,7 +515,7 @@ impl Drop for Transport {
         self.stop();
         if let Some(runtime) = self.runtime.take() {
             // On a thread of its own, because this one may belong to another runtime, which forbids waiting.
-            let ending = std::thread::spawn(move || runtime.shutdown_timeout(FAREWELL));
+            let ending = std::thread::spawn(move || runtime.shutdown_timeout(ENDING));
             // It can only fail by a panic, and what panicked has ended.
             let _ = ending.join();
         }
