@@ -123,9 +123,9 @@ pub fn free_address() -> io::Result<SocketAddr> {
     free_ports(1)
 }
 
-/// The first of `count` ports in a row on loopback that nobody listens at, by UDP or TCP. They stay free until they are
-/// used, because they are none of those that systems give to who asks for any: they lie between 10,000 and 32,000, and
-/// are given once per process.
+/// The first of `count` ports in a row on loopback that nobody listens at, by UDP or TCP. They belong to this process
+/// until it ends, also while nothing listens at them: no system gives them to a socket that asks for any port, because
+/// they lie between 10,000 and 32,000, and (on Linux) no other process gets them from this function.
 ///
 /// # Errors
 /// If there are no such ports.
@@ -140,7 +140,7 @@ pub fn free_ports(count: u16) -> io::Result<SocketAddr> {
     for _ in 0..PORTS {
         let taken = u32::from(TAKEN.fetch_add(count, Ordering::Relaxed));
         let first = FIRST + ((begin + taken) % PORTS) as u16;
-        if (first..first + count).all(is_free) {
+        if (first..first + count).all(|port| is_free(port) && reserve(port)) {
             return Ok((Ipv4Addr::LOCALHOST, first).into());
         }
     }
@@ -150,6 +150,25 @@ pub fn free_ports(count: u16) -> io::Result<SocketAddr> {
 fn is_free(port: u16) -> bool {
     let address = (Ipv4Addr::LOCALHOST, port);
     UdpSocket::bind(address).is_ok() && TcpListener::bind(address).is_ok()
+}
+
+/// Reserves a port by a local socket with its name; false if another process has done so. A validator that restarts
+/// leaves its port unused for a moment, in which another network on this machine must not take it.
+#[cfg(target_os = "linux")]
+fn reserve(port: u16) -> bool {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+    use std::sync::Mutex;
+    static RESERVED: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
+    let name = SocketAddr::from_abstract_name(format!("walras port {port}")).expect("a short name");
+    let reserved = UnixDatagram::bind_addr(&name);
+    let mut all = RESERVED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    reserved.map(|socket| all.push(socket)).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_port: u16) -> bool {
+    true
 }
 
 /// How urgent a frame is.
