@@ -220,7 +220,7 @@ impl<D: Disk + Clone> Replica<D> {
     /// Stops if enough validators report the key in use elsewhere: a single validator may lie about that.
     fn on_key_in_use(&mut self, peer: Index) {
         if self.duplicates.insert(peer) && self.duplicates.len() > self.network.chain.committee().faulty {
-            self.stop("this validator's key is in use by another process: stop that one first, or give this node its own home");
+            self.stop("this validator's key is in use by another process: stop that one first, or use another home");
         }
     }
 
