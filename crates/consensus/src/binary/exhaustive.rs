@@ -3,10 +3,10 @@
 //!
 //! The states are those of the code itself. The messages of a correct validator follow from its state. The faulty
 //! one, which is also the round's coordinator, may send anything to anybody at any time, and every message and every
-//! timer may take any time. An odd and an even round represent all rounds: the timers of the first may fire at once,
-//! as these may, and entering a round late is like having a slow timer. The checked properties of each round are the
-//! preconditions of the next: if a validator decides a value, all correct validators leave with that estimate; and if
-//! all enter with one estimate, all leave with it.
+//! timer may take any time. An odd and an even round represent all rounds: the timers of round 1 fire at once, as the
+//! timers here may, and entering a round late is like having a slow timer. The checked properties of each round are
+//! the preconditions of the next: if a validator decides a value, all correct validators leave with that estimate;
+//! and if all enter with one estimate, all leave with it.
 //!
 //! To keep the number of states small, messages are delivered only when they make a difference: estimates in groups
 //! that reach the next threshold; a suggestion, or the timer that ends the wait for it, when it makes a validator
