@@ -665,7 +665,7 @@ impl LaneHost {
     fn remove(&self, home: HomeEpoch) {
         if let Err(error) = lane_keys::destroy(&self.directory, home) {
             let directory = self.directory.join(home.to_string());
-            tracing::error!(%error, directory = %directory.display(), "cannot remove the keys and logs of an epoch that is over");
+            tracing::error!(%error, directory = %directory.display(), "cannot remove keys and logs of a past epoch");
         }
     }
 

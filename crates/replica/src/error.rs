@@ -128,7 +128,7 @@ pub enum ReplicaError {
     },
     /// A superblock was decided twice, with different contents.
     #[error(
-        "the block decided at height {0} differs from the block in the log of this node: stop the node and report this"
+        "height {0} was decided as another block than the one in this node's log: stop the node and report this"
     )]
     DecidedTwice(Height),
 }
