@@ -127,9 +127,7 @@ pub enum ReplicaError {
         applied: Height,
     },
     /// A superblock was decided twice, with different contents.
-    #[error(
-        "height {0} was decided as another block than the one in this node's log: stop the node and report this"
-    )]
+    #[error("height {0} was decided as another block than the one in this node's log: stop the node and report this")]
     DecidedTwice(Height),
 }
 

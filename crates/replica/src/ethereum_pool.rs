@@ -73,9 +73,9 @@ pub enum EthereumReject {
     /// It offers less than the base fee.
     #[error("the transaction offers {offered} wei per unit of gas, and the base fee needs {needed}")]
     Price {
-        /// What it offers.
+        /// The offered price.
         offered: u128,
-        /// What is needed.
+        /// The required price.
         needed: u128,
     },
     /// It does not offer a tenth more than the transaction that it would replace.
@@ -84,9 +84,9 @@ pub enum EthereumReject {
          needs {needed}"
     )]
     Replacement {
-        /// What it offers.
+        /// The offered price.
         offered: u128,
-        /// What is needed.
+        /// The required price.
         needed: u128,
     },
     /// Its account delegates to a contract, and has another pending transaction.

@@ -606,7 +606,7 @@ mod tests {
         assert_eq!(ahead(&[-300_000, -300_000, -300_000], 1), -300_000);
         assert_eq!(ahead(&[-300_000], 1), 0, "one of two may lie");
         assert_eq!(ahead(&[i64::MAX, 5], 1), 0, "the other clock counts as much as this one");
-        assert_eq!(ahead(&[i64::MAX, 9_000, 0], 1), 0, "a liar moves it to a correct clock at most");
+        assert_eq!(ahead(&[i64::MAX, 9_000, 0], 1), 0, "a faulty clock moves it to a correct one at most");
         assert_eq!(ahead(&[i64::MIN, 9_000, 9_001], 1), 0);
         assert_eq!(ahead(&[i64::MAX, 9_000, 9_001], 1), 9_000);
         assert_eq!(ahead(&[999, 998, 997], 1), 0, "within the time that a message may take");
