@@ -198,8 +198,8 @@ impl Explanation {
                 more(missing)
             ),
             Why::NoCounterparty => format!(
-                "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price between \
-                 them."
+                "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price \
+                 between them."
             ),
             Why::BeyondRate => {
                 let above = 100.0 * (limit.to_f64() / rate - 1.0);
@@ -219,8 +219,8 @@ impl Explanation {
                     ""
                 };
                 format!(
-                    "{offer}: does not trade, as what is sold on its pair, {pair_sold} {sell}, ends before it: {ahead}. \
-                     For it to trade in full, {}.{due}",
+                    "{offer}: does not trade, as what is sold on its pair, {pair_sold} {sell}, ends before it: \
+                     {ahead}. For it to trade in full, {}.{due}",
                     more(missing)
                 )
             }

@@ -64,7 +64,7 @@ pub enum ListenError {
     Listen(SocketAddr, std::io::Error),
     /// The address for Ethereum's tools is not available.
     #[error(
-        "cannot listen for Ethereum's tools on {0}: {1}; choose another address with --ethereum-listen or [ethereum] listen"
+        "cannot listen for Ethereum's tools on {0}: {1}; choose another with --ethereum-listen or [ethereum] listen"
     )]
     ListenForEthereum(SocketAddr, std::io::Error),
     /// The address for probes is not available.

@@ -125,7 +125,7 @@ pub enum SecretError {
         mode: u32,
     },
     /// A token is too short.
-    #[error("{}: a token must be a line of at least 32 characters, such as the output of `openssl rand -hex 32`", .0.display())]
+    #[error("{}: a token must be a line of at least 32 characters; run `openssl rand -hex 32`", .0.display())]
     Short(PathBuf),
 }
 

@@ -328,7 +328,8 @@ impl<'a> DevelopersChain<'a> {
                 if next_ms <= parent_ms || next_ms > TIME_MAX_MS {
                     let last = parent_ms / 1_000;
                     return refused(format!(
-                        "{seconds} is no time for the next block: the last one was made at {last}, and no year is above 9999"
+                        "{seconds} is no time for the next block: the last one was made at {last}, \
+                         and no year is above 9999"
                     ));
                 }
                 self.next_ms = Some(next_ms);

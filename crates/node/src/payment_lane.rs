@@ -324,7 +324,7 @@ impl LaneHost {
                     of.late.insert(shard, late);
                     tracing::error!(
                         %error, home, shard,
-                        "a shard of the lane cannot start; trying again after some blocks, the other shards keep running. \
+                        "a shard of the lane cannot start; trying again after some blocks, the others run on. \
                          Fix the error"
                     );
                 }
@@ -540,7 +540,7 @@ impl LaneHost {
         };
         let Some(generation) = generation else { return };
         let key = self.key(next, 0).unwrap_or_else(|error| {
-            tracing::error!(%error, next, "cannot read the key for the lane's key generation; trying again with the next block");
+            tracing::error!(%error, next, "cannot read the key for the lane's key generation; trying again next block");
             None
         });
         let Some(key) = key else { return };

@@ -32,7 +32,7 @@ impl Room {
                 let full = free.is_some_and(|free| free < self.least);
                 if full && before.is_none_or(|(_, full)| !full) {
                     let (directory, least) = (self.directory.display(), self.least);
-                    tracing::error!(%directory, free, least, "the disk is nearly full: no transactions are accepted until space is freed");
+                    tracing::error!(%directory, free, least, "the disk is nearly full: accepting no transactions");
                 }
                 *asked = Some((Instant::now(), full));
                 full

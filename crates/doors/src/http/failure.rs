@@ -38,8 +38,8 @@ impl Failure {
     }
 
     pub(super) fn disk_full() -> Failure {
-        let message = "the disk of this node is almost full, and it accepts no transactions; submit to another node, and tell \
-                       its operator: space must be freed, see [store] free_bytes and keep_blocks";
+        let message = "the disk of this node is almost full, and it accepts no transactions; submit to another node, \
+                       and tell its operator: space must be freed, see [store] free_bytes and keep_blocks";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", message)
     }
 
