@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Clears the offers of `text` and says what came of it.
+/// Clears the offers of `text` and reports the result.
 pub fn report(text: &str) -> Result<String, Box<dyn Error>> {
     let (symbols, offers) = read(text)?;
     let sorted = SortedOffers::new(symbols.len() as u32, &offers);
@@ -46,7 +46,7 @@ pub fn report(text: &str) -> Result<String, Box<dyn Error>> {
     Ok(said)
 }
 
-/// The symbols of all assets in order, and the offers among them.
+/// Reads the symbols of all assets, in order, and the offers.
 fn read(text: &str) -> Result<(Vec<String>, Vec<Offer>), Box<dyn Error>> {
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').map(str::trim).collect()).collect();
     if let Some(bad) = rows.iter().position(|row| row.len() != 4) {

@@ -1,7 +1,7 @@
 //! Why an offer did or did not trade.
 //!
-//! One small book in which every answer occurs: in full, in part, beyond the rate, lost to rounding, and without a
-//! counterparty. [`Clearing::outcomes`](clearing::Clearing::outcomes) gives the reason of each row as data;
+//! One small book in which every reason occurs: filled in full, in part, beyond the rate, lost to rounding, and
+//! without a counterparty. [`Clearing::outcomes`](clearing::Clearing::outcomes) gives the reason of each row as data;
 //! [`explain`](clearing::explain()) puts one of them into words.
 
 use std::error::Error;

@@ -1,7 +1,7 @@
-//! A book that lives: offers come and go between batches, and each batch starts from the prices of the one before.
+//! A changing book: offers come and go between batches, and each batch starts from the prices of the one before.
 //!
-//! A pair keeps its offers in runs, and each run remembers what its offers sum up to. A change sums up one run again;
-//! a clearing costs what changed and what stands near the rate, not what rests.
+//! A pair keeps its offers in runs, and each run stores the sum of its offers. A change sums up one run again; a
+//! clearing costs what changed and what is near the rate, not the resting offers.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,11 +20,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 struct Chunk {
     limits: Vec<Price>,
     amounts: Vec<Amount>,
-    /// What they sum up to; nothing once they have changed.
+    /// Their sum; `None` after they have changed.
     total: Option<Total>,
 }
 
-/// The offers that rest.
+/// The resting offers.
 #[derive(Default)]
 struct Resting {
     pairs: BTreeMap<(AssetId, AssetId), Vec<Chunk>>,
@@ -49,7 +49,7 @@ impl Resting {
         }
     }
 
-    /// Takes `units` off the offer at position `index` of a run: all of them to cancel it.
+    /// Removes `units` from the offer at position `index` of a run; all of them to cancel it.
     fn take_off(&mut self, pair: (AssetId, AssetId), run: usize, index: usize, units: Amount) {
         let chunks = self.pairs.get_mut(&pair).expect("a pair that rests");
         let chunk = &mut chunks[run];
@@ -67,7 +67,7 @@ impl Resting {
         }
     }
 
-    /// Cancels one offer chosen by chance.
+    /// Cancels one offer chosen at random.
     fn cancel(&mut self, random: &mut Seeded) {
         let pair = *self.pairs.keys().nth(random.below(self.pairs.len() as u64) as usize).expect("offers rest");
         let run = random.below(self.pairs[&pair].len() as u64) as usize;
@@ -76,7 +76,7 @@ impl Resting {
         self.take_off(pair, run, index, chunk.amounts[index]);
     }
 
-    /// Sums up the runs that have changed; returns how many those are, and how many there are.
+    /// Sums up the runs that have changed; returns the number of those runs, and of all runs.
     fn sum_up(&mut self) -> Result<(usize, usize), RunError> {
         let (mut changed, mut runs) = (0, 0);
         for chunk in self.pairs.values_mut().flatten() {
@@ -89,7 +89,7 @@ impl Resting {
         Ok((changed, runs))
     }
 
-    /// The book for a clearing: it borrows the runs and their sums as they are.
+    /// The book for a clearing: it borrows the runs and their sums.
     fn book(&self, assets: u32) -> Book<'_> {
         let pairs = self.pairs.iter().map(|(&(sell, buy), chunks)| PairBook { sell, buy, runs: runs(chunks) });
         Book { assets, pairs: pairs.collect(), ..Book::default() }
@@ -101,8 +101,8 @@ fn runs(chunks: &[Chunk]) -> Vec<Run<'_>> {
     chunks.iter().map(|chunk| Run { limits: &chunk.limits, amounts: &chunk.amounts, total: total(chunk) }).collect()
 }
 
-/// Clears `batches` batches of a book in which `offers` rest far from the rates. To each come a 25th as many near them,
-/// and a thousandth as many are cancelled. Each is cleared from nothing and from the prices before.
+/// Clears `batches` batches of a book in which `offers` rest far from the rates. Each batch adds a 25th as many near
+/// the rates, and cancels a thousandth as many. Each is cleared both from scratch and from the previous prices.
 pub fn report(offers: usize, batches: usize) -> Result<String, Box<dyn Error>> {
     const ASSETS: u32 = 6;
     let params = Params::default();
@@ -134,7 +134,7 @@ pub fn report(offers: usize, batches: usize) -> Result<String, Box<dyn Error>> {
             warm.full
         )?;
 
-        // What executed leaves the book, the last offers first, so that positions stay what they are.
+        // Executed offers leave the book, the last ones first, so that the positions of the others stay valid.
         let mut executed = Vec::new();
         for (pair, fills) in book.pairs.iter().zip(&verified.fills) {
             let rate = warm.rate(&params, pair.sell, pair.buy).ok_or("an asset without a price")?;

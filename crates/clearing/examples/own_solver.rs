@@ -1,8 +1,8 @@
-//! A price solver of one's own beside the one of this crate.
+//! A custom price solver compared with the one of this crate.
 //!
-//! The solver here is Tâtonnement as SPEEDEX §5 begins with it: prices of what is short rise, prices of what is left
-//! over fall, in proportion to the shortage. Whatever prices it ends at, [`Market::amounts`] makes amounts of them that
-//! conserve every asset and respect every limit price, and [`verify`] says so. What differs is how much trades.
+//! The solver here is Tâtonnement in the basic form of SPEEDEX §5: prices of scarce assets rise and prices of surplus
+//! assets fall, in proportion to the shortage. Whatever prices it ends at, [`Market::amounts`] computes amounts that
+//! conserve every asset and respect every limit price, and [`verify`] checks them. Only the amount of trade differs.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Clears one book both ways and sets the results side by side.
+/// Clears one book both ways and compares the results.
 pub fn report(assets: u32, offers: usize, rounds: u32) -> Result<String, Box<dyn Error>> {
     let list = cycles(assets, offers, 11);
     let sorted = SortedOffers::new(assets, &list);
@@ -43,7 +43,7 @@ pub fn report(assets: u32, offers: usize, rounds: u32) -> Result<String, Box<dyn
     Ok(said)
 }
 
-/// So many rounds of Tâtonnement, or fewer if the imbalance falls below the commission.
+/// At most `rounds` rounds of Tâtonnement; stops early if the imbalance falls below the commission.
 fn tatonnement(assets: u32, offers: &[Offer], params: &Params, rounds: u32) -> Result<Prices, Box<dyn Error>> {
     let (mut prices, mut step, mut done) = (vec![1.0; assets as usize], 0.1, 0);
     let mut now = imbalances(offers, &prices, params);
@@ -70,7 +70,7 @@ fn tatonnement(assets: u32, offers: &[Offer], params: &Params, rounds: u32) -> R
     })
 }
 
-/// For each asset how much more is bought than sold, by value and relatively. Near the rate an offer sells a part of
+/// For each asset the excess of purchases over sales, in value and relatively. Near the rate an offer sells a part of
 /// its amount that rises from nothing at the rate to all of it at (1−μ) of the rate: the smoothed demand of §C.2.
 fn imbalances(offers: &[Offer], prices: &[f64], params: &Params) -> Vec<f64> {
     let mut flows = vec![(0.0, 0.0); prices.len()];

@@ -1,7 +1,7 @@
-//! Constant-product pools and an order for an exact amount beside the offers of a batch.
+//! Constant-product pools and an order for an exact amount in addition to the offers of a batch.
 //!
-//! The same offers are cleared without a pool and with one. The pool trades at the batch's rate like everybody else and
-//! stops where its marginal price meets it; the product of its reserves never falls.
+//! The same offers are cleared without a pool and with one. The pool trades at the batch's rate like every
+//! participant and stops where its marginal price meets it; the product of its reserves never falls.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Clears a book without a pool and with one, and says what the pool changes.
+/// Clears a book without a pool and with one, and reports the difference.
 pub fn report() -> Result<String, Box<dyn Error>> {
     const ASSETS: u32 = 4;
     let (a, b) = (AssetId(0), AssetId(1));
@@ -64,7 +64,7 @@ fn rate(clearing: &Clearing, params: &Params, pool: &Pool) -> Result<f64, Box<dy
     Ok(clearing.rate(params, pool.a, pool.b).ok_or("an asset without a price")?.to_f64())
 }
 
-/// How many offers trade, without the pool and with it.
+/// Number of offers that trade, without the pool and with it.
 fn describe(
     said: &mut String,
     book: &Book,

@@ -1,26 +1,26 @@
-//! The amounts: how much of every pair trades at given prices (SPEEDEX appendix D), in integers from first to last.
+//! The amounts: how much of every pair trades at given prices (SPEEDEX appendix D), in integers throughout.
 //!
-//! The program is: for every pair choose x between L, what must execute, and U, what may, such that no asset is paid
-//! out beyond what is sold of it, and the value traded is largest.
+//! The program: for every pair choose x between L, what must execute, and U, what may execute, such that no asset is
+//! paid out beyond what is sold of it, and the traded value is maximal.
 //!
-//! Everything starts at U, where more cannot be traded but some assets are *short*: more is paid out than sold. Every
-//! unit that a short asset A lacks can be had by selling less of some B for A; that makes B poorer, so the shortage
-//! moves from A to B, and ends at an asset with a surplus. The cheapest way, in value no longer traded, is the one
-//! over the fewest pairs, as every pair on the way gives up the same value (commission compounds, but does so alike on
-//! every pair). So this is a minimum-cost flow with unit costs, solved by successive shortest paths: distances are
-//! small integers, and each round sends a blocking flow along the shortest ways. Taking back an earlier reduction has
-//! cost −1.
+//! All amounts start at U, where no more can be traded but some assets are *short*: more is paid out than sold. Every
+//! unit that a short asset A lacks can be obtained by selling less of some B for A. That makes B poorer, so the
+//! shortage moves from A to B, until it ends at an asset with a surplus. The cheapest path, in value no longer
+//! traded, is the one over the fewest pairs, as every pair on the path gives up the same value (commission compounds,
+//! but equally on every pair). So this is a minimum-cost flow with unit costs, solved by successive shortest paths:
+//! distances are small integers, and each round sends a blocking flow along the shortest paths. Taking back an
+//! earlier reduction has cost −1.
 //!
-//! Amounts stay whole units throughout, and every step rounds in the auctioneer's favour, so that nothing is left to
-//! repair but the last partial fill of each pair, which may have to give up a few units more.
+//! Amounts are whole units throughout, and every step rounds in the auctioneer's favour, so that only the last
+//! partial fill of each pair needs repair: it may have to give up a few more units.
 //!
-//! Assets that trade with each other at these prices, by whatever way, and with no others have a program of their own:
-//! nothing that happens among them matters to others, and what is short there takes nothing from the rest. Each program
-//! has a budget in proportion to its size, see `budget`. One that spends it to the end trades nothing.
+//! Assets that trade with each other at these prices, directly or indirectly, and with no others have their own
+//! program: nothing among them affects others, and a shortage there takes nothing from the rest. Each program has a
+//! budget in proportion to its size, see `budget`. One that uses up its budget trades nothing.
 //!
-//! A pool is one more pair, from the side that it sells at these prices. Buy orders come last: see `order`.
+//! A pool is one more pair, on the side that it sells at these prices. Buy orders come last: see `order`.
 //!
-//! **Deviations from the paper**: no floating-point linear program; with ε = 0 and ε > 0 the same method. When L
+//! **Deviations from the paper**: no floating-point linear program; the same method for ε = 0 and ε > 0. When L
 //! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.
 
 use primitives::{Amount, AssetId, Price};
@@ -39,29 +39,28 @@ use crate::supply::Supply;
 /// Amounts at given prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amounts {
-    /// Units sold of every pair of the book: exactly what its fills sum to.
+    /// Units sold of every pair of the book: exactly the sum of its fills.
     pub sold: Vec<Amount>,
-    /// What pools trade, by their position.
+    /// The trades of pools, by their position.
     pub pools: Vec<PoolTrade>,
-    /// The buy orders that are filled.
+    /// The filled buy orders.
     pub buys: Vec<Purchase>,
     /// Whether every lower bound is met.
     pub full: bool,
-    /// What stood in the way when not: [`Reason::Units`] or [`Reason::Amounts`], for each set of assets that trade
-    /// together.
+    /// The reason if not: [`Reason::Units`] or [`Reason::Amounts`], for each set of assets that trade together.
     pub obstacles: Vec<Obstacle>,
-    /// What it took to find them.
+    /// The work that was needed.
     pub spending: Spending,
 }
 
-/// How often amounts are made executable, with ever more in reserve for it.
+/// How often amounts are made executable, with an increasing reserve.
 const ROUNDINGS: u32 = 8;
 
-/// By what share of what is paid out of it each asset is short.
+/// For each asset, its shortage as a share of what is paid out of it.
 pub(crate) type Lack = Vec<f64>;
 
-/// The amounts of `links` at `valuations`, whatever they are, and what is lacking if they are not full. Runs on the
-/// current rayon pool; the answer does not depend on it.
+/// The amounts of `links` at any `valuations`, and the lack if they are not full. Runs on the current rayon pool; the
+/// result does not depend on it.
 pub(crate) fn amounts(
     book: &Book,
     supply: &Supply,
@@ -76,12 +75,12 @@ pub(crate) fn amounts(
     (flows.amounts(), lack)
 }
 
-/// The looks that preparing the amounts of `book` takes: at every pair, and at offers near its rate.
+/// The looks needed to prepare the amounts of `book`: at every pair, and at offers near its rate.
 pub(crate) fn prepared(book: &Book) -> u64 {
     (2 * book.links() + book.offers() / 8) as u64
 }
 
-/// The same, if they are full at these `valuations`; what is lacking if not.
+/// As [`amounts`], if they are full at these `valuations`; otherwise the lack.
 pub(crate) fn full_amounts(
     book: &Book,
     supply: &Supply,
@@ -93,7 +92,7 @@ pub(crate) fn full_amounts(
     if flows.fit() { Ok(flows.amounts()) } else { Err((flows.lack(), flows.spending())) }
 }
 
-/// The amounts of `links` with the buy orders that are filled, of those that `may` be; `None` if not all is full.
+/// The amounts of `links` with the filled buy orders, from those that `may` be filled; `None` if not all is full.
 pub(crate) fn with_orders(
     book: &Book,
     supply: &Supply,
@@ -102,7 +101,7 @@ pub(crate) fn with_orders(
     links: &[usize],
     may: impl Fn(&BuyOrder) -> bool,
 ) -> Option<Amounts> {
-    // An order takes from what one asset leaves and adds to another, whether they trade otherwise or not: all is one.
+    // An order takes from the surplus of one asset and adds to another, whether they trade otherwise or not: one set.
     let arcs = arcs(book, supply, params, valuations, links);
     let together = Together::new((0..book.assets as usize).collect(), arcs, params, valuations);
     let mut flows = Flows { book, all: vec![together] };
@@ -113,21 +112,21 @@ pub(crate) fn with_orders(
     })
 }
 
-/// All that trades at some prices.
+/// Everything that trades at some prices.
 struct Flows<'a> {
     book: &'a Book<'a>,
     all: Vec<Together<'a>>,
 }
 
-/// What trades among assets that trade with no others.
+/// A set of assets that trade among themselves only.
 struct Together<'a> {
-    /// Rising; the program knows them by their places here.
+    /// Ascending; the program uses their positions here.
     assets: Vec<usize>,
     values: Vec<f64>,
     program: Program<'a>,
-    /// Places of the assets that are short, once it has been tried to meet every bound.
+    /// Positions of the assets that are short after the attempt to meet every bound.
     short: Vec<usize>,
-    /// Whether the budget was spent to the end, so that nothing trades.
+    /// Whether the budget was used up, so that nothing trades.
     is_spent: bool,
 }
 
@@ -144,13 +143,13 @@ impl<'a> Flows<'a> {
         Flows { book, all: all.collect() }
     }
 
-    /// Finds amounts that meet every bound, where there are any; false if something is short.
+    /// Finds amounts that meet every bound, if there are any; false if something is short.
     fn fit(&mut self) -> bool {
         self.all.par_iter_mut().for_each(|together| together.short = together.program.fit(&together.values));
         self.all.iter().all(|together| together.short.is_empty())
     }
 
-    /// Lets assets among which something is short trade as much as they can within the budget.
+    /// If something is short in this set, lets its assets trade as much as they can within the budget.
     fn maximise(&mut self) {
         let short = self.all.par_iter_mut().filter(|together| !together.short.is_empty());
         short.for_each(|together| together.is_spent = !together.program.maximise(&together.values));
@@ -164,7 +163,7 @@ impl<'a> Flows<'a> {
         lack
     }
 
-    /// As one try.
+    /// The spending as one try.
     fn spending(&self) -> Spending {
         let all = self.all.iter().map(|together| together.program.spending()).fold(Spending::default(), Spending::plus);
         Spending { tries: 1, ..all }
@@ -208,7 +207,7 @@ impl<'a> Together<'a> {
     }
 }
 
-/// What `links` have to trade.
+/// The arcs of `links` with something to trade.
 fn arcs<'a>(
     book: &'a Book<'a>,
     supply: &'a Supply<'a>,
@@ -221,7 +220,8 @@ fn arcs<'a>(
     links.filter_map(|link| arc(book, supply, params, valuations, &values, *link)).collect()
 }
 
-/// The sets that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
+/// Splits `arcs` into independent sets: the assets of each, ascending, and its arcs, with assets replaced by their
+/// positions there.
 fn apart(assets: usize, arcs: Vec<Arc>) -> Vec<(Vec<usize>, Vec<Arc>)> {
     let (set_of, count) = connected(assets, arcs.iter().map(|arc| (arc.sell, arc.buy)));
     let mut sets: Vec<(Vec<usize>, Vec<Arc>)> = (0..count).map(|_| Default::default()).collect();
@@ -249,8 +249,8 @@ impl Program<'_> {
         self.try_bounds(values)
     }
 
-    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so. What no
-    /// rounding can mend is left as it is.
+    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so.
+    /// Shortages that no rounding can fix remain.
     pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {
         self.reserve.fill(0);
         let short = self.solve();
@@ -263,9 +263,8 @@ impl Program<'_> {
         if short.is_empty() || self.repair(values) { Vec::new() } else { short }
     }
 
-    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep
-    /// something in reserve the next time. False if the budget, which begins anew, ends before that is done: then
-    /// nothing trades.
+    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep a
+    /// reserve the next time. The budget starts anew; false if it ends before that is done: then nothing trades.
     fn maximise(&mut self, values: &[f64]) -> bool {
         self.renew_allowance();
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
@@ -284,7 +283,7 @@ impl Program<'_> {
             }
         }
         if !done {
-            // What is left to do costs little where the budget ended early.
+            // The remaining work is cheap where the budget ended early.
             self.renew_allowance();
             done = self.cut();
         }

@@ -1,4 +1,4 @@
-//! One pair, or one side of a pool, as the amount step sees it: bounds, pay-outs, and what its fills can execute.
+//! One pair, or one side of a pool, in the amount step: bounds, pay-outs, and what its fills can execute.
 
 use std::sync::OnceLock;
 
@@ -13,8 +13,8 @@ use crate::repair::Fill;
 use crate::supply::{Curve, Place, Supply};
 use crate::threshold::Threshold;
 
-/// U ends this part of the band from ε to μ short of the rate. Offers there gain next to nothing, and a partial fill of
-/// one breaks its limit by rounding unless it is large.
+/// U excludes this part of the band from ε to μ below the rate. Offers there gain next to nothing, and a partial fill
+/// of one breaks its limit by rounding unless it is large.
 const MARGIN: f64 = 64.0;
 
 /// One link with something to trade.
@@ -30,11 +30,12 @@ pub(crate) struct Arc<'a> {
     pub(crate) high: Amount,
     /// Units sold.
     pub(crate) sold: Amount,
-    /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
+    /// An upper bound of how far the pay-outs of the first L units fall below [`Rate::payout_bound`], as far as
+    /// known.
     pub(crate) credit: u128,
 }
 
-/// Who sells.
+/// The seller.
 enum Seller<'a> {
     Offers(Offers<'a>),
     Pool(Side),
@@ -44,20 +45,20 @@ enum Seller<'a> {
 struct Offers<'a> {
     pair: &'a PairBook<'a>,
     curve: Curve<'a>,
-    /// Units that must execute, whether or not L asks for them.
+    /// Units that must execute, whether or not L includes them.
     must: Amount,
     /// The end of the offers that may execute.
     end: Place,
-    /// Offers in the band, and all of them.
+    /// Number of offers in the band, and of all offers.
     near: u64,
     all: u64,
-    /// Whether offers before the band all must execute.
+    /// Whether all offers before the band must execute.
     simple: bool,
-    /// Made when it is first asked for.
+    /// Computed on first use.
     choice: OnceLock<Choice>,
 }
 
-/// The offers of one pair that may execute and need not, in the order in which they do, those left out that cannot.
+/// The offers of one pair that may execute but need not, in execution order, without those that cannot.
 struct Choice {
     offers: Vec<(Price, Amount)>,
     /// What has been sold, and paid, before each of them, and at the end if all fill in full.
@@ -65,7 +66,7 @@ struct Choice {
 }
 
 impl Arc<'_> {
-    /// Number of offers; a side of a pool has none.
+    /// Number of offers; 0 for a side of a pool.
     pub(crate) fn offers(&self) -> u64 {
         match &self.seller {
             Seller::Offers(offers) => offers.all,
@@ -81,7 +82,7 @@ impl Arc<'_> {
         }
     }
 
-    /// What it costs, in looks, to see what fills give of `sold` units.
+    /// The cost, in looks, of finding what fills give of `sold` units.
     pub(crate) fn cost(&self, sold: Amount) -> u64 {
         const FEW: u64 = 4;
         match &self.seller {
@@ -90,13 +91,13 @@ impl Arc<'_> {
         }
     }
 
-    /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
+    /// An upper bound of the offers' pay-outs when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
         let bound = self.rate.net.payout_bound(sold);
         if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
     }
 
-    /// Lets go of what must execute.
+    /// Drops the lower bound.
     pub(crate) fn drop_bound(&mut self) {
         (self.low, self.credit) = (0, 0);
     }
@@ -105,13 +106,13 @@ impl Arc<'_> {
         self.paid_at(self.sold)
     }
 
-    /// The most that may be sold if pay-outs are to stay within `bound`.
+    /// The most units that can be sold with pay-outs within `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
         let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
         self.rate.net.most_within(bound.saturating_add(credit))
     }
 
-    /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
+    /// An amount from `sold` up that fills can give; not always the least, as the steps increase.
     pub(crate) fn executable_above(&self, sold: Amount) -> Amount {
         let mut aim = sold.min(self.high);
         for step in 0..u128::BITS - 1 {
@@ -133,13 +134,13 @@ impl Arc<'_> {
         }
     }
 
-    /// The most of `sold` units that fills can give, and exactly what they are paid.
+    /// The most of `sold` units that fills can give, and their exact pay-out.
     pub(crate) fn fill(&self, sold: Amount) -> Fill {
         let sold = self.executable(sold);
         Fill { sold, paid: self.paid_exactly(sold) }
     }
 
-    /// Exactly what is paid for the first `sold` units, which fills must be able to give.
+    /// The exact pay-out of the first `sold` units; fills must be able to give these.
     pub(crate) fn paid_exactly(&self, sold: Amount) -> u128 {
         match &self.seller {
             Seller::Offers(offers) if sold < offers.must => fills(offers.pair, &self.rate, sold).bought,
@@ -150,12 +151,12 @@ impl Arc<'_> {
 }
 
 impl Offers<'_> {
-    /// How many offers are read to see what fills give of `sold` units.
+    /// Number of offers read to find what fills give of `sold` units.
     fn read(&self, rate: &Rate, sold: Amount) -> u64 {
         if self.is_walked(rate, sold) { self.all } else { self.near }
     }
 
-    /// Whether offers are walked from the first to see what fills give of `sold` units.
+    /// Whether offers are walked from the first to find what fills give of `sold` units.
     fn is_walked(&self, rate: &Rate, sold: Amount) -> bool {
         sold < self.must || rate.net.payout_bound(sold) > u128::from(MAX_ISSUED)
     }
@@ -184,7 +185,7 @@ impl Offers<'_> {
         sold - rest
     }
 
-    /// The offers that may execute and need not, in the order in which they do.
+    /// The offers that may execute but need not, in execution order.
     fn optional(&self, rate: &Rate) -> impl Iterator<Item = (Price, Amount)> {
         // Below this limit, an offer that asks for more than a few units must execute.
         let few = Threshold::new(rate.sure.to_f64() * (1.0 - 1.0 / WHOLE));
@@ -219,7 +220,7 @@ impl Offers<'_> {
 }
 
 impl Choice {
-    /// What fills give of `sold` units, of which there must be as many as must execute.
+    /// What fills give of `sold` units; `sold` must be at least what must execute.
     fn fill(&self, rate: &Rate, sold: Amount) -> Fill {
         let full = self.before.partition_point(|before| before.sold <= sold) - 1;
         let part_only = |at: usize| rate.payout(self.offers[at].1).is_none();
@@ -236,8 +237,8 @@ impl Choice {
     }
 }
 
-/// The bounds of one link of `book`; `None` where nothing can trade. `values` are about the valuations: of most pairs
-/// of a large market they show at once that nothing can.
+/// The bounds of one link of `book`; `None` if nothing can trade. `values` are the approximate valuations: for most
+/// pairs of a large market they show at once that nothing can.
 pub(crate) fn arc<'a>(
     book: &'a Book,
     supply: &'a Supply,
@@ -276,10 +277,10 @@ pub(crate) fn arc<'a>(
     })
 }
 
-/// The offers of one pair at `rate`, and U; `None` where none is within the rate.
+/// The offers of one pair at `rate`, and U; `None` if none is within the rate.
 fn offers<'a>(pair: &'a PairBook, curve: Curve<'a>, rate: &Rate) -> Option<(Offers<'a>, Amount)> {
     let (net, sure) = (rate.to_f64(), rate.sure.to_f64());
-    // Limits up to here are surely within the rate, so that only rounding can be in the way of their offers.
+    // Limits up to here are certainly within the rate, so that only rounding can prevent their offers from filling.
     let begin = curve.place(Threshold::new(sure * (1.0 + 1e-12)));
     let end = curve.place_near(begin, Threshold::new(net - (net - sure) / MARGIN));
     if end == Place::default() {

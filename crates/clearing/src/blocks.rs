@@ -1,18 +1,19 @@
-//! The blocks of a graph of pairs: its largest parts that no single asset separates (Hopcroft and Tarjan 1973).
+//! The blocks (biconnected components) of a graph of pairs: its largest parts that no single asset separates
+//! (Hopcroft and Tarjan 1973).
 
 use crate::book::Book;
 
-/// One asset on the path from a root, and how far its search has come.
+/// One asset on the path from a root, and the progress of its search.
 struct Visit {
     asset: usize,
-    /// The next of its ways to look at.
+    /// The next edge to examine.
     next: usize,
-    /// How many ways were on the stack when it was reached.
+    /// Number of edges on the stack when it was reached.
     taken: usize,
 }
 
-/// The blocks of the graph whose edges are the links of `book` listed in `pairs`, each as its links in the order of the
-/// book. Of blocks that hang together, each but the first shares one asset with those before it.
+/// The blocks of the graph whose edges are the links of `book` listed in `pairs`, each as its links in the order of
+/// the book. Of connected blocks, each but the first shares one asset with those before it.
 pub(crate) fn blocks(book: &Book, pairs: &[usize]) -> Vec<Vec<usize>> {
     let graph = Graph::new(book, pairs);
     let assets = book.assets as usize;
@@ -64,7 +65,7 @@ pub(crate) fn blocks(book: &Book, pairs: &[usize]) -> Vec<Vec<usize>> {
     result
 }
 
-/// The ways from every asset: where to, and by which of the pairs; `ways[first[a]..first[a + 1]]`.
+/// The edges of every asset: their other asset and their pair; `ways[first[a]..first[a + 1]]`.
 struct Graph {
     ways: Vec<(usize, usize)>,
     first: Vec<usize>,
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(got, [core, vec![(0, 3), (3, 0)], vec![(2, 4), (4, 2)], vec![(5, 4)]]);
     }
 
-    /// The assets that are joined when `without` is taken out.
+    /// The connected assets after removing `without`.
     fn joined(book: &Book, without: u32) -> Vec<u32> {
         let mut group: Vec<u32> = (0..book.assets).collect();
         for _ in 0..book.assets {
@@ -165,7 +166,7 @@ mod tests {
                 }
                 seen.extend(assets);
             }
-            // No two blocks could be one: they share at most one asset.
+            // No two blocks could be merged: they share at most one asset.
             for (index, one) in got.iter().enumerate() {
                 for other in &got[index + 1..] {
                     let assets = |block: &Vec<(u32, u32)>| block.iter().flat_map(|(a, b)| [*a,

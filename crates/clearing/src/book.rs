@@ -1,4 +1,4 @@
-//! What goes into a clearing: the book of offers and the approximation asked for.
+//! The input of a clearing: the book of offers and the required approximation.
 
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use crate::order::BuyOrder;
 use crate::pool::{Pool, Side};
 use crate::run::{RUN, Run, RunError, Total};
 
-/// The offers of one ordered pair in execution order: by limit price, then as the caller ranks equals (the ledger by
+/// The offers of one ordered pair in execution order: by limit price, then by the caller's rank (the ledger ranks by
 /// account and offer id).
 #[derive(Clone, Debug)]
 pub struct PairBook<'a> {
@@ -16,7 +16,7 @@ pub struct PairBook<'a> {
     pub sell: AssetId,
     /// The asset bought.
     pub buy: AssetId,
-    /// The offers, cut into runs in any way; limits never fall from one run to the next. At least one.
+    /// The offers, cut into runs in any way; limits never fall from one run to the next. At least one run.
     pub runs: Vec<Run<'a>>,
 }
 
@@ -46,11 +46,11 @@ pub struct Offer {
     pub limit: Price,
 }
 
-/// Offers sorted into the order that a [`Book`] wants: by pair, then limit price, then as given.
+/// Offers sorted in the order of a [`Book`]: by pair, then limit price, then as given.
 #[derive(Clone, Debug, Default)]
 pub struct SortedOffers {
     assets: u32,
-    /// First offer of every pair, and the pair.
+    /// The first offer of every pair, and the pair.
     pairs: Vec<(usize, AssetId, AssetId)>,
     limits: Vec<Price>,
     amounts: Vec<Amount>,
@@ -94,13 +94,13 @@ impl SortedOffers {
     }
 }
 
-/// Which price computation to run.
+/// The price computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Solver {
     /// Semismooth Newton with continuation in μ.
     #[default]
     Newton,
-    /// Tâtonnement of SPEEDEX §5 and appendix C: the yardstick.
+    /// Tâtonnement of SPEEDEX §5 and appendix C, for comparison.
     Tatonnement,
 }
 
@@ -114,16 +114,16 @@ impl Solver {
     }
 }
 
-/// The approximation asked for (SPEEDEX appendix B) and the solver.
+/// The required approximation (SPEEDEX appendix B) and the solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Commission ε that the auctioneer keeps of every pay-out.
     pub epsilon: Fraction,
-    /// μ: how far below the rate a limit price must lie for its offer to execute in full.
+    /// μ: how far below the rate a limit price must be for its offer to execute in full.
     pub mu: Fraction,
     /// The price computation.
     pub solver: Solver,
-    /// What a clearing may spend.
+    /// The budget of a clearing.
     pub budget: Budget,
 }
 
@@ -135,7 +135,7 @@ impl Default for Params {
     }
 }
 
-/// Why a book or its parameters cannot be cleared at all.
+/// Why a book or its parameters cannot be cleared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// No price can satisfy μ ≤ ε: limits are net of ε, so the band between them would be empty.
@@ -199,17 +199,17 @@ pub enum InputError {
         /// Position in the pair.
         index: usize,
     },
-    /// A pool trades an asset for itself, names an unknown one, or holds nothing of one.
-    #[error("pool {0} is not a pool of two assets of the book with reserves of both")]
+    /// A pool trades an asset for itself, names an unknown one, or has no reserve of one.
+    #[error("pool {0} needs two different assets of the book, with a reserve of each")]
     Pool(usize),
-    /// A buy order buys or spends nothing, pays with what it buys, or names an unknown asset.
-    #[error("buy order {0} does not buy units of one asset of the book for units of another")]
+    /// A buy order buys or spends nothing, pays with the asset that it buys, or names an unknown asset.
+    #[error("buy order {0} needs two different assets of the book, and at least one unit of each")]
     BuyOrder(usize),
-    /// The offers of one asset add up to more than can exist.
+    /// The offers of one asset exceed the units that can exist.
     #[error("offers, pools and buy orders hold more than {MAX_ISSUED} units of asset {0}, more than can be issued")]
     TooMuch(AssetId),
-    /// `last` is not one valuation per asset.
-    #[error("{given} earlier valuations for {assets} assets")]
+    /// `last` does not contain one valuation per asset.
+    #[error("{given} earlier valuations are given for {assets} assets: give one for each asset")]
     Last {
         /// Number of valuations given.
         given: usize,
@@ -240,8 +240,8 @@ impl Book<'_> {
         self.pairs.binary_search_by_key(&(sell, buy), |pair| (pair.sell, pair.buy)).ok()
     }
 
-    /// Checks every precondition that the fields' texts state, but for what [`Total::of`] has checked; linear in the
-    /// number of runs.
+    /// Checks every precondition in the docs of the fields, except those that [`Total::of`] has checked; linear in
+    /// the number of runs.
     ///
     /// # Errors
     /// The first [`InputError`] in pair order.
@@ -279,12 +279,12 @@ impl Book<'_> {
         Ok(())
     }
 
-    /// Number of links: ways in which assets are sold for each other.
+    /// Number of links; a link sells one asset for another.
     pub(crate) fn links(&self) -> usize {
         self.pairs.len() + 2 * self.pools.len()
     }
 
-    /// The assets that a link sells and buys. Links are the pairs, and then both sides of every pool.
+    /// The assets that a link sells and buys. The links are the pairs, followed by both sides of every pool.
     pub(crate) fn link(&self, index: usize) -> (AssetId, AssetId) {
         match self.pairs.get(index) {
             Some(pair) => (pair.sell, pair.buy),
@@ -302,7 +302,7 @@ impl Book<'_> {
     }
 }
 
-/// Adds `units` to what is offered of `asset`.
+/// Adds `units` to the amount offered of `asset`.
 fn add(offered: &mut [Amount], asset: AssetId, units: Amount) -> Result<(), InputError> {
     let sum = &mut offered[asset.0 as usize];
     *sum = sum.checked_add(units).filter(|sum| *sum <= MAX_ISSUED).ok_or(InputError::TooMuch(asset))?;
@@ -313,7 +313,8 @@ impl<'a> PairBook<'a> {
     /// The offers of one pair, cut into runs of [`RUN`] and summed up.
     ///
     /// # Errors
-    /// [`InputError`] if there are none, not as many limits as amounts, they are out of order, or one sells nothing.
+    /// [`InputError`] if there are none, if the numbers of limits and amounts differ, if they are out of order, or if
+    /// one sells nothing.
     pub fn new(
         sell: AssetId,
         buy: AssetId,
@@ -335,7 +336,7 @@ impl<'a> PairBook<'a> {
         self.runs.iter().map(|run| run.limits.len()).sum()
     }
 
-    /// Whether there is no offer, which a proper book does not have pairs of.
+    /// Whether there is no offer; a valid book has no such pair.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -345,7 +346,8 @@ impl<'a> PairBook<'a> {
         self.runs.iter().flat_map(Run::offers)
     }
 
-    /// The offers whose limit `is` so, which must hold for a prefix of them; asked about few limits of each run.
+    /// The offers whose limit satisfies `is`, which must hold for a prefix of them; `is` is called for few limits of
+    /// each run.
     pub(crate) fn leading(&self, is: impl Fn(Price) -> bool + Copy) -> impl Iterator<Item = (Price, Amount)> {
         let runs = self.runs.iter().take_while(move |run| is(run.total.first()));
         runs.flat_map(move |run| {
@@ -355,7 +357,7 @@ impl<'a> PairBook<'a> {
         })
     }
 
-    /// Checks the runs; returns the units they sell in all.
+    /// Checks the runs; returns the total units that they sell.
     fn check_offers(&self) -> Result<Amount, InputError> {
         let (sell, buy) = (self.sell, self.buy);
         if self.runs.is_empty() {
@@ -382,7 +384,7 @@ impl<'a> PairBook<'a> {
 }
 
 impl RunError {
-    /// The same, of a run that begins with the offer `first` of a pair.
+    /// The corresponding input error for a run that begins with the offer `first` of a pair.
     fn in_pair(self, sell: AssetId, buy: AssetId, first: usize) -> InputError {
         match self {
             RunError::Lengths { limits, amounts } => InputError::Lengths { sell, buy, limits, amounts },

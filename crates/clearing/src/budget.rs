@@ -1,45 +1,45 @@
-//! What a clearing may spend.
+//! The budget of a clearing.
 //!
-//! Work is counted in *looks*: one look at one pair by the price computation, or at one edge by the amount step, some
-//! ten to thirty nanoseconds each. What takes longer counts as more looks: the exponential of a price, the solution of
-//! a linear system, offers that are walked one by one, a shortage that is moved in whole units. Looks depend on the
-//! book alone, never on a clock.
+//! Work is counted in *looks*: one look at one pair by the price computation, or at one edge by the amount step, each
+//! some ten to thirty nanoseconds. More expensive operations count as several looks: the exponential of a price, the
+//! solution of a linear system, offers that are walked one by one, a shortage that is moved in whole units. Looks
+//! depend on the book alone, never on a clock.
 //!
-//! Every part of the market has a budget of its own, in proportion to its assets and offers, however its pairs hang
-//! together. So budgets are divided before any work begins, no part spends what another needs, and the number of
-//! threads cannot matter. All parts together spend as much as one part of their size, so that no way to cut a market
-//! makes it slow.
+//! Every part of the market has its own budget, in proportion to its assets and offers, however its pairs are
+//! connected. So budgets are divided before any work begins, no part spends what another needs, and the number of
+//! threads does not matter. All parts together spend as much as one part of their total size, so that no way to split
+//! a market makes it slow.
 
 use primitives::{Amount, Fraction};
 
-/// What a clearing may spend on each part, as multiples of the size of the part.
+/// The budget of each part, as multiples of the size of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The price computation: looks for each asset, and for each 4,096 offers. About as much again may be spent on
-    /// further prices, where whole units do not follow the first.
+    /// The price computation: looks per asset, and per 4,096 offers. About as much again may be spent on further
+    /// prices, if whole units cannot follow the first ones.
     pub prices: u32,
-    /// The amount step: looks for each edge, asset and eighth offer of what trades together. As much again may be spent
-    /// to let it trade what it can, once it is known that not all of it can be full.
+    /// The amount step: looks per edge, asset and eighth offer of a set that trades together. As much again may be
+    /// spent on letting it trade what it can, once it is known that it cannot be full.
     pub amounts: u32,
 }
 
 impl Default for Budget {
-    /// Prices: far more than books take that have a solution near, but for one in a hundred; and so little that a book
-    /// without one takes no longer than the other work of a block that holds it.
+    /// Prices: far more than almost all books with a nearby solution take (all but one in a hundred), and so little
+    /// that a book without a solution takes no longer than the other work of its block.
     fn default() -> Budget {
         Budget { prices: 50_000, amounts: 300 }
     }
 }
 
 impl Budget {
-    /// What the price computation of a part of so many assets and offers may spend.
+    /// The price budget of a part with so many assets and offers.
     pub(crate) fn price_looks(self, assets: usize, offers: usize) -> u64 {
         const OFFERS: usize = 4_096;
         u64::from(self.prices) * (assets + offers / OFFERS) as u64
     }
 }
 
-/// Work done, and how much may be done.
+/// Work done, and its limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowance {
     pub(crate) spent: u64,
@@ -65,13 +65,13 @@ impl Allowance {
     }
 }
 
-/// The smallest amount, sold and asked for, at which the band from `mu` to `epsilon` is wider than what rounding takes
-/// from both sides of an offer: least·(μ−ε) ≥ 2. [`Amount::MAX`] if μ does not exceed ε.
+/// The smallest amount, sold and asked for, at which the band from `mu` to `epsilon` is wider than the rounding loss
+/// on both sides of an offer: least·(μ−ε) ≥ 2. [`Amount::MAX`] if μ does not exceed ε.
 ///
-/// Where all offers sell and ask for at least so much, rounding on their own pair keeps no offer from filling. One
-/// thing still can: a unit of a third asset that is worth more than an offer's band. Say 1 D trades for 474 C, 1 C for
-/// 1 E, and E for D. An offer of 5,164 C that must fill is worth 10.9 D; offers of D and E can trade for 10 D or 11,
-/// and no other prices help. [`crate::Reason::Units`] then is the reason.
+/// Where all offers sell and ask for at least this much, rounding on their own pair keeps no offer from filling. One
+/// thing still can: a unit of a third asset that is worth more than an offer's band. For example, 1 D trades for 474
+/// C, 1 C for 1 E, and E for D. An offer of 5,164 C that must fill is worth 10.9 D; offers of D and E can trade for
+/// 10 D or 11, and no other prices help. The reason is then [`crate::Reason::Units`].
 pub fn least_units(epsilon: Fraction, mu: Fraction) -> Amount {
     match mu.units().checked_sub(epsilon.units()) {
         None | Some(0) => Amount::MAX,

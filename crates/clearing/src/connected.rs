@@ -1,7 +1,7 @@
-//! Which assets hang together.
+//! Connected groups of assets.
 
-/// The groups that `edges` join assets into: that of every asset, numbered by their lowest assets, and how many there
-/// are. An asset without edges has none. Union-find with paths halved (Tarjan and van Leeuwen 1984).
+/// The groups into which `edges` join assets: the group of every asset, numbered by lowest asset, and the number of
+/// groups. An asset without edges has none. Union-find with path halving (Tarjan and van Leeuwen 1984).
 pub(crate) fn connected(assets: usize, edges: impl Iterator<Item = (usize, usize)>) -> (Vec<Option<usize>>, usize) {
     let mut above: Vec<usize> = (0..assets).collect();
     let mut has_edge = vec![false; assets];

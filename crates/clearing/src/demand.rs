@@ -1,17 +1,17 @@
 //! The demand of one part of the market at given prices (SPEEDEX §5.1, appendices C.2 and G).
 //!
-//! Offers of pair A/B with limits up to (1−μ)·r sell everything, r = p_A/p_B; from there to (1−ε)·r, where limits
-//! begin to break, the share falls linearly to nothing. So the value sold is
+//! Offers of pair A/B with limits up to (1−μ)·r sell everything, where r = p_A/p_B; from there to (1−ε)·r, above
+//! which limits are broken, the share falls linearly to nothing. So the value sold is
 //!
 //! y = p_A·E(α r) + (β p_A·ΔE − p_B·ΔV) / (β − α),  α = 1−μ, β = 1−ε,
 //!
-//! where E sums amounts and V sums limit·amount up to a price, and Δ is from α r to β r. Its derivatives by the
-//! logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
+//! where E sums amounts and V sums limit·amount up to a price, and Δ is the difference between α r and β r. Its
+//! derivatives by the logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
 //!
-//! Offers stand at their effective limits. A pair remembers the band that it was last asked about, and for which rates
-//! nothing of it changes; where the band moves, only the offers that it moves over are read. Most pairs of a large
-//! market offer nothing at its rates: an evaluation sees that from their rates alone, by one product each, and leaves
-//! them out. A pool has two sides, each like a pair whose supply is a formula, see `pool`.
+//! Offers are placed at their effective limits. A pair remembers the band of the last evaluation, and the rates for
+//! which its result stays the same; where the band moves, only the offers that it moves over are read. Most pairs of
+//! a large market offer nothing at its rates: an evaluation sees that from the rates alone, by one product each, and
+//! skips them. A pool has two sides, each like a pair whose supply is a formula, see `pool`.
 
 use primitives::{Amount, Price};
 
@@ -41,7 +41,7 @@ pub(crate) struct Flows {
     pub(crate) sold: Vec<f64>,
     /// Value bought of each asset, before commission.
     pub(crate) bought: Vec<f64>,
-    /// The part of both that comes from offers within the band, which need not trade.
+    /// The part of both from offers within the band, which need not trade.
     pub(crate) free: Vec<f64>,
 }
 
@@ -58,39 +58,40 @@ impl Flows {
         (0..self.sold.len()).map(|asset| self.imbalance(asset).abs()).fold(0.0, f64::max)
     }
 
-    /// Σ of squared relative imbalances.
+    /// The sum of squared relative imbalances.
     pub(crate) fn merit(&self) -> f64 {
         (0..self.sold.len()).map(|asset| self.imbalance(asset)).map(|r| r * r).sum()
     }
 
-    /// Whether every imbalance is a small part of what need not trade, so that the amount step can surely make up for
-    /// it.
+    /// Whether every imbalance is a small part of what need not trade, so that the amount step can certainly
+    /// compensate for it.
     pub(crate) fn is_covered(&self) -> bool {
         const SMALL: f64 = 0.15;
         (0..self.sold.len()).all(|a| (self.sold[a] - self.bought[a]).abs() <= SMALL * self.free[a])
     }
 
-    /// The largest share by which an asset is bought beyond what is sold of it; the commission has to cover it.
+    /// The largest relative excess of an asset's purchases over its sales; the commission must cover it.
     pub(crate) fn shortage(&self) -> f64 {
         (0..self.sold.len()).map(|asset| -self.imbalance(asset)).fold(0.0, f64::max)
     }
 }
 
-/// Evaluates the demand of a part; remembers where in each pair the last searches ended.
+/// Evaluates the demand of a part; remembers where the last search in each pair ended.
 pub(crate) struct Demand<'a> {
     pub(crate) part: &'a Part,
     sources: Vec<Source<'a>>,
-    /// The band of the last evaluation, which `empty` is about.
+    /// The band of the last evaluation, to which `empty` refers.
     band: Band,
     empty: Vec<Empty>,
     offered: Vec<Offered>,
     ends: Vec<[End; 2]>,
-    /// The offers of all pairs that have a few, one pair after the other. So a search of one reads few lines of memory.
+    /// The offers of all pairs with few offers, one pair after the other, so that a search of one reads few cache
+    /// lines.
     limits: Vec<Price>,
     amounts: Vec<Amount>,
-    /// The pairs that sold something at the last evaluation, what each sold, y, and its slope e.
+    /// The pairs that sold something at the last evaluation, with the value sold, y, and the slope e.
     slopes: Vec<(u32, f64, f64)>,
-    /// One over each price.
+    /// The inverse of each price.
     inverses: Vec<f64>,
     /// Number of evaluations.
     pub(crate) queries: u32,
@@ -98,24 +99,24 @@ pub(crate) struct Demand<'a> {
     pub(crate) looks: u64,
 }
 
-/// What supplies a link.
+/// The supply of a link.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Offers(Curve<'a>),
     Pool(Side),
 }
 
-/// For which rates, strictly between two, a pair offers nothing, as at the last search.
+/// An open interval of rates for which a pair offers nothing, according to the last search.
 #[derive(Clone, Copy, Debug)]
 struct Empty {
     above: f64,
     below: f64,
 }
 
-/// What one pair offers below the band and in it, and for which prices that is so.
+/// What one pair offers below the band and in it, and the prices for which that holds.
 #[derive(Clone, Copy, Debug)]
 struct Offered {
-    /// The band may begin anywhere between these limits, and end anywhere between those.
+    /// The result holds while the band begins between the first two limits, and ends between the other two.
     begins: (f64, f64),
     ends: (f64, f64),
     /// Units below the band.
@@ -123,7 +124,7 @@ struct Offered {
     /// Units in the band, and Σ amount · limit of them.
     amount: f64,
     value: f64,
-    /// Where the offers of a pair that has a few stand among those of all; no offers for another pair.
+    /// The position of the offers of a pair with few offers among those of all such pairs; unused for other pairs.
     first: u32,
     count: u32,
     /// The ends of the band among these offers, and the units before it.
@@ -136,7 +137,7 @@ struct Offered {
 struct End {
     place: Place,
     amount: Amount,
-    /// Σ amount · limit before some place, not always this one: it is asked for only where a band is wide.
+    /// Σ amount · limit before some place, not always this one: it is needed only where a band is wide.
     value: (Place, Value),
 }
 
@@ -162,9 +163,9 @@ impl<'a> Demand<'a> {
         Demand { part, sources, band, empty, offered, ends, limits, amounts, slopes, inverses, queries: 0, looks: 0 }
     }
 
-    /// The flows at `prices`: one evaluation, which sums up all pairs in their order.
+    /// The flows at `prices`: one evaluation, which sums over all pairs in order.
     pub(crate) fn flows(&mut self, prices: &[f64], band: Band, flows: &mut Flows) {
-        /// What a trial price takes: mostly its exponential.
+        /// The looks of a trial price: mostly its exponential.
         const ASSET: usize = 4;
         self.set_band(band);
         for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
@@ -192,7 +193,7 @@ impl<'a> Demand<'a> {
         self.queries += 1;
     }
 
-    /// Makes `band` the one that `empty` is about.
+    /// Sets `band`, and updates `empty` for it.
     fn set_band(&mut self, band: Band) {
         if self.band != band {
             self.band = band;
@@ -226,8 +227,8 @@ impl<'a> Demand<'a> {
         (sell * offered.below, free.max(0.0), slope.max(0.0))
     }
 
-    /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price, at
-    /// the prices of the last evaluation. Where `window` is given, the slope of a pair is at least its secant from
+    /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price,
+    /// at the prices of the last evaluation. If `window` is given, the slope of a pair is at least its secant from
     /// r·(1−window) to r·(1+window).
     pub(crate) fn derivatives(&mut self, prices: &[f64], window: Option<f64>, system: &mut System) {
         /// Two searches.
@@ -259,8 +260,8 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// The relative imbalance of one `asset` when it alone has `price`; it never falls as the price rises, while the
-    /// asset trades. `pairs` are those of the asset.
+    /// The relative imbalance of one `asset` when only its price changes to `price`; it never falls as the price
+    /// rises, while the asset trades. `pairs` are those of the asset.
     pub(crate) fn imbalance_at(&mut self, asset: usize, price: f64, prices: &[f64], band: Band, pairs: &[u32]) -> f64 {
         self.set_band(band);
         let (mut sold, mut bought) = (0.0, 0.0);
@@ -307,7 +308,7 @@ impl<'a> Demand<'a> {
 }
 
 impl Source<'_> {
-    /// Number of offers; a side of a pool speaks for a good many.
+    /// Number of offers; a side of a pool counts as many.
     fn offers(&self) -> usize {
         const POOL: usize = 64;
         match self {
@@ -341,8 +342,8 @@ const UNKNOWN: Offered = Offered {
 };
 
 impl Offered {
-    /// For which rates `band` begins and ends where nothing is offered; for none if something is. A rate that is known
-    /// up to a few units in its last place will do.
+    /// The rates for which `band` is empty; none if something is offered. A rate that is known up to a few units in
+    /// the last place is good enough.
     fn empty(&self, band: Band) -> Empty {
         const CLOSE: f64 = 1e-14;
         if self.below != 0.0 || self.amount != 0.0 || self.value != 0.0 {
@@ -354,8 +355,7 @@ impl Offered {
         }
     }
 
-    /// Finds the band from `low` to `high`; the searches begin where those before ended. Returns the looks that it
-    /// took.
+    /// Finds the band from `low` to `high`; the search begins where the last one ended. Returns the looks spent.
     fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) -> u64 {
         let first = self.begins == NOWHERE;
         self.begins = ends[0].seek(curve, low);
@@ -370,7 +370,7 @@ impl Offered {
         cost(curve.offers_before(ends[1].place).saturating_sub(curve.offers_before(ends[0].place)))
     }
 
-    /// The same among the few offers of a pair.
+    /// As [`search`](Self::search), among the few offers of a pair.
     fn search_few(&mut self, limits: &[Price], amounts: &[Amount], low: f64, high: f64) -> u64 {
         let place = |hint: u32, price: f64| {
             let threshold = Threshold::new(price);
@@ -393,8 +393,8 @@ impl Offered {
     }
 }
 
-/// The looks of a search that finds so many offers within the band: the search itself, and offers that are summed up
-/// for the price of one more look, as far as they are read one by one.
+/// The looks of a search that finds `within` offers in the band: the search itself, and the offers that are read one
+/// by one, several of which are summed up for the cost of one look.
 fn cost(within: usize) -> u64 {
     const SEARCH: u64 = 4;
     const PER_LOOK: u64 = 4;
@@ -402,7 +402,7 @@ fn cost(within: usize) -> u64 {
     SEARCH + (within as u64).min(MOST) / PER_LOOK
 }
 
-/// Bounds of the prices that surely have the place before the offer at `at`.
+/// Bounds of the prices that certainly have the place before the offer at `at`.
 fn bounds(limits: &[Price], at: usize) -> (f64, f64) {
     let over = at.checked_sub(1).map_or(0.0, |before| approx(limits[before]));
     let under = limits.get(at).map_or(f64::INFINITY, |limit| approx(*limit));
@@ -422,7 +422,7 @@ impl End {
         self.value.1
     }
 
-    /// Moves to `price`; returns bounds of the prices that surely have the same place.
+    /// Moves to `price`; returns bounds of the prices that certainly have the same place.
     fn seek(&mut self, curve: &Curve, price: f64) -> (f64, f64) {
         let place = curve.place_near(self.place, Threshold::new(price));
         if place != self.place {

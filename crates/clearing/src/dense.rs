@@ -1,53 +1,54 @@
-//! Dense linear systems of flows, solved by elimination without a single subtraction of like numbers.
+//! Dense linear systems of flows, solved by elimination without subtracting nearly equal numbers.
 //!
-//! Column k says where a flow goes that x_k drives: to other rows, or to the *ground*, which is the asset whose price
-//! is held. So the diagonal is the sum of what leaves, and the matrix is a column diagonally dominant M-matrix.
-//! Elimination after Grassmann, Taksar and Heyman (1985) keeps it so: each pivot is summed up from what is left of its
-//! column and never found by subtraction. Every pivot has so full relative precision, however many decades the flows
-//! span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as well as any other.
+//! Column k lists the targets of the flow that x_k drives: other rows, or the *ground*, which is the asset whose
+//! price is fixed. So the diagonal is the sum of the outflows, and the matrix is a column diagonally dominant
+//! M-matrix. Elimination after Grassmann, Taksar and Heyman (1985) keeps it so: each pivot is the sum of the rest of
+//! its column and never the result of a subtraction. So every pivot has full relative precision, however many decades
+//! the flows span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as accurately as any
+//! other.
 //!
-//! [`WIDTH`] columns are eliminated at a time. First they are taken out and eliminated among themselves, which gives
-//! their pivots and factors; then the rows that belong to them are finished; then all of them are subtracted from the
-//! other rows, eight cells at a time in registers. A cell has the same products subtracted in the same order as when
-//! columns are eliminated one by one, so that the solution is the same to the last bit, at a fraction of the time.
+//! [`WIDTH`] columns are eliminated at a time. First they are copied and eliminated among themselves, which gives
+//! their pivots and factors; then their rows are finished; then all of them are subtracted from the other rows, eight
+//! cells at a time in registers. The same products are subtracted from a cell in the same order as in elimination
+//! column by column, so that the solution is the same to the last bit, in a fraction of the time.
 //!
 //! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Thin columns are
-//! eliminated one by one and cell by cell, and rows and tiles that are all zero are left out: that changes no result
+//! eliminated one by one and cell by cell, and rows and tiles that are all zero are skipped: that changes no result
 //! either, as no cell is ever −0.
 
 use std::ops::Range;
 
-/// Columns that are eliminated together, and cells of a row that are kept in registers.
+/// Number of columns eliminated together, and of cells of a row kept in registers.
 const WIDTH: usize = 8;
 
-/// Columns of which fewer than one in so many cells are filled are thin.
+/// A block of columns is thin if fewer than one in this many cells is filled.
 const THIN: usize = 4;
 
-/// Cells that are subtracted for the price of one look at a pair: in tiles, and one by one.
+/// Number of cells subtracted for the cost of one look at a pair: in tiles, and one by one.
 const TILED: usize = 85;
 const SINGLE: usize = 8;
 
-/// So many cells side by side.
+/// Adjacent cells.
 type Cells = [f64; WIDTH];
 
 /// A square matrix of flows, row by row; the diagonal is implied.
 #[derive(Clone, Default)]
 pub(crate) struct Matrix {
     size: usize,
-    /// The length of a row: the size, rounded up to whole tiles. What is beyond the size stays zero.
+    /// The length of a row: the size, rounded up to whole tiles. Cells beyond the size stay zero.
     stride: usize,
-    /// At row a and column b: what x_b drives to a, as a negative number.
+    /// At row a and column b: the flow that x_b drives to a, as a negative number.
     cells: Vec<f64>,
-    /// What each x drives to the ground.
+    /// The flow that each x drives to the ground.
     ground: Vec<f64>,
-    /// What the last solution cost, in looks at a pair.
+    /// The cost of the last solution, in looks at a pair.
     spent: u64,
 }
 
-/// Columns that are eliminated together, by column: below the diagonal the factors of rows, as soon as they are known.
+/// Columns that are eliminated together, by column: below the diagonal the factors of rows, once they are known.
 struct Panel {
     columns: Vec<Vec<f64>>,
-    /// What goes to the ground of each column, as a share of its pivot.
+    /// The share of each column's pivot that goes to the ground.
     grounded: Cells,
 }
 
@@ -72,7 +73,7 @@ impl Matrix {
         self.cells[b * self.stride + a] -= out;
     }
 
-    /// Makes `fixed` the ground, so that x of it is 0.
+    /// Makes `fixed` the ground, so that its x is 0.
     pub(crate) fn hold(&mut self, fixed: usize) {
         let stride = self.stride;
         for other in 0..self.size {
@@ -83,11 +84,11 @@ impl Matrix {
         self.ground[fixed] = 0.0;
     }
 
-    /// Solves `self · x = right` in place; `right` becomes x. Where nothing depends on x_k, it is 0. An x may overflow
-    /// to infinity, or to no number, if flows of less than 10^-290 decide it.
+    /// Solves `self · x = right` in place; `right` becomes x. If nothing depends on x_k, it is 0. An x may overflow
+    /// to infinity, or become NaN, if flows of less than 10^-290 determine it.
     pub(crate) fn solve(&mut self, right: &mut [f64]) {
         let (n, stride) = (self.size, self.stride);
-        // To fill the matrix.
+        // The cost of filling the matrix.
         self.spent = (n * n / 16) as u64;
         let mut pivots = vec![0.0; n];
         let mut panel = Panel { columns: vec![vec![0.0; n]; WIDTH], grounded: [0.0; WIDTH] };
@@ -141,7 +142,7 @@ impl Matrix {
         pivot
     }
 
-    /// Takes the columns of `block` into `panel` and eliminates them there; `right` follows.
+    /// Copies the columns of `block` into `panel` and eliminates them there, together with `right`.
     fn eliminate_among_themselves(
         &mut self,
         block: Range<usize>,
@@ -161,7 +162,7 @@ impl Matrix {
             let pivot = self.ground[k] + leaves;
             let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
             (pivots[k], panel.grounded[k - first]) = (pivot, grounded);
-            // Where nothing leaves, there is nothing to subtract either.
+            // Without outflow there is nothing to subtract either.
             if leaves > 0.0 {
                 below.iter_mut().for_each(|cell| *cell /= pivot);
             }
@@ -177,7 +178,7 @@ impl Matrix {
         }
     }
 
-    /// Subtracts the rows of `block` from each other, to the right of it, and lets the ground follow.
+    /// Subtracts the rows of `block` from each other, to the right of it, and updates the ground.
     fn finish_rows(&mut self, block: Range<usize>, panel: &Panel) {
         let Range { start: first, end } = block;
         for k in block {
@@ -194,7 +195,7 @@ impl Matrix {
     fn subtract(&mut self, block: Range<usize>, panel: &Panel) {
         let Range { start: first, end } = block;
         let (above, below) = self.cells.split_at_mut(end * self.stride);
-        // The tiles of the finished rows that are not all zero, and where they stand.
+        // The tiles of the finished rows that are not all zero, and their positions.
         let cells = |row: usize, at: usize| -> &Cells {
             above[row * self.stride + at..].first_chunk().expect("rows are of whole tiles")
         };
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
     use crate::workload::Seeded;
 
-    /// What all flows at `x` sum up to for every asset.
+    /// The sum of all flows at `x` for every asset.
     fn flows(edges: &[(usize, usize, f64, f64)], x: &[f64]) -> Vec<f64> {
         let mut result = vec![0.0; x.len()];
         for &(a, b, out, back) in edges {
@@ -262,8 +263,8 @@ mod tests {
         assert_eq!(right, [0.0, 2.0, 0.0]);
     }
 
-    /// A tower of 38 assets, each of which passes on to the one below a hundred millionth of what comes back from
-    /// there: a pivot that is found by subtraction has no digit left here.
+    /// A tower of 38 assets, each of which passes on to the one below a hundred-millionth of what comes back from
+    /// there: a pivot found by subtraction would have no correct digit.
     #[test]
     fn a_tower_keeps_every_digit() {
         const HEIGHT: usize = 38;
@@ -275,7 +276,7 @@ mod tests {
         matrix.solve(&mut right);
         let mut below = 0.0;
         for x in &right[1..] {
-            // One unit flows down everywhere.
+            // One unit flows down at every level.
             let want = (1.0 + below) * 1e8;
             assert!((x / want - 1.0).abs() < 1e-12, "{x:e} {want:e}");
             below = want;
@@ -283,7 +284,7 @@ mod tests {
     }
 
     impl Matrix {
-        /// The same column by column.
+        /// The same solution, column by column.
         fn solve_plainly(&mut self, right: &mut [f64]) {
             let (n, stride) = (self.size, self.stride);
             let mut pivots = vec![0.0; n];
@@ -313,7 +314,8 @@ mod tests {
         }
     }
 
-    /// Of every size around whole blocks, thin and full, over many decades, with assets that nothing depends on.
+    /// Matrices of every size around whole blocks, thin and full, over many decades, with assets that nothing depends
+    /// on.
     #[test]
     fn blocks_change_no_bit() {
         let mut random = Seeded::new(5);

@@ -1,9 +1,9 @@
 //! Supply by effective limits.
 //!
-//! Pay-outs are whole units, so an offer of few units asks for more than its limit price says: for
-//! `ceil(amount · limit)` units, which makes its *effective limit* `ceil(amount · limit) / amount`. To the solvers an
-//! offer stands where it really asks to be paid. Where that is far from its limit, the runs that it leaves and enters
-//! are replaced; all others are used as they are, so that this costs what there is of such offers.
+//! Pay-outs are whole units, so an offer of few units asks for more than its limit price says: for `ceil(amount ·
+//! limit)` units, which makes its *effective limit* `ceil(amount · limit) / amount`. The solvers place an offer at
+//! its effective limit. Where that is far from its limit, the runs that the offer leaves and enters are replaced; all
+//! others are used as they are, so the cost is proportional to the number of such offers.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::book::PairBook;
 use crate::rate::{approx, asked};
 use crate::run::{RUN, Run, Total};
 
-/// Offers that ask for at least this many units stand at their limits: their effective limits are no more than a
-/// 4,096th above.
+/// Offers that ask for at least this many units stay at their limits: their effective limits are at most a 4,096th
+/// higher.
 pub(crate) const WHOLE: f64 = 4096.0;
 
-/// A run of the solvers' own.
+/// A run that belongs to the solvers.
 pub(crate) struct Piece<'a> {
     limits: Cow<'a, [Price]>,
     amounts: Cow<'a, [Amount]>,
@@ -89,14 +89,14 @@ pub(crate) fn replaced<'a>(pair: &PairBook<'a>) -> Option<Vec<Piece<'a>>> {
 
 fn piece<'a>(offers: &[(Price, Amount)]) -> Piece<'a> {
     let (limits, amounts): (Vec<Price>, Vec<Amount>) = offers.iter().copied().unzip();
-    // Offers that stand at their effective limits need no second look.
+    // Offers that are at their effective limits need no further check.
     let others = offers.iter().filter(|offer| !is_lumpy(offer.0, offer.1)).map(|offer| offer.1);
     let total = Total::of_sorted(&limits, &amounts).with_least(others.min().unwrap_or(Amount::MAX));
     Piece { limits: Cow::Owned(limits), amounts: Cow::Owned(amounts), total }
 }
 
-/// The largest price up to the effective limit of an offer that asks for a few thousand units at most. It asks for as
-/// many.
+/// The largest price up to the effective limit of an offer that asks for at most a few thousand units. At this price
+/// it asks for the same number of units.
 fn effective(limit: Price, amount: Amount) -> Price {
     let asked = asked(limit, amount);
     let scaled = |decade: i32| asked * 10u128.pow((16 - decade) as u32) / u128::from(amount);

@@ -1,8 +1,8 @@
-//! Why an offer did or did not trade, in data and in words.
+//! Why an offer did or did not trade, as data and in words.
 //!
-//! The answer follows from the rule of `fills` and nothing else: offers of a pair fill in order, as far as the units
-//! reach that the clearing sells on the pair. So an offer that did not trade either asks for more than the rate, or
-//! cannot be paid its limit in whole units, or stands too far back.
+//! The answer follows from the rule of `fills` alone: the offers of a pair fill in order, up to the units that the
+//! clearing sells on the pair. So an offer that did not trade asks for more than the rate, cannot be paid its limit
+//! in whole units, or is too far back in the order.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::market::Groups;
 use crate::outcome::Clearing;
 use crate::rate::Rate;
 
-/// What became of one offer of a cleared book.
+/// What happened to one offer of a cleared book.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The asset that the offer sells.
@@ -27,7 +27,7 @@ pub struct Explanation {
     pub limit: Price,
     /// The rate p_sell/p_buy less commission, up to a few units in the last place.
     pub rate: f64,
-    /// How many offers of the pair fill before it.
+    /// Number of offers of the pair that fill before it.
     pub offers_ahead: usize,
     /// Units that those offer.
     pub units_ahead: Amount,
@@ -37,7 +37,7 @@ pub struct Explanation {
     pub sold: Amount,
     /// Units of `buy` that it receives.
     pub bought: Amount,
-    /// Whether a full clearing must fill it: there is a price, and [`Rate::must_fill`] says so.
+    /// Whether a full clearing must fill it: there is a price, and [`Rate::must_fill`] is true.
     pub must_fill: bool,
     /// Why.
     pub why: Why,
@@ -48,8 +48,8 @@ pub struct Explanation {
 pub enum Why {
     /// It trades in full.
     Full,
-    /// It is the last on its pair to trade. With `missing` more units sold on the pair it would trade in full; `None`
-    /// if its whole pay-out would be more units than can exist.
+    /// It is the last offer of its pair to trade. With `missing` more units sold on the pair it would trade in full;
+    /// `None` if its whole pay-out would exceed the units that can exist.
     Part {
         /// Units of `sell`.
         missing: Option<Amount>,
@@ -63,10 +63,10 @@ pub enum Why {
     Rounding {
         /// Units of `buy` that its whole amount earns.
         earned: Amount,
-        /// The fewest that satisfy its limit.
+        /// The fewest units that satisfy its limit.
         needed: Amount,
     },
-    /// What is sold on the pair ends before it. With `missing` more units sold on the pair it would trade in full;
+    /// The units sold on the pair end before it. With `missing` more units sold on the pair it would trade in full;
     /// `None` if it, or an offer ahead of it, can only ever trade in part.
     NotReached {
         /// Units of `sell`.
@@ -75,7 +75,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// A short name for programs to tell reasons by.
+    /// A short name that identifies the reason for programs.
     pub const fn name(&self) -> &'static str {
         match self {
             Why::Full => "full",
@@ -87,8 +87,8 @@ impl Why {
         }
     }
 
-    /// Units that would have to be sold beside those that are, for the offer to trade in full; `None` where that is not
-    /// what is missing, or nothing would do.
+    /// Additional units that would have to be sold for the offer to trade in full; `None` if that is not the reason,
+    /// or no number of units would suffice.
     pub const fn missing(&self) -> Option<Amount> {
         match self {
             Why::Part { missing } | Why::NotReached { missing } => *missing,
@@ -98,10 +98,10 @@ impl Why {
 }
 
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
-/// pairs of the book and in the offers of the pair; [`Clearing::outcomes`] tells it of all offers at once. `None` if
-/// the book has no such offer, or the clearing no valuation of its assets.
+/// pairs of the book and in the offers of the pair; [`Clearing::outcomes`] does it for all offers at once. `None` if
+/// the book has no such offer, or the clearing has no valuation of its assets.
 ///
-/// The clearing is taken at its word; [`crate::verify`] checks it.
+/// Assumes a correct clearing; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
     let pair = book.pairs.get(pair)?;
     let is_priced = Groups::new(book).are_one(pair.sell, pair.buy);
@@ -130,10 +130,11 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
     })
 }
 
-/// Why each offer of `pair` trades so much and no more, by position, where the pair fills as `got` says.
+/// Why each offer of `pair` trades as much as it does, by position, if the pair fills as in `got`.
 pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<Why> {
     let mut result = vec![Why::BeyondRate; pair.len()];
-    // Units that the pair must sell for this offer, and all ahead of it, to trade in full; `None` if no number does.
+    // Units that the pair must sell for this offer, and all ahead of it, to trade in full; `None` if no number
+    // suffices.
     let mut reach = Some(0u64);
     for (index, (limit, amount)) in in_turn(pair, rate) {
         let using = usable(rate, limit, amount);
@@ -155,8 +156,8 @@ pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<Why>
     result
 }
 
-/// The offers of `pair` in the order in which they fill, with their positions: those that must fill, and then the
-/// others, each kind in execution order.
+/// The offers of `pair` in the order in which they fill, with their positions: first those that must fill, then the
+/// others, each group in execution order.
 fn in_turn<'a>(pair: &'a PairBook, rate: &'a Rate) -> impl Iterator<Item = (usize, (Price, Amount))> + 'a {
     let of_kind = |must: bool| {
         let all = pair.offers().enumerate();
@@ -166,7 +167,7 @@ fn in_turn<'a>(pair: &'a PairBook, rate: &'a Rate) -> impl Iterator<Item = (usiz
 }
 
 impl fmt::Display for Explanation {
-    /// As [`Explanation::in_words`], assets by number.
+    /// As [`Explanation::in_words`], with asset numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.in_words(|asset| format!("asset {asset}")))
     }
@@ -197,8 +198,8 @@ impl Explanation {
                 more(missing)
             ),
             Why::NoCounterparty => format!(
-                "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price between \
-                 them."
+                "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price \
+                 between them."
             ),
             Why::BeyondRate => {
                 let above = 100.0 * (limit.to_f64() / rate - 1.0);
@@ -218,8 +219,8 @@ impl Explanation {
                     ""
                 };
                 format!(
-                    "{offer}: does not trade, as what is sold on its pair, {pair_sold} {sell}, ends before it: {ahead}. \
-                     For it to trade in full, {}.{due}",
+                    "{offer}: does not trade, as what is sold on its pair, {pair_sold} {sell}, ends before it: \
+                     {ahead}. For it to trade in full, {}.{due}",
                     more(missing)
                 )
             }

@@ -1,34 +1,36 @@
-//! The one rule that turns an amount sold on a pair into fills of its offers (SPEEDEX §4.2).
+//! The rule that turns an amount sold on a pair into fills of its offers (SPEEDEX §4.2).
 //!
-//! A clearing states a valuation p of every asset and the units sold on every ordered pair A/B. Both sides of this rule
-//! are whole units: an offer that gives `sold` units of A receives `floor(sold · (1−ε) · p_A/p_B)` units of B, and its
-//! limit price, in units of B per unit of A, is satisfied if `bought ≥ sold · limit`, exactly. [`Rate`] holds both
-//! tests. [`fills()`] takes the offers of one pair, a rate and a number of units; it has no error, as any pair fills
-//! somehow at any rate and for any number of units. [`PairFills::sold`] says how many of the units the offers can give.
+//! A clearing states a valuation p of every asset and the units sold on every ordered pair A/B. Both sides of this
+//! rule are whole units: an offer that gives `sold` units of A receives `floor(sold · (1−ε) · p_A/p_B)` units of B,
+//! and its limit price, in units of B per unit of A, is satisfied if `bought ≥ sold · limit`, exactly. [`Rate`]
+//! contains both tests. [`fills()`] takes the offers of one pair, a rate and a number of units. It cannot fail: every
+//! pair has fills at any rate and for any number of units. [`PairFills::sold`] is the number of units that the offers
+//! can give.
 //!
 //! # The rule
 //!
-//! An offer is *eligible* when its whole amount and the pay-out for it satisfy its limit price, in integers and net of
-//! commission. As pay-outs are whole units, what an offer asks for is its *effective limit*, `ceil(amount · limit) /
-//! amount`; only for amounts of few units does that differ from its limit price.
+//! An offer is *eligible* when its whole amount and the pay-out for it satisfy its limit price, in integers and net
+//! of commission. As pay-outs are whole units, an offer asks for its *effective limit*, `ceil(amount · limit) /
+//! amount`, which differs from its limit price only for amounts of few units.
 //!
-//! The offers that a full clearing must fill are walked first, and then the others, each in execution order: offers of
-//! more than a few units so execute simply in the order of their limits. Eligible offers fill in full while enough
-//! remains; the first for which too little remains may fill in part, and ends the walk. The rest are skipped: an amount
-//! so small that rounding the pay-out down breaks its limit leaves a *hole* that the walk steps over.
+//! The offers that a full clearing must fill are walked first, and then the others, each group in execution order; so
+//! offers of more than a few units simply execute in the order of their limits. Eligible offers fill in full while
+//! enough units remain; the first for which too few remain may fill in part, and ends the walk. The rest are skipped:
+//! an amount so small that rounding the pay-out down breaks its limit leaves a *hole* in the walk.
 //!
-//! A partial fill gives its pay-out for the fewest units that earn it, and the largest pay-out is taken at which the
-//! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer stays untouched.
+//! A partial fill gives its pay-out for the fewest units that earn it, and takes the largest pay-out at which the
+//! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer does not trade.
 //!
-//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part. If
-//! it must fill, the clearing is not full.
+//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only in part. If it
+//! must fill, the clearing is not full.
 //!
 //! # Properties
 //!
 //! - No offer receives less than its limit price, whatever the rate and the units.
-//! - At most one offer of a pair trades in part. What is left of it rests or is returned, see [`crate::Minima`].
-//! - Selling what was sold gives the same fills again.
-//! - The cost is linear in the offers whose limits the rate reaches, and does not depend on those that rest beyond.
+//! - At most one offer of a pair trades in part. Its remainder rests or is returned, see [`crate::Minima`].
+//! - Selling the units that were sold gives the same fills again.
+//! - The cost is linear in the offers whose limits the rate reaches, and does not depend on those that rest beyond
+//!   it.
 //!
 //! **Deviations from the paper**: SPEEDEX compares limits with the rate before commission and rounding, and orders
 //! offers by limit price alone. Here both tests are net and in whole units, and offers that a full clearing must fill
@@ -39,10 +41,10 @@ use primitives::{Amount, MAX_ISSUED, Price};
 use crate::book::PairBook;
 use crate::rate::Rate;
 
-/// How many pay-outs, each a unit below the last, a partial fill tries.
+/// Number of pay-outs, each a unit below the last, that a partial fill tries.
 pub const PARTIAL_TRIES: u64 = 64;
 
-/// A partial fill, of the last offer that is met on its pair.
+/// A partial fill; it ends the walk of its pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// Position of the offer in its pair.
@@ -53,33 +55,33 @@ pub struct Partial {
     pub bought: Amount,
 }
 
-/// What trades on one pair: the first `full` offers but for `holes` in full, and at most one in part.
+/// What trades on one pair: the first `full` offers except `holes` in full, and at most one in part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairFills {
-    /// Offers `0..full` fill in full, but for the holes.
+    /// Offers `0..full` fill in full, except the holes.
     pub full: usize,
     /// Offers below `full` that do not fill in full, in order.
     pub holes: Vec<usize>,
     /// The offer that trades in part.
     pub partial: Option<Partial>,
-    /// Units sold in all.
+    /// Total units sold.
     pub sold: Amount,
-    /// Units received in all; no more than [`MAX_ISSUED`], or the fills could not have been.
+    /// Total units received; at most [`MAX_ISSUED`], otherwise the fills would not be possible.
     pub bought: u128,
 }
 
-/// What an offer can be used for at some rate.
+/// How an offer can be used at some rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It may fill in full, and is then paid this.
+    /// It may fill in full, for this pay-out.
     Full(Amount),
     /// Its whole pay-out exceeds every amount; it may fill in part.
     PartOnly,
-    /// Neither.
+    /// It cannot fill.
     Nothing,
 }
 
-/// What an offer of `amount` units at `limit` can be used for.
+/// How an offer of `amount` units at `limit` can be used.
 pub(crate) fn usable(rate: &Rate, limit: Price, amount: Amount) -> Use {
     match rate.payout(amount) {
         None => Use::PartOnly,
@@ -88,8 +90,8 @@ pub(crate) fn usable(rate: &Rate, limit: Price, amount: Amount) -> Use {
     }
 }
 
-/// The fills of `pair` when at most `sold` units of its sold asset trade at `rate`, which must be the rate of the pair.
-/// [`PairFills::sold`] says how many do.
+/// The fills of `pair` when at most `sold` units of its sold asset trade at `rate`, which must be the rate of the
+/// pair. [`PairFills::sold`] is the number of units that do trade.
 pub fn fills(pair: &PairBook, rate: &Rate, sold: Amount) -> PairFills {
     let mut walk = Walk { rate, target: sold, fills: PairFills::default(), missed: Vec::new() };
     let mut waiting = Vec::new();
@@ -120,12 +122,12 @@ struct Walk<'a> {
     rate: &'a Rate,
     target: Amount,
     fills: PairFills,
-    /// Offers that were met, or stepped over, and do not fill in full.
+    /// Offers that were met or skipped and do not fill in full.
     missed: Vec<usize>,
 }
 
 impl Walk<'_> {
-    /// Fills the offer at `index` as far as it goes; false if it is the last.
+    /// Fills the offer at `index` as far as possible; false if it is the last.
     fn meet(&mut self, index: usize, (limit, amount): (Price, Amount)) -> bool {
         let rest = self.target - self.fills.sold;
         match usable(self.rate, limit, amount) {
@@ -203,7 +205,7 @@ impl PairFills {
     }
 }
 
-/// The largest fill of at most `rest` units that satisfies `limit`; its index is left 0.
+/// The largest fill of at most `rest` units that satisfies `limit`; its index is 0.
 pub(crate) fn partial(rate: &Rate, limit: Price, rest: Amount) -> Option<Partial> {
     let most = rate.payout(rest).unwrap_or(MAX_ISSUED);
     let pays = (1..=most).rev().take(PARTIAL_TRIES as usize);
@@ -225,7 +227,7 @@ mod tests {
         PairBook::new(AssetId(0), AssetId(1), limits, amounts).expect("a proper pair")
     }
 
-    /// The rule once more, without any short cut: every offer in turn, every partial amount from the largest down.
+    /// The rule once more, without shortcuts: every offer in turn, every partial amount from the largest down.
     fn plainly(pair: &PairBook, rate: &Rate, target: Amount) -> Vec<(usize, Amount, Amount)> {
         let mut result = Vec::new();
         let mut rest = target;
@@ -275,8 +277,8 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
-    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the holes
-    /// are the first two, and the first of them trades in part.
+    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the
+    /// first two are holes, and the first of them trades in part.
     #[test]
     fn a_hole_may_follow_the_offer_that_trades_in_part() {
         let limits = [price("1000000000"); 3];

@@ -1,4 +1,4 @@
-//! Logarithm and exponential from + − × ÷ alone, so that every machine gets the same bits.
+//! Logarithm and exponential with + − × ÷ only, so that every machine computes the same bits.
 
 const LN_2: f64 = std::f64::consts::LN_2;
 const SQRT_2: f64 = std::f64::consts::SQRT_2;
@@ -23,8 +23,8 @@ pub(crate) fn exp(x: f64) -> f64 {
     result[0]
 }
 
-/// Replaces every x by e^x, the same as [`exp`] gives. The products of one x wait for each other; those of several side
-/// by side do not.
+/// Replaces every x by e^x, with the same result as [`exp`]. The products of one x depend on each other; those of
+/// several adjacent ones can run in parallel.
 pub(crate) fn exp_all(xs: &mut [f64]) {
     const SIDE_BY_SIDE: usize = 8;
     for xs in xs.chunks_mut(SIDE_BY_SIDE) {
@@ -35,7 +35,7 @@ pub(crate) fn exp_all(xs: &mut [f64]) {
             *rest = x - *power * LN_2;
         }
         let mut series = [1.0; SIDE_BY_SIDE];
-        // |rest| is at most 0.347, so that the terms left out are below 1e-17.
+        // |rest| is at most 0.347, so that the omitted terms are below 1e-17.
         for k in (1..14).rev() {
             let share = 1.0 / f64::from(k);
             series.iter_mut().zip(&rests).for_each(|(sum, rest)| *sum = 1.0 + *sum * (rest * share));
@@ -46,7 +46,7 @@ pub(crate) fn exp_all(xs: &mut [f64]) {
     }
 }
 
-/// `x.round()` of an x up to a few thousand, without a call of the library.
+/// `x.round()` of an x up to a few thousand, without a library call.
 fn whole(x: f64) -> f64 {
     let down = x as i32;
     let rest = x - f64::from(down);
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((ln(1.0), exp(0.0)), (0.0, 1.0));
     }
 
-    /// As one by one: clearings depend on every bit.
+    /// The same as one by one: clearings depend on every bit.
     #[test]
     fn many_are_as_one_is() {
         let plainly = |x: f64| {

@@ -1,4 +1,4 @@
-//! The flow program of the amount step: shortages travel along pairs to assets with a surplus.
+//! The flow program of the amount step: shortages move along pairs to assets with a surplus.
 
 use primitives::Amount;
 
@@ -7,31 +7,31 @@ use crate::budget::Allowance;
 use crate::outcome::Spending;
 use rayon::prelude::*;
 
-/// The flow program: arcs, their adjacency, and what each asset has left.
+/// The flow program: arcs, their adjacency, and the surplus of each asset.
 pub(crate) struct Program<'a> {
     pub(crate) arcs: Vec<Arc<'a>>,
-    /// Ways out of every asset's shortage, `edges[first[a]..first[a + 1]]`.
+    /// Edges along which the shortage of each asset can move, `edges[first[a]..first[a + 1]]`.
     pub(crate) edges: Vec<Edge>,
     pub(crate) first: Vec<usize>,
     /// Units sold of each asset less units paid out of it.
     pub(crate) slack: Vec<i128>,
-    /// What buy orders leave of each asset: units paid less units bought.
+    /// The effect of buy orders on each asset: units paid less units bought.
     pub(crate) bought: Vec<i128>,
-    /// What is kept of each asset, for rounding.
+    /// Units of each asset kept in reserve for rounding.
     pub(crate) reserve: Vec<i128>,
-    /// What may be spent.
+    /// The allowance.
     pub(crate) allowance: Allowance,
     /// The budget of one of its two stages.
     budget: u64,
-    /// What was spent so far, looks apart.
+    /// Work spent so far, without looks.
     pub(crate) counts: Spending,
-    /// By what share of what is paid out of it each asset stayed short at the last repair.
+    /// The shortage of each asset after the last repair, as a share of what is paid out of it.
     pub(crate) lack: Vec<f64>,
-    /// Dual values: how many pairs give way for one unit of the asset.
+    /// Dual values: the number of pairs that give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
-    /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
+    /// Assets whose surplus turned out to be worth less than a unit of an asset on the path.
     pub(crate) spent: Vec<bool>,
-    /// Arcs of which the same is true of what is left of them, for selling more and for selling less.
+    /// Arcs whose remaining capacity is likewise too small, for selling more and for selling less.
     pub(crate) closed: Vec<[bool; 2]>,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct Program<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Edge {
     pub(crate) arc: u32,
-    /// Where the shortage goes.
+    /// The asset to which the shortage moves.
     pub(crate) to: u32,
-    /// Sell less of `to` for the short asset, or else sell more of the short asset for `to`.
+    /// Whether `to` is sold less for the short asset; otherwise the short asset is sold more for `to`.
     pub(crate) less: bool,
 }
 
@@ -52,7 +52,7 @@ impl Edge {
 }
 
 impl<'a> Program<'a> {
-    /// The program of `arcs` between so many assets, with a budget of `looks` for each edge, asset and eighth offer.
+    /// The program of `arcs` between so many assets, with a budget of `looks` per edge, asset and eighth offer.
     pub(crate) fn new(assets: usize, arcs: Vec<Arc<'a>>, looks: u32) -> Program<'a> {
         let offers: u64 = arcs.iter().map(Arc::offers).sum();
         let budget = u64::from(looks) * (2 * arcs.len() as u64 + assets as u64 + offers / 8);
@@ -89,18 +89,18 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What was spent so far.
+    /// Work spent so far.
     pub(crate) fn spending(&self) -> Spending {
         Spending { amount_looks: self.allowance.spent, ..self.counts }
     }
 
-    /// Begins the budget anew.
+    /// Renews the budget.
     pub(crate) fn renew_allowance(&mut self) {
         self.allowance.renew(self.budget);
     }
 
-    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met within the
-    /// budget.
+    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met within
+    /// the budget.
     pub(crate) fn solve(&mut self) -> Vec<usize> {
         self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
         self.level.fill(0);
@@ -118,15 +118,16 @@ impl<'a> Program<'a> {
         (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect()
     }
 
-    /// Whether more is short, in value, than rounding explains, so that no amounts in whole units meet the bounds
-    /// either: a unit of the dearer asset for the pay-out of each offer that may execute, and two for each pair.
+    /// Whether the shortage in value exceeds what rounding explains, so that no amounts in whole units meet the
+    /// bounds either. Rounding explains a unit of the dearer asset for the pay-out of each offer that may execute,
+    /// and two for each pair.
     pub(crate) fn is_hopeless(&self, values: &[f64]) -> bool {
         let short: f64 = self.slack.iter().zip(values).map(|(slack, value)| -(*slack.min(&0) as f64) * value).sum();
         let rounded = |arc: &Arc| (arc.within() + 2) as f64 * values[arc.sell].max(values[arc.buy]);
         short > self.arcs.iter().map(rounded).sum()
     }
 
-    /// Notes by what share of what is paid out of it each asset is short.
+    /// Records the shortage of each asset as a share of what is paid out of it.
     pub(crate) fn note_lack(&mut self) {
         let mut paid = vec![0.0; self.slack.len()];
         self.arcs.iter().for_each(|arc| paid[arc.buy] += arc.paid() as f64);
@@ -162,14 +163,14 @@ impl<'a> Program<'a> {
         room && !self.closed[edge.arc as usize][usize::from(edge.less)]
     }
 
-    /// The cost of `edge` from asset `from` less what the levels account for; never negative but by rounding, which is
-    /// cut off.
+    /// The cost of `edge` from asset `from` less what the levels account for; negative only by rounding, which is cut
+    /// off.
     fn reduced(&self, from: usize, edge: Edge) -> i32 {
         (edge.cost() - self.level[from] + self.level[edge.to as usize]).max(0)
     }
 
-    /// Distances to the nearest asset with a surplus, by cost and then by number of edges; adds the cost to the levels
-    /// and returns the numbers of edges, `u32::MAX` where there is no way.
+    /// Distances to the nearest asset with a surplus, by cost and then by number of edges; adds the cost to the
+    /// levels and returns the numbers of edges, `u32::MAX` if there is no path.
     fn search(&mut self) -> Vec<u32> {
         let assets = self.slack.len();
         let far = (i32::MAX, u32::MAX);
@@ -200,7 +201,7 @@ impl<'a> Program<'a> {
         self.slack[asset] > 0 && !self.spent[asset]
     }
 
-    /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
+    /// Sends shortages along shortest paths until each is blocked; false if nothing changed.
     fn send(&mut self, hops: &[u32]) -> bool {
         let mut next = self.first.clone();
         let mut changed = false;
@@ -219,7 +220,7 @@ impl<'a> Program<'a> {
         changed
     }
 
-    /// Finds a way from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
+    /// Finds a path from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
     fn find(&mut self, from: usize, hops: &[u32], next: &mut [usize], path: &mut Vec<(usize, Edge)>) -> bool {
         path.clear();
         let mut at = from;
@@ -272,8 +273,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other, and whether the arc
-    /// and not the cost is what limits it.
+    /// How much `edge` can relieve its asset at a cost of at most `cost` units to the other asset, and whether the
+    /// arc rather than the cost is the limit.
     fn capacity(&self, edge: Edge, cost: u128) -> (u128, bool) {
         let arc = &self.arcs[edge.arc as usize];
         if edge.less {
@@ -285,7 +286,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Relieves `from` of at least `wanted` units along `edge`; returns what that costs the other asset.
+    /// Relieves `from` of at least `wanted` units along `edge`; returns the cost to the other asset.
     fn push(&mut self, from: usize, edge: Edge, wanted: u128) -> u128 {
         let arc = &mut self.arcs[edge.arc as usize];
         let (sold, paid) = (arc.sold, arc.paid());
@@ -312,8 +313,8 @@ mod tests {
     use crate::workload;
     use primitives::{Fraction, Price};
 
-    /// What any amounts within the bounds can trade at most, in value, if no asset may be short: the weak dual of the
-    /// program, with a price on every unit short that the levels say. It holds for any levels from 0 up.
+    /// An upper bound of the value that any amounts within the bounds can trade, if no asset may be short: the weak
+    /// dual of the program, with the levels as prices of short units. It holds for any levels from 0 up.
     fn most_trade(program: &Program, values: &[f64], epsilon: f64) -> f64 {
         let dual = |asset: usize| (0..program.level[asset]).fold(0.0, |u, _| (1.0 + u) / (1.0 - epsilon));
         let most = |arc: &Arc| {
@@ -355,7 +356,7 @@ mod tests {
         assert!(program.slack.iter().all(|slack| *slack >= 0));
         assert!(program.arcs.iter().all(|arc| (arc.low..=arc.high).contains(&arc.sold)));
         let (got, most) = (traded(&program, &values), most_trade(&program, &values, params.epsilon.to_f64()));
-        // Pay-outs are rounded down, so that amounts may even be a little better than their reals.
+        // Pay-outs are rounded down, so whole amounts may even be slightly better than real-valued ones.
         assert!((got / most - 1.0).abs() < 1e-6, "{got} of at most {most}");
     }
 }

@@ -1,18 +1,18 @@
-//! Which assets can trade with which, and how the prices of parts become prices of all.
+//! Which assets can trade with which, and how the prices of parts are joined to prices of all assets.
 //!
-//! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met by
-//! offers that sell B, and so on around. So only pairs inside a *strongly connected group* of the graph "an offer sells
-//! A for B" can trade. Assets that nobody sells, or nobody buys, are groups of one asset.
+//! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met
+//! by offers that sell B, and so on around. So only pairs inside a *strongly connected group* of the graph "an offer
+//! sells A for B" can trade. Assets that nobody sells, or nobody buys, are groups of one asset.
 //!
-//! A group falls into *parts* that share no more than one asset each: the blocks of its block-cut tree. As every other
-//! asset of a part balances within it, so does the shared one, and each part can be solved on its own (SPEEDEX appendix
-//! E, of which stocks that trade against one numeraire each are the plainest case). Parts of a group are then scaled to
-//! agree on the assets that they share.
+//! A group falls into *parts* that share at most one asset with each other: the blocks of its block-cut tree. As
+//! every other asset of a part balances within it, so does the shared one, and each part can be solved on its own
+//! (SPEEDEX appendix E; the simplest case is stocks that trade against one numeraire each). Parts of a group are then
+//! scaled to agree on the assets that they share.
 //!
-//! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is
-//! scaled on its own: its first asset keeps the price of the last batch, so that no other asset's past moves the scale,
-//! and all are moved into the range of [`Price`] where they fit. An asset that is a group alone keeps its last
-//! valuation.
+//! Between groups there is no price. Nothing trades there, and fullness does not cover such pairs. Each group is
+//! scaled on its own: its first asset keeps the price of the last batch, so that no other asset's past moves the
+//! scale, and all are moved into the range of [`Price`] where they fit. An asset that is a group of its own keeps its
+//! last valuation.
 
 use primitives::{AssetId, Price};
 
@@ -26,7 +26,7 @@ use crate::rate::approx;
 /// One part of the market that is solved on its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Asset ids, rising.
+    /// Asset ids, ascending.
     pub(crate) assets: Vec<u32>,
     /// Pairs between them.
     pub(crate) pairs: Vec<Pair>,
@@ -38,13 +38,13 @@ pub(crate) struct Pair {
     /// Positions in [`Part::assets`].
     pub(crate) sell: u32,
     pub(crate) buy: u32,
-    /// The link of the book: a pair of it, or a side of a pool.
+    /// The link of the book: a pair, or a side of a pool.
     pub(crate) index: u32,
 }
 
 impl Part {
-    /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no
-    /// more than it is large.
+    /// The book of this part alone, and for each of its links the link of `book`. Work on it costs time in proportion
+    /// to its size only.
     pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Vec<usize>) {
         let place = |asset: AssetId| AssetId(self.assets.binary_search(&asset.0).expect("an asset of the part") as u32);
         let mut links: Vec<usize> = self.pairs.iter().map(|pair| pair.index as usize).collect();
@@ -63,19 +63,19 @@ impl Part {
         (Book { assets: self.assets.len() as u32, pairs, pools, ..Book::default() }, links)
     }
 
-    /// Whether `asset` is of this part.
+    /// Whether `asset` belongs to this part.
     pub(crate) fn has(&self, asset: AssetId) -> bool {
         self.assets.binary_search(&asset.0).is_ok()
     }
 
-    /// Those of this part, of what is given for all assets.
+    /// Selects the values of this part's assets from values for all assets.
     pub(crate) fn of_part<T: Copy>(&self, all: &[T]) -> Vec<T> {
         self.assets.iter().map(|asset| all[*asset as usize]).collect()
     }
 }
 
-/// The strongly connected group of every asset: each asset of a group can be had for each other one, by some chain of
-/// offers. Only inside groups is there a price, and can anything trade.
+/// The strongly connected group of every asset: each asset of a group can be obtained for each other one, by some
+/// chain of offers. Only inside groups is there a price, and can anything trade.
 #[derive(Clone, Debug)]
 pub struct Groups(Vec<usize>);
 
@@ -84,19 +84,19 @@ impl Groups {
         Groups(strong_groups(book).0)
     }
 
-    /// Of so many assets and the ordered pairs, sold and bought, that have offers, in rising order.
+    /// The groups of so many assets and the ordered pairs (sold, bought) that have offers, in ascending order.
     pub fn of_pairs(assets: u32, pairs: &[(AssetId, AssetId)]) -> Groups {
         Groups(strong_groups_of(assets, pairs).0)
     }
 
-    /// For each asset, whether its group has another one, so that it has a price.
+    /// For each asset, whether its group has another asset, so that it has a price.
     pub fn priced(&self) -> Vec<bool> {
         let mut members = vec![0u32; self.0.len()];
         self.0.iter().for_each(|group| members[*group] += 1);
         self.0.iter().map(|group| members[*group] > 1).collect()
     }
 
-    /// Whether both assets are of one group, so that they can trade.
+    /// Whether both assets are in one group, so that they can trade.
     pub fn are_one(&self, a: AssetId, b: AssetId) -> bool {
         is_within(&self.0, (a, b))
     }
@@ -104,9 +104,9 @@ impl Groups {
 
 /// The parts of a market.
 pub(crate) struct Split {
-    /// Parts of one group stand so that each but the first shares one asset with those before it.
+    /// Ordered so that each part of a group but the first shares one asset with those before it.
     pub(crate) parts: Vec<Part>,
-    /// The links inside groups, rising.
+    /// The links inside groups, ascending.
     pub(crate) links: Vec<usize>,
     /// The group of every asset.
     group_of: Vec<usize>,
@@ -121,12 +121,12 @@ impl Split {
         Split { parts, links, group_of, groups }
     }
 
-    /// Whether both assets are of one group, so that they can trade.
+    /// Whether both assets are in one group, so that they can trade.
     pub(crate) fn is_within(&self, pair: (AssetId, AssetId)) -> bool {
         is_within(&self.group_of, pair)
     }
 
-    /// The groups of which some of `assets` are, each as one part.
+    /// The groups that contain any of `assets`, each as one part.
     pub(crate) fn groups_of(&self, book: &Book, assets: impl Iterator<Item = AssetId>) -> Vec<Part> {
         let mut links = vec![Vec::new(); self.groups];
         for link in &self.links {
@@ -138,7 +138,7 @@ impl Split {
         groups.into_iter().map(|group| part(book, &links[group])).collect()
     }
 
-    /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
+    /// Joins `prices`, given for each part up to a factor, to valuations of all assets.
     pub(crate) fn join(&self, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];
         for (part, prices) in self.parts.iter().zip(prices) {
@@ -157,8 +157,8 @@ impl Split {
         log.iter().enumerate().map(price).collect()
     }
 
-    /// By how much the logarithms of each group move: to that of its first asset in `last`, or to 0 on average, and
-    /// into the range.
+    /// The shift of the logarithms of each group: to that of its first asset in `last`, or to 0 on average, and into
+    /// the range.
     fn shifts(&self, log: &[Option<f64>], last: Option<&[Price]>) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY); self.groups];
         for (asset, log) in log.iter().enumerate().filter_map(|(asset, log)| Some((asset, (*log)?))) {
@@ -182,7 +182,7 @@ fn is_within(group_of: &[usize], (sell, buy): (AssetId, AssetId)) -> bool {
     group_of[sell.0 as usize] == group_of[buy.0 as usize]
 }
 
-/// The part that `pairs` make up.
+/// The part that consists of `pairs`.
 fn part(book: &Book, pairs: &[usize]) -> Part {
     let ends = |index: &usize| {
         let (sell, buy) = book.link(*index);
@@ -209,7 +209,7 @@ fn strong_groups(book: &Book) -> (Vec<usize>, usize) {
     strong_groups_of(book.assets, &links)
 }
 
-/// The same of `links` in rising order.
+/// As [`strong_groups`], for `links` in ascending order.
 fn strong_groups_of(assets: u32, links: &[(AssetId, AssetId)]) -> (Vec<usize>, usize) {
     const NONE: usize = usize::MAX;
     let assets = assets as usize;

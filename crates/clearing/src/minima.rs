@@ -1,40 +1,40 @@
-//! Least sizes of offers, and what becomes of a remainder below them.
+//! Minimum sizes of offers, and what happens to a smaller remainder.
 //!
 //! # The rule
 //!
-//! An offer sells at least the least units of one asset and asks for at least the least units of the other:
-//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule looks at the offer's own limit and never at
-//! prices, so that a market that moves makes no offer too small. What is left of a partial fill is held to the same
-//! rule: a remainder that would be too small as an offer is *returned* to its owner and does not rest.
+//! An offer sells at least the minimum units of one asset and asks for at least the minimum units of the other:
+//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule uses the offer's own limit and never prices,
+//! so that a moving market makes no offer too small. The remainder of a partial fill must satisfy the same rule: one
+//! that would be too small as an offer is *returned* to its owner and does not rest.
 //!
-//! [`crate::clear`] takes offers of any size. Who wants its promise of fullness refuses offers below
-//! [`crate::least_units`] with [`Minima::check`]: then the band between the two limits of a rate is wider than the two
-//! roundings of a fill.
+//! [`crate::clear`] accepts offers of any size. A caller that needs its promise of fullness rejects offers below
+//! [`crate::least_units`] with [`Minima::check`]: then the band between the two limits of a rate is wider than the
+//! two roundings of a fill.
 
 use primitives::{Amount, Price};
 
-/// The least units of the two assets of an ordered pair.
+/// The minimum units of the two assets of an ordered pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Minima {
-    /// Least units of the asset sold.
+    /// Minimum units of the asset sold.
     pub sell: Amount,
-    /// Least units of the asset bought.
+    /// Minimum units of the asset bought.
     pub buy: Amount,
 }
 
 /// Why an offer is too small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooSmall {
-    /// It sells less than the least units of an asset.
+    /// It sells less than the minimum units of an asset.
     #[error("the offer sells less than the least units of its asset: sell more")]
     Sells,
-    /// It asks for less than the least units of an asset.
+    /// It asks for less than the minimum units of an asset.
     #[error("the offer asks for less than the least units of an asset: sell more, or ask for a higher price")]
     Asks,
 }
 
 impl Minima {
-    /// Whether an offer of `amount` units at `limit` has the least size, exactly.
+    /// Checks, exactly, that an offer of `amount` units at `limit` has the minimum size.
     ///
     /// # Errors
     /// [`TooSmall`] says which side is too small.
@@ -47,7 +47,7 @@ impl Minima {
         }
     }
 
-    /// Of `rest` units that an offer at `limit` has left after a partial fill, those that are returned: all or none.
+    /// The units that are returned of the remainder `rest` of an offer at `limit` after a partial fill: all or none.
     pub fn returned(self, rest: Amount, limit: Price) -> Amount {
         if self.check(rest, limit).is_ok() { 0 } else { rest }
     }

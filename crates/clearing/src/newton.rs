@@ -1,26 +1,26 @@
 //! Prices by a semismooth Newton method on their logarithms, with continuation in μ.
 //!
-//! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and others the other way
-//! round. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices; with one
-//! price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative imbalances does not
-//! fall. From a wide band, in which demand is smooth, μ is divided by 4 down to the one asked for. A book with many
-//! offers for every asset needs no wide band, unless what it begins at turns out to be far from balance: offers that
-//! rest far from any price are no help.
+//! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and the reverse holds for
+//! the others. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices;
+//! with one price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative
+//! imbalances does not fall. Starting from a wide band, in which demand is smooth, μ is divided by 4 down to the
+//! required value. A book with many offers for every asset needs no wide band, unless its initial prices turn out to
+//! be far from balance: offers that rest far from any price do not help.
 //!
-//! An asset with hardly any offers has a demand of steps and ledges, on which Newton's method stalls. But at fixed
-//! prices of the others its balance never falls as its own price rises. So where the steps stall, every asset that is
-//! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
-//! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
+//! An asset with hardly any offers has a demand of steps and plateaus, on which Newton's method stalls. But at fixed
+//! prices of the others its balance never falls as its own price rises. So where the steps stall, every unbalanced
+//! asset is balanced on its own by bisection, and the steps continue from there. Books on which that fails too climb
+//! a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
 //!
-//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do.
-//! If that fails, prices that the book contradicts are replaced by the book's own, and the same is tried again. If that
-//! fails too, the search begins from the earlier prices, the mended ones or the book's own, whichever are nearest to
-//! balance. So one asset whose price somebody drove to the end of the range costs the others nothing.
+//! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
+//! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
+//! tried again. If that fails too, the search begins from the earlier prices, the repaired ones or the book's own,
+//! whichever are nearest to balance. So one asset whose price was driven to the end of the range does not slow down
+//! the others.
 //!
-//! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
-//! small part of what need not trade, so that the amount step can make up for it. It ends without a solution when its
-//! budget is spent, or the ladder; it then keeps the prices that came nearest to balance, which may be those it began
-//! at.
+//! The search ends when commission covers every shortage of the smoothed demand, or when the imbalance is a small
+//! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
+//! budget or the ladder is used up; it then keeps the prices nearest to balance, which may be the initial ones.
 
 use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
@@ -30,14 +30,14 @@ use crate::range::{LEAST, MOST, bound, is_at_end};
 use crate::search::{Found, Scene, Target};
 use crate::system::System;
 
-/// How hard to try.
+/// The effort of one attempt.
 #[derive(Clone, Copy)]
 struct Rung {
-    /// The widest band, which continuation begins with.
+    /// The widest band, with which continuation begins.
     widest: f64,
     /// Slopes are at least the secants over this window.
     window: Option<f64>,
-    /// How often a step is halved before it counts as no use.
+    /// How often a step is halved before it is given up.
     halvings: u32,
     /// How often assets are balanced one by one at one μ.
     sweeps: u32,
@@ -58,7 +58,7 @@ const LADDER: [Rung; 9] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
-/// A step that leaves more than this part of the merit is slow, and this many in a row count as stalled.
+/// A step that leaves more than this part of the merit is slow; this many slow steps in a row count as stalled.
 const SLOW: f64 = 0.95;
 const MOST_SLOW: u32 = 4;
 /// Newton steps beyond the tolerance, in a second attempt.
@@ -66,10 +66,10 @@ const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
-/// A merit beyond this is far from balance: books that trade begin at a tenth of it and less.
+/// A merit above this is far from balance: books that trade begin at a tenth of it or less.
 const FAR: f64 = 2.0;
 
-/// Where to begin: books in which every asset has many offers need no continuation.
+/// The initial band: books in which every asset has many offers need no continuation.
 fn widest(demand: &Demand) -> f64 {
     match demand.fewest_offers() {
         ..250 => LADDER[0].widest,
@@ -78,7 +78,7 @@ fn widest(demand: &Demand) -> f64 {
     }
 }
 
-/// The relative shortage that the commission covers, but for what rounding may need.
+/// The relative shortage that the commission covers, except for what rounding may need.
 fn tolerance(target: Target) -> f64 {
     (0.5 * target.epsilon).max(1e-7)
 }
@@ -112,11 +112,11 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     search.finish(solved)
 }
 
-/// Solves for prices from those of the batch before, if they are near.
+/// Solves for prices from those of the previous batch, if they are near.
 pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: &[f64]) -> Option<Found> {
-    /// Assets further out of balance than this are not near it.
+    /// Assets more unbalanced than this are not near.
     const NEAR: f64 = 0.3;
-    /// Steps that it may take.
+    /// Maximum number of steps.
     const FEW: u32 = 6;
     let mut search = Search::new(demand, target, params, last.to_vec());
     let band = target.band(target.mu);
@@ -139,7 +139,7 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
     None
 }
 
-/// Whether `last` is nearer to balance than `start`, where the band is wide.
+/// Whether `last` is nearer to balance than `start`, with the wide band.
 pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
     let band = target.band(LADDER[1].widest.max(target.mu));
     let mut flows = Flows::default();
@@ -158,15 +158,15 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
-    /// Solutions of linear systems and questions to the amount step, in looks, and the most that all may come to.
+    /// Looks spent on linear systems and on calls of the amount step, and the limit of all looks.
     other_looks: u64,
     most_looks: u64,
     rung: Rung,
-    /// Whether to stop as soon as the amount step can make up for imbalances.
+    /// Whether to stop as soon as the amount step can compensate for imbalances.
     early: bool,
-    /// The pairs of every asset, once they are asked for.
+    /// The pairs of every asset, computed on first use.
     pairs: Vec<Vec<u32>>,
-    /// The band at which demand at the prices has just been seen, without a window.
+    /// The band without a window at which demand at the current prices has just been evaluated.
     known: Option<Band>,
 }
 
@@ -205,14 +205,14 @@ impl<'a, 'b> Search<'a, 'b> {
         self.settle(target.band(target.mu), target.mu, window, tolerance(target))
     }
 
-    /// Whether prices are far from balance; what is seen of demand serves the first step, if it is at the same band.
+    /// Whether prices are far from balance; the evaluation is reused by the first step, if that has the same band.
     fn is_far(&mut self, band: Band) -> bool {
         self.slopes(band, None);
         self.known = Some(band);
         self.flows.merit() > FAR
     }
 
-    /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
+    /// Newton steps at one band; where they stall, unbalanced assets are balanced one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
         for _ in 0..self.rung.sweeps {
             if self.level(band, mu, window, tolerance) {
@@ -236,7 +236,7 @@ impl<'a, 'b> Search<'a, 'b> {
         self.looks() >= self.most_looks
     }
 
-    /// How far from balance `prices` are at the band that is asked for, and the prices.
+    /// The distance of `prices` from balance at the required band, and the prices.
     fn distance(&mut self, target: Target, prices: &[f64]) -> (f64, Vec<f64>) {
         self.demand.flows(prices, target.band(target.mu), &mut self.trial_flows);
         (self.trial_flows.merit(), prices.to_vec())
@@ -249,7 +249,8 @@ impl<'a, 'b> Search<'a, 'b> {
         is_full
     }
 
-    /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
+    /// Balances on its own every asset that is out of balance by more than `tolerance`, at fixed prices of the
+    /// others.
     fn sweep(&mut self, band: Band, tolerance: f64) {
         if self.pairs.is_empty() {
             self.pairs = vec![vec![]; self.prices.len()];
@@ -275,7 +276,7 @@ impl<'a, 'b> Search<'a, 'b> {
         if first.abs() <= tolerance {
             return;
         }
-        // In surplus the price falls, short it rises, ever faster until the sign changes.
+        // The price falls in a surplus and rises in a shortage, with growing steps until the sign changes.
         let mut beyond = here;
         let mut step = 1e-5;
         loop {
@@ -338,7 +339,7 @@ impl<'a, 'b> Search<'a, 'b> {
         self.balanced(tolerance)
     }
 
-    /// Newton steps to the last digit, as far as they help: where hardly anything trades in part, and there is no
+    /// Newton steps to the last digit, as long as they help: where hardly anything trades in part, and there is no
     /// commission, only exact prices balance whole units.
     fn polish(&mut self, band: Band) {
         self.slopes(band, None);
@@ -349,8 +350,8 @@ impl<'a, 'b> Search<'a, 'b> {
         }
     }
 
-    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the amount
-    /// step will make up for it.
+    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the
+    /// amount step will compensate for it.
     fn balanced(&self, tolerance: f64) -> bool {
         self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
     }
@@ -371,7 +372,7 @@ impl<'a, 'b> Search<'a, 'b> {
             bound(&mut self.trial);
             self.demand.flows(&self.trial, band, &mut self.trial_flows);
             if self.trial_flows.merit() < merit {
-                // Only a step that is kept needs the derivatives where it ends.
+                // Only an accepted step needs the derivatives at its end.
                 self.demand.derivatives(&self.trial, window, &mut self.system);
                 std::mem::swap(&mut self.trial, &mut self.prices);
                 std::mem::swap(&mut self.trial_flows, &mut self.flows);

@@ -3,25 +3,25 @@
 //! # The rule
 //!
 //! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone
-//! make the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks for, so
-//! that its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what was asked
-//! for. An order that costs more than its maximum is not filled, nor is one between assets of different groups, between
-//! which there is no price. The others are filled in the amount step, each in full or not at all, as far as a full
-//! clearing stays full:
+//! determine the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks
+//! for, so that its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what
+//! was asked for. An order that costs more than its maximum is not filled, nor is one between assets of different
+//! groups, between which there is no price. The others are filled in the amount step, each in full or not at all, as
+//! long as a full clearing stays full:
 //!
-//! 1. if all of them together leave amounts within the bounds, all are filled;
-//! 2. else the first half of them, in the order of the book, is treated so, and then the second half, given what was
+//! 2. otherwise the same is done with the first half of them, in the order of the book, and then with the second
+//!    half, given what was filled of the first; a single order that does not fit is not filled;
 //!    filled of the first; a single order that does not fit is not filled;
-//! 3. after [`TRIES`] tries, what has not been accepted is not filled.
+//! 3. after [`TRIES`] tries, orders not accepted yet are not filled.
 //!
-//! A clearing that is not full fills no buy order: those units are owed to offers.
+//! A clearing that is not full fills no buy order: the units are owed to offers.
 //!
 //! Units: `bought`, `most` and `paid` are units of the assets. Errors: an order of nothing, within one asset or of an
-//! unknown one is refused as [`crate::InputError::BuyOrder`]; a [`Purchase`] that this rule does not allow at the
+//! unknown one is rejected as [`crate::InputError::BuyOrder`]; a [`Purchase`] that this rule does not allow at the
 //! clearing's rates is [`crate::Violation::Purchase`].
 //!
-//! **Deviations from the paper**: §8 leaves open how many of the orders are sought that fit together. Which set is the
-//! largest is a hard problem; the halving above is bounded, and the order of the book decides.
+//! **Deviations from the paper**: §8 leaves open which set of orders that fit together is chosen. Finding the largest
+//! set is a hard problem; the halving above is bounded, and the order of the book decides.
 
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
 
@@ -29,7 +29,7 @@ use crate::book::{Book, Params};
 use crate::flow::Program;
 use crate::rate::Rate;
 
-/// How often amounts are sought for sets of buy orders.
+/// Maximum number of sets of buy orders for which amounts are sought.
 pub const TRIES: u32 = 64;
 
 /// An order for an exact amount, filled in full or not at all.
@@ -55,7 +55,7 @@ pub struct Purchase {
 }
 
 impl BuyOrder {
-    /// What the order costs at `rate`, of its pair `sell`/`buy`; `None` if that is more than it may spend.
+    /// The cost of the order at `rate`, the rate of its pair `sell`/`buy`; `None` if that is more than it may spend.
     pub fn cost(&self, rate: &Rate) -> Option<Amount> {
         let enough = |sold: Amount| rate.payout(sold).is_none_or(|paid| paid >= self.bought);
         if self.bought > MAX_ISSUED || !enough(self.most) {
@@ -71,7 +71,8 @@ impl BuyOrder {
 }
 
 impl Program<'_> {
-    /// Fills those buy orders that `may` be, of amounts that meet every bound, and settles amounts with those that are.
+    /// Fills buy orders among those that `may` be filled, given amounts that meet every bound, and computes the final
+    /// amounts.
     pub(crate) fn fill_orders(
         &mut self,
         book: &Book,
@@ -117,7 +118,7 @@ impl Program<'_> {
         filled
     }
 
-    /// Adds purchases, or takes them back.
+    /// Adds purchases, or removes them.
     fn purchase(&mut self, book: &Book, purchases: &[Purchase], sign: i128) {
         for Purchase { order, paid } in purchases {
             let order = &book.buys[*order as usize];

@@ -1,4 +1,4 @@
-//! What comes out of a clearing.
+//! The output of a clearing.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use crate::book::Solver;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
 
-/// What is sold on one ordered pair.
+/// The amount sold on one ordered pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade {
     /// The asset sold.
     pub sell: AssetId,
     /// The asset bought.
     pub buy: AssetId,
-    /// Units of `sell` that its offers give in all: exactly the sum of the fills, at least 1.
+    /// Total units of `sell` that its offers give: exactly the sum of the fills, at least 1.
     pub sold: Amount,
 }
 
@@ -26,17 +26,17 @@ pub struct Clearing {
     pub valuations: Vec<Price>,
     /// Trades sorted by (sell, buy); only pairs that trade.
     pub trades: Vec<Trade>,
-    /// What pools trade, by their position; only those that do.
+    /// The trades of pools, by their position; only of those that trade.
     pub pools: Vec<PoolTrade>,
-    /// The buy orders that are filled, by their position.
+    /// The filled buy orders, by their position.
     pub buys: Vec<Purchase>,
-    /// Whether every offer that [`crate::Rate::must_fill`] names, on pairs inside a group, executes in full.
+    /// Whether every offer for which [`crate::Rate::must_fill`] is true, on pairs inside a group, executes in full.
     pub full: bool,
     /// How it was found and how good it is.
     pub report: Report,
 }
 
-/// How a clearing was found and how good it is. Nothing is decided by it.
+/// How a clearing was found and how good it is. No decision depends on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The price computation that ran.
@@ -45,20 +45,20 @@ pub struct Report {
     pub iterations: u32,
     /// Evaluations of the demand of the whole book.
     pub demand_queries: u32,
-    /// The largest |units sold − units paid out before commission| over the larger of the two, over assets that trade,
-    /// by the solver's smoothed demand.
+    /// The largest |units sold − units paid out before commission| divided by the larger of the two, over assets that
+    /// trade, from the solver's smoothed demand.
     pub imbalance: f64,
-    /// Utility left on the table over utility gained, of offers whose limit lies below the rate (SPEEDEX §6.2); 0 when
-    /// there is none of either.
+    /// Unrealized utility divided by realized utility, of offers whose limit is below the rate (SPEEDEX §6.2); 0 if
+    /// there is neither.
     pub unrealized_utility_ratio: f64,
-    /// What was spent.
+    /// The work spent.
     pub spending: Spending,
-    /// What stood in the way of fullness, one entry for each set of assets that trade together; none when the clearing
-    /// is full.
+    /// The obstacles to fullness, one entry for each set of assets that trade together; empty when the clearing is
+    /// full.
     pub obstacles: Vec<Obstacle>,
 }
 
-/// What a clearing spent, over all price vectors that it tried.
+/// The work spent by a clearing, over all price vectors that it tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spending {
     /// Looks of the price computation, see [`crate::Budget`].
@@ -67,11 +67,11 @@ pub struct Spending {
     pub amount_looks: u64,
     /// Price vectors for which amounts were computed.
     pub tries: u32,
-    /// Searches for the shortest ways from shortages to surpluses.
+    /// Searches for the shortest paths from shortages to surpluses.
     pub rounds: u32,
-    /// Ways along which a shortage was moved in those.
+    /// Paths along which a shortage was moved in those searches.
     pub augmentations: u32,
-    /// Shortages that were moved unit by unit, where fills give only some amounts.
+    /// Shortages that were moved unit by unit, where fills can give only some amounts.
     pub repairs: u32,
 }
 
@@ -94,16 +94,17 @@ impl Spending {
 pub enum Reason {
     /// Prices balance supply and demand, but no whole units follow them: amounts are of few units, or units are dear.
     Units,
-    /// Prices stand at the ends of the range of [`Price`]: the offers ask for prices further apart than it reaches.
+    /// Prices are at the ends of the range of [`Price`]: the offers ask for prices that are further apart than the
+    /// range.
     Range,
-    /// The price computation ended without a solution: its budget is spent. The best prices it found are used.
+    /// The price computation used up its budget without a solution. The best prices found are used.
     Prices,
-    /// The amount step spent its budget. These assets do not trade.
+    /// The amount step used up its budget. These assets do not trade.
     Amounts,
 }
 
 impl Reason {
-    /// A short name for programs to tell reasons by.
+    /// A short name that identifies the reason for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::Units => "units",
@@ -114,18 +115,18 @@ impl Reason {
     }
 }
 
-/// What stood in the way of fullness among assets that trade together.
+/// An obstacle to fullness among assets that trade together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The assets of which offers that must execute ask for more than may be sold; all that would trade together if the
-    /// amount step spent its budget.
+    /// The assets for which offers that must execute ask for more than may be sold; if the amount step used up its
+    /// budget, all assets that would trade together.
     pub assets: Vec<AssetId>,
 }
 
 impl Obstacle {
-    /// The obstacle in one clause, with the names that `name` gives to assets.
+    /// The obstacle as one clause; `name` gives the name of an asset.
     pub fn in_words(&self, name: impl Fn(AssetId) -> String) -> String {
         let names = self.assets.iter().map(|asset| name(*asset)).collect::<Vec<_>>().join(", ");
         let short = format!("offers that must execute ask for more than may be sold of {names}");

@@ -3,31 +3,31 @@
 //!
 //! # The rule
 //!
-//! A pool holds reserves x of A and y of B. It values a unit of A at its *marginal price* y/x. Where the batch pays
+//! A pool holds reserves x of A and y of B. It values a unit of A at its *marginal price* y/x. If the batch pays
 //! more, even after commission ε and the pool's own fee φ, the pool sells A at the batch rate, like any other
-//! participant: for s units it receives floor(s·(1−ε)·p_A/p_B) units of B. It sells until its marginal price meets the
-//! rate,
+//! participant: for s units it receives floor(s·(1−ε)·p_A/p_B) units of B. It sells until its marginal price meets
+//! the rate,
 //!
 //! (y + s·ρ) / (x − s) = ρ, so s = (x − y/ρ) / 2, with ρ = (1−φ)(1−ε)·p_A/p_B,
 //!
-//! which is also where x·y would be largest if φ were 0. This is a supply that rises smoothly with the rate, as if from
-//! offers with limits from y/x upwards. So it enters Newton's method with its exact slope, and the amount step with
-//! bounds like any pair: U at (1−ε) of the rate, and L, what a full clearing must sell, at (1−μ).
+//! which is also where x·y would be largest if φ were 0. This is a supply that rises smoothly with the rate, like
+//! that of offers with limits from y/x upwards. So it enters Newton's method with its exact slope, and the amount
+//! step with bounds like any pair: U at (1−ε) of the rate, and L, what a full clearing must sell, at (1−μ).
 //!
-//! Units: reserves and trades are units of the assets, as those of offers; φ is a [`Fraction`]. Errors: a pool of one
-//! asset, of an unknown one, or without reserves is refused as [`crate::InputError::Pool`]; a [`PoolTrade`] that is not
-//! what this rule gives is [`crate::Violation::Pool`], and one that is too small in a full clearing
+//! Units: reserves and trades are units of the assets, like those of offers; φ is a [`Fraction`]. Errors: a pool of
+//! one asset, of an unknown one, or without reserves is rejected as [`crate::InputError::Pool`]; a [`PoolTrade`] that
+//! differs from this rule is [`crate::Violation::Pool`], and one that is too small in a full clearing
 //! [`crate::Violation::PoolNotFull`].
 //!
 //! # Properties
 //!
 //! - The product of the reserves never falls, in whole units: (x−s)·(y+b) ≥ x·y. A fill that would break this by
-//!   rounding is made smaller, or not at all.
-//! - Pools trade at the batch's prices; they do not make them. At most one side of a pool trades.
-//! - Pools are no part of [`crate::Report::unrealized_utility_ratio`], which is about offers.
+//!   rounding is made smaller, or not made.
+//! - Pools trade at the batch's prices; they do not set them. At most one side of a pool trades.
+//! - Pools do not count in [`crate::Report::unrealized_utility_ratio`], which is about offers.
 //!
-//! **Deviations from the paper**: the pool pays the commission that everyone pays; amounts are whole units. The fee
-//! is kept by trading less, not by paying less: as the batch rate is one for all, a pool with a fee stops earlier.
+//! **Deviations from the paper**: the pool pays the same commission as everyone; amounts are whole units. The fee
+//! makes the pool trade less, not pay less: as the batch rate is the same for all, a pool with a fee stops earlier.
 
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 
@@ -47,11 +47,11 @@ pub struct Pool {
     pub reserve_a: Amount,
     /// Units of `b` that it holds, at least 1.
     pub reserve_b: Amount,
-    /// The part φ of the rate that it wants beyond its marginal price.
+    /// The part φ of the rate that it demands beyond its marginal price.
     pub fee: Fraction,
 }
 
-/// What one pool trades.
+/// The trade of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolTrade {
     /// Position in [`crate::Book::pools`].
@@ -66,19 +66,19 @@ pub struct PoolTrade {
     pub bought: Amount,
 }
 
-/// A pool seen as a seller of one of its assets.
+/// A pool as a seller of one of its assets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     pub(crate) sell: AssetId,
     pub(crate) buy: AssetId,
-    /// Units held of both.
+    /// Units held of both assets.
     own: Amount,
     other: Amount,
     fee: Fraction,
 }
 
 impl Pool {
-    /// The pool as a seller of `a`, or of `b`.
+    /// The pool as a seller of `a`, and of `b`.
     pub(crate) fn sides(&self) -> [Side; 2] {
         let Pool { a, b, reserve_a, reserve_b, fee } = *self;
         let side = |sell, buy, own, other| Side { sell, buy, own, other, fee };
@@ -92,8 +92,8 @@ impl Side {
         self.other as f64 / self.own as f64
     }
 
-    /// The value that the side sells at prices `sell` and `buy`, below the band and in it, and its slope e, as for a
-    /// pair: in the middle of the band.
+    /// The value that the side sells at prices `sell` and `buy`, below the band and in it, and its slope e, like
+    /// those of a pair: at the middle of the band.
     pub(crate) fn flow(&self, sell: f64, buy: f64, band: Band) -> (f64, f64, f64) {
         let (own, other, keep) = (self.own as f64, self.other as f64, 1.0 - self.fee.to_f64());
         let sold = |share: f64| (0.5 * (own - other * buy / (keep * share * sell))).max(0.0);
@@ -103,7 +103,7 @@ impl Side {
         (sure, most - sure, slope)
     }
 
-    /// Whether the marginal price has not passed (1−φ)(1−share) of the rate when `sold` units have been sold, exactly.
+    /// Whether the marginal price is at most (1−φ)(1−share) of the rate after selling `sold` units, exactly.
     fn is_within(&self, sold: Amount, share: Fraction, sell: Price, buy: Price) -> bool {
         let Some(left) = sold.checked_mul(2).and_then(|twice| self.own.checked_sub(twice)) else { return false };
         let gap = sell.exponent() - buy.exponent();
@@ -130,8 +130,8 @@ impl Side {
         low
     }
 
-    /// The largest fill of at most `target` units, as (units sold, units received), that does not make the product of
-    /// the reserves fall.
+    /// The largest fill of at most `target` units, as (units sold, units received), that does not reduce the product
+    /// of the reserves.
     pub(crate) fn fill(&self, rate: &Rate, target: Amount) -> (Amount, Amount) {
         let most = rate.payout(target).unwrap_or(MAX_ISSUED);
         let mut fills = (1..=most).rev().take(PARTIAL_TRIES as usize).map(|bought| (rate.net.fewest(bought), bought));

@@ -1,8 +1,8 @@
-//! How much of the utility that a batch offers a clearing realizes (SPEEDEX §6.2).
+//! The share of the available utility that a clearing realizes (SPEEDEX §6.2).
 //!
 //! An offer that sells `amount` units of A at a limit below the rate gains `amount · (p_A − limit · p_B)`, in value,
 //! when it trades in full. The paper states this per unit and "weighted by the valuation of the asset being sold";
-//! this is the form of it that does not change when an asset is counted in other units.
+//! the form here is the one that does not depend on the units in which an asset is counted.
 
 use primitives::{Amount, Price};
 
@@ -11,7 +11,7 @@ use crate::rate::approx;
 use crate::supply::Supply;
 use crate::threshold::Threshold;
 
-/// Utility left on the table over utility gained; 0 when there is none of either, infinite when nothing is gained.
+/// Unrealized utility divided by realized utility; 0 if there is neither, infinite if none is realized.
 pub(crate) fn unrealized_utility_ratio(book: &Book, supply: &Supply, valuations: &[Price], sold: &[Amount]) -> f64 {
     let (mut gained, mut offered) = (0.0, 0.0);
     for (index, pair) in book.pairs.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The range that prices are kept in. Nothing but ratios of prices matter, so what leaves the range is first centred in
-//! it; only what is more decades apart than the range has is cut off at its ends.
+//! The range of prices. Only ratios of prices matter, so prices that leave the range are first centred in it; only if
+//! they are further apart than the range is wide are they cut off at its ends.
 
 use primitives::Price;
 
@@ -9,8 +9,8 @@ pub(crate) const END: f64 = 41.4;
 pub(crate) const LEAST: f64 = 1.05e-18;
 pub(crate) const MOST: f64 = 9.52e17;
 
-/// Brings finite, positive `prices` into the range. Prices that are in it stay as they are; others are first scaled by
-/// a power of two, which rounds nothing.
+/// Brings finite, positive `prices` into the range. Prices within it stay as they are; others are first scaled by a
+/// power of two, which rounds nothing.
 pub(crate) fn bound(prices: &mut [f64]) {
     let least = prices.iter().copied().fold(f64::INFINITY, f64::min);
     let most = prices.iter().copied().fold(0.0, f64::max);
@@ -23,7 +23,8 @@ pub(crate) fn bound(prices: &mut [f64]) {
     prices.iter_mut().for_each(|price| *price = (*price * scale).clamp(LEAST, MOST));
 }
 
-/// Shifts logarithms of prices so that the least and the most are as far from 0, and cuts off what is out of range.
+/// Shifts logarithms of prices so that the least and the largest are equally far from 0, and cuts off those out of
+/// range.
 pub(crate) fn centred(logs: &mut [f64]) {
     let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -36,7 +37,7 @@ pub(crate) fn to_price(price: f64) -> Price {
     Price::from_f64(price.clamp(LEAST, MOST)).expect("within the range of prices")
 }
 
-/// Whether some price stands at an end of the range, where only the range keeps it.
+/// Whether some price is at an end of the range, and only held there by the range.
 pub(crate) fn is_at_end(prices: &[f64]) -> bool {
     prices.iter().any(|price| *price <= LEAST || *price >= MOST)
 }

@@ -1,14 +1,14 @@
 //! The exact pay-out rule of one ordered pair.
 //!
 //! An account that gives `sold` units of A receives `floor(sold · (1−ε) · p_A/p_B)` units of B. The quotient has no
-//! short exact form, so a rate keeps a 64-bit reciprocal that bounds it from below and above; where both bounds round
-//! to the same integer, as they nearly always do, that is the answer, otherwise products of up to 270 bits decide.
+//! short exact form, so a rate keeps a 64-bit reciprocal that bounds it from below and above. Where both bounds round
+//! to the same integer, as they nearly always do, that is the result; otherwise products of up to 270 bits decide.
 
 use primitives::{Amount, Fraction, MAX_ISSUED, Price};
 
 use crate::wide::{Wide, at_least, leading, power_of_ten, product};
 
-/// Stands for every pay-out that is far beyond what can be paid.
+/// Represents every pay-out far beyond what can be paid.
 const BEYOND: u128 = 1 << 100;
 
 /// A part `(1−share) · p_A/p_B` of the rate of one ordered pair, in units of B per unit of A.
@@ -56,7 +56,7 @@ impl Share {
         at_least(&given, &asked)
     }
 
-    /// The fewest units that earn `bought`; `bought` must be the pay-out of some amount that fits.
+    /// The fewest units that earn `bought`; `bought` must be the pay-out of some amount in range.
     pub(crate) fn fewest(&self, bought: Amount) -> Amount {
         let numerator = u128::from(bought) << self.shift.clamp(0, 127);
         let mut sold = (numerator / u128::from(self.high)) as Amount;
@@ -66,8 +66,8 @@ impl Share {
         sold
     }
 
-    /// An upper bound of what offers that sell `sold` units in all are paid; at most a few units above the exact sum
-    /// of their pay-outs plus one unit for each offer. It never falls as `sold` grows, and ends at 2^100, far beyond
+    /// An upper bound of the total pay-out of offers that sell `sold` units; at most a few units above the exact sum
+    /// of their pay-outs plus one unit per offer. It never falls as `sold` grows, and is capped at 2^100, far beyond
     /// what can be paid, so that sums of bounds do not overflow.
     pub(crate) fn payout_bound(&self, sold: Amount) -> u128 {
         scale(sold, self.high, self.shift).unwrap_or(BEYOND).min(BEYOND)
@@ -96,14 +96,14 @@ impl Share {
     }
 }
 
-/// The rate of one ordered pair, and what follows from it for its offers.
+/// The rate of one ordered pair, and its consequences for the offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// Net of commission: what offers are paid.
+    /// Net of commission: the rate that offers are paid.
     pub(crate) net: Share,
-    /// μ below the rate: offers that would be paid their limits even there must execute.
+    /// μ below the rate: offers that would be paid their limits even at this rate must execute.
     pub(crate) sure: Share,
-    /// `sure`, surely not too large.
+    /// A lower bound of `sure`.
     surely: f64,
 }
 
@@ -124,20 +124,20 @@ impl Rate {
         self.net.reaches(limit)
     }
 
-    /// Whether a full clearing must fill an offer of `amount` units at `limit`: what the offer asks for,
-    /// `ceil(amount · limit)` units, can exist and is at most `amount · (1−μ) · p_A/p_B`. So its *effective* limit,
-    /// `ceil(amount · limit) / amount`, decides, as pay-outs are whole units.
+    /// Whether a full clearing must fill an offer of `amount` units at `limit`: the units it asks for, `ceil(amount ·
+    /// limit)`, can exist and are at most `amount · (1−μ) · p_A/p_B`. So its *effective* limit, `ceil(amount · limit)
+    /// / amount`, decides, as pay-outs are whole units.
     ///
     /// An offer whose pay-out at this rate would exceed every unit that can exist must fill all the same, and cannot:
-    /// fullness excuses nothing that prices chose.
+    /// fullness makes no exception for the choice of prices.
     pub fn must_fill(&self, limit: Price, amount: Amount) -> bool {
         const SURELY_EXISTS: f64 = 9.2e18;
-        // Most offers are a whole unit of pay-out clear of it.
+        // Most offers are at least a whole unit of pay-out away from the boundary.
         let (units, limit_price) = (amount as f64, approx(limit));
         if units * (self.surely - limit_price) >= 1.0 && units * limit_price < SURELY_EXISTS {
             return true;
         }
-        // Nor need an offer fill whose limit alone, which is the least that it asks for a unit, is clearly beyond.
+        // An offer need not fill if its limit alone, the least that it asks per unit, is clearly above.
         if limit_price > self.surely * (1.0 + 3e-12) {
             return false;
         }
@@ -157,9 +157,9 @@ impl Rate {
     }
 }
 
-/// `ceil(amount · limit)`: what an offer asks for.
+/// `ceil(amount · limit)`: the units that an offer asks for.
 pub(crate) fn asked(limit: Price, amount: Amount) -> u128 {
-    // Below 2^121, and limits end below 10^18, so that the exponent is at most 1.
+    // Below 2^121, and limits are below 10^18, so that the exponent is at most 1.
     let product = u128::from(amount) * u128::from(limit.mantissa());
     match limit.exponent() {
         exponent @ 0.. => product * 10u128.pow(exponent as u32),
@@ -182,7 +182,7 @@ fn sides(limit: Price, share: Fraction, sell: Price, buy: Price) -> (Wide, Wide)
     (asked, product(&[share.complement_units(), sell.mantissa(), a, b, c, d]))
 }
 
-/// The power of ten that side `own` of a comparison is multiplied with, so that both sides are integers.
+/// The power of ten by which side `own` of a comparison is multiplied, so that both sides are integers.
 fn power(own: Price, other: Price) -> u32 {
     (own.exponent() - other.exponent()).max(0) as u32
 }
@@ -238,7 +238,7 @@ mod tests {
         prop_oneof![Just(Fraction::ZERO), (1u32..33).prop_map(Fraction::power_of_two)]
     }
 
-    /// The defining inequality: `bought ≤ sold·rate < bought + 1`, with words multiplied out.
+    /// The defining inequality: `bought ≤ sold·rate < bought + 1`, multiplied out in big integers.
     fn is_payout(rate: &Share, sold: Amount, bought: u64) -> bool {
         rate.earns(sold, bought) && !rate.earns(sold, bought + 1)
     }
@@ -273,7 +273,7 @@ mod tests {
         assert!(rate.reaches(price("0.75")));
         assert!(!rate.reaches(price("0.75000000000000001")));
         let wide = Rate::new(Price::MAX, Price::MIN, Fraction::ZERO, Fraction::power_of_two(1));
-        // What the price makes unpayable must fill all the same; what asks for more than can exist need not.
+        // An offer that only the price makes unpayable must fill; one that asks for more than can exist need not.
         assert!(wide.must_fill(Price::MIN, 1) && wide.payout(1).is_none());
         assert!(wide.must_fill(Price::ONE, MAX_ISSUED) && !wide.must_fill(Price::ONE, MAX_ISSUED + 1));
         assert!(!Rate::new(Price::MIN, Price::MAX, Fraction::ZERO, Fraction::power_of_two(1)).must_fill(Price::MAX, 1));

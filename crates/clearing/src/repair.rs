@@ -1,14 +1,14 @@
 //! Repair of amounts in whole units.
 //!
 //! Where a unit of one asset is worth many of another, or amounts are of few units, fills can give only some amounts
-//! that lie far apart, and what rounding takes from one asset the pairs around it cannot give back unit by unit. Here
-//! everything is counted exactly. For one short asset at a time, the cheapest way out is sought: along each edge the
-//! nearest fills that give at least what is needed, which leaves the next asset a *burden* of so many units, never
-//! worth less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone.
-//! Where there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short
-//! that was not, and what is short is worth less and less.
+//! that are far apart, and the pairs around an asset cannot give back unit by unit what rounding takes from it. Here
+//! everything is counted exactly. For one short asset at a time, the cheapest path is sought. Along each edge it
+//! takes the nearest fills that give at least what is needed; this leaves the next asset a *burden* of so many units,
+//! never worth less than what was relieved. A surplus on the path reduces the burden, and the path ends where the
+//! burden is gone. If there is no such path, the shortage moves to where it is worth least. Either way no other asset
+//! becomes short, and the shortage is worth less and less.
 //!
-//! Where more is short than rounding explains, there is nothing to repair, and nothing is tried: see
+//! If the shortage exceeds what rounding explains, it cannot be repaired, and nothing is tried: see
 //! [`Program::is_hopeless`].
 
 use std::cmp::Reverse;
@@ -21,28 +21,28 @@ use crate::arc::Arc;
 use crate::budget::Allowance;
 use crate::flow::{Edge, Program};
 
-/// What the fills of one arc give, and exactly what they are paid.
+/// What the fills of one arc give, and their exact pay-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub(crate) sold: Amount,
     pub(crate) paid: u128,
 }
 
-/// How often the nearest fills that give enough are tried for.
+/// Number of tries for the nearest fills that give enough.
 const NEAREST: u32 = 8;
 
-/// How many shortages are moved at most, for each asset.
+/// Maximum number of shortages moved, per asset.
 const MOST_MOVES: usize = 16;
 
 /// A shortage moves on if it becomes worth less than this part of itself.
 const LESS: f64 = 0.9;
 
-/// An asset that a way has reached.
+/// An asset that a path has reached.
 #[derive(Clone, Copy)]
 struct Reached {
-    /// Units that are asked of it.
+    /// Units that it must give.
     burden: u128,
-    /// The asset before, the edge from there, and the fill that the edge's arc gets.
+    /// The previous asset, the edge from there, and the new fill of the edge's arc.
     from: Option<(usize, Edge, Fill)>,
     done: bool,
 }
@@ -53,14 +53,14 @@ struct Repair<'p, 'a> {
     values: &'p [f64],
     fills: Vec<Fill>,
     slack: Vec<i128>,
-    /// Shortages moved.
+    /// Number of shortages moved.
     moved: u32,
     allowance: Allowance,
 }
 
 impl Program<'_> {
-    /// Tries to leave no asset short, and no arc below what must execute; true if that came about. If not, amounts stay
-    /// as they are, and what is lacking is noted.
+    /// Tries to leave no asset short, and no arc below what must execute; returns whether it succeeded. Otherwise
+    /// amounts stay as they are, and the lack is recorded.
     pub(crate) fn repair(&mut self, values: &[f64]) -> bool {
         if self.allowance.is_spent() {
             return false;
@@ -89,8 +89,8 @@ impl Program<'_> {
     }
 }
 
-/// By what share of what is paid out of it each asset is short. One that offers which must execute buy, and that could
-/// not be paid if it all was sold, is short of as much again.
+/// The shortage of each asset as a share of what is paid out of it. An asset is short of as much again if offers that
+/// must execute buy it and could not be paid even if all of it was sold.
 fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
     let mut paid = vec![0.0; slack.len()];
     arcs.iter().zip(fills).for_each(|(arc, fill)| paid[arc.buy] += fill.paid as f64);
@@ -103,7 +103,7 @@ fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
 }
 
 impl Repair<'_, '_> {
-    /// Relieves one short asset after the other, those that lack most first, until none of those left can be.
+    /// Relieves one short asset after the other, the most short first, until none of the rest can be relieved.
     fn relieve_all(&mut self) {
         for _ in 0..MOST_MOVES * self.slack.len() {
             let mut short: Vec<usize> = (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect();
@@ -117,13 +117,13 @@ impl Repair<'_, '_> {
         }
     }
 
-    /// What `units` of `asset` are worth, as bits that compare as the values do.
+    /// The value of `units` of `asset`, as bits that compare like the values.
     fn worth(&self, units: u128, asset: usize) -> u64 {
         (units as f64 * self.values[asset]).to_bits()
     }
 
-    /// Finds a way out for the shortage of `asset`, or at least to where it is worth less, and goes it; false if there
-    /// is none.
+    /// Finds a path for the shortage of `asset` to a surplus, or at least to where it is worth less, and applies it;
+    /// false if there is none.
     fn relieve(&mut self, asset: usize) -> bool {
         let mut reached: Vec<Option<Reached>> = vec![None; self.slack.len()];
         let wanted = self.slack[asset].unsigned_abs();
@@ -164,7 +164,7 @@ impl Repair<'_, '_> {
         least.1 != asset
     }
 
-    /// Goes the way that ends at `at`.
+    /// Applies the path that ends at `at`.
     fn go(&mut self, mut at: usize, reached: &[Option<Reached>]) {
         self.moved += 1;
         while let Some((before, edge, fill)) = reached[at].and_then(|reached| reached.from) {
@@ -176,7 +176,8 @@ impl Repair<'_, '_> {
         }
     }
 
-    /// What it costs the other asset to relieve one of at least `wanted` units along `edge`, and the fill that does.
+    /// The cost to the other asset of relieving one of at least `wanted` units along `edge`, and the fill that does
+    /// it.
     fn cost(&self, edge: Edge, wanted: u128) -> Option<(u128, Fill)> {
         let (arc, old) = (&self.program.arcs[edge.arc as usize], self.fills[edge.arc as usize]);
         if edge.less {
@@ -190,7 +191,7 @@ impl Repair<'_, '_> {
 }
 
 impl Arc<'_> {
-    /// The largest fill found, from L up, that is paid at least `wanted` units less than `old`.
+    /// The largest fill found, from L up, whose pay-out is at least `wanted` units less than that of `old`.
     fn fill_below(&self, old: Fill, wanted: u128) -> Option<Fill> {
         let most = old.paid.checked_sub(wanted)?;
         let loose = self.paid_at(old.sold).saturating_sub(old.paid);

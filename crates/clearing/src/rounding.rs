@@ -1,4 +1,4 @@
-//! The last step to amounts that fills can execute: partial fills cannot give just any amount.
+//! The last step to amounts that fills can execute: partial fills cannot give every amount.
 
 use primitives::Amount;
 
@@ -7,8 +7,8 @@ use crate::flow::{Edge, Program};
 use rayon::prelude::*;
 
 impl Program<'_> {
-    /// Makes every amount one that fills can execute. What an asset loses by that is passed on along one edge, towards
-    /// the surplus that the widest way leads to; assets far from it go first, so that each passes on all it gets.
+    /// Makes every amount one that fills can execute. An asset passes on its loss along one edge, towards the surplus
+    /// at the end of its widest path; assets far from it go first, so that each passes on all that it gets.
     pub(crate) fn execute(&mut self, values: &[f64]) {
         self.allowance.spend(self.arcs.iter().map(|arc| arc.cost(arc.sold)).sum());
         self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(arc.sold));
@@ -29,8 +29,9 @@ impl Program<'_> {
         }
     }
 
-    /// For each asset that is not itself the end of its widest way to a surplus, the first edge of that way; in the
-    /// order of falling width. The width of a way is the least value that its edges, and the surplus, leave room for.
+    /// For each asset that is not itself the end of its widest path to a surplus, the first edge of that path, in the
+    /// order of falling width. The width of a path is the least value for which its edges, and the surplus, have
+    /// room.
     fn widest(&self, values: &[f64]) -> Vec<(usize, Edge)> {
         let assets = self.slack.len();
         let mut width: Vec<f64> = (0..assets).map(|a| self.slack[a].max(0) as f64 * values[a]).collect();
@@ -57,7 +58,7 @@ impl Program<'_> {
         result
     }
 
-    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends;
+    /// Takes remaining shortages from other pairs, those with room above L first. Amounts only fall, so that it ends;
     /// false if the budget ends first.
     pub(crate) fn cut(&mut self) -> bool {
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
@@ -71,7 +72,7 @@ impl Program<'_> {
                 let arc = &mut self.arcs[edge.arc as usize];
                 self.allowance.spend((self.first[asset + 1] - self.first[asset]) as u64 + arc.cost(arc.sold));
                 let (sold, paid) = (arc.sold, arc.paid());
-                // An asset that comes back again and again gives way more each time.
+                // An asset that comes back repeatedly gives way more each time.
                 let more = 1u128 << (visits[asset] / 8).min(64);
                 visits[asset] += 1;
                 let wanted = self.slack[asset].unsigned_abs().saturating_mul(more).min(paid);
@@ -88,8 +89,9 @@ impl Program<'_> {
         true
     }
 
-    /// The pair that is to sell less so that `asset` is paid out less: one with room above L and a surplus of what it
-    /// sells, else with room, else any; among equals the one that can give most, then the first.
+    /// The pair that must sell less so that `asset` is paid out less: preferably one with room above L and a surplus
+    /// of the asset it sells, otherwise one with room, otherwise any; among equals the one that can give most, then
+    /// the first.
     fn giver(&self, asset: usize) -> Option<Edge> {
         let room = |edge: &Edge| {
             let arc = &self.arcs[edge.arc as usize];

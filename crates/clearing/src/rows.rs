@@ -1,7 +1,7 @@
-//! What a clearing means for a list of offers, row by row, and the rate of each pair.
+//! The results of a clearing for a list of offers, row by row, and the rate of each pair.
 //!
-//! A [`Clearing`] states prices and what each pair sells, no more: fills follow from those by the rule of
-//! [`crate::fills`]. They are computed here for whoever asks, from the list that [`SortedOffers`] has sorted.
+//! A [`Clearing`] states only prices and what each pair sells: fills follow from those by the rule of
+//! [`crate::fills`]. They are computed here on request, from the list that [`SortedOffers`] has sorted.
 
 use primitives::{Amount, AssetId};
 
@@ -24,38 +24,38 @@ pub struct RowFill {
     pub bought: Amount,
 }
 
-/// What becomes of the offer of one row.
+/// The outcome of the offer of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowOutcome {
     /// Units given.
     pub sold: Amount,
     /// Units received.
     pub bought: Amount,
-    /// What is left of a partial fill and too small to rest as an offer, see [`Minima`].
+    /// Remainder of a partial fill that is too small to rest as an offer, see [`Minima`].
     pub returned: Amount,
-    /// Why it trades so much and no more.
+    /// Why it trades as much as it does.
     pub why: Why,
 }
 
 impl Clearing {
     /// The rate between `sell` and `buy`, net of commission; `None` if the clearing does not have the assets. Between
-    /// assets of different [`Groups`] it means nothing, and nothing trades at it.
+    /// assets of different [`Groups`] it has no meaning, and nothing trades at it.
     pub fn rate(&self, params: &Params, sell: AssetId, buy: AssetId) -> Option<Rate> {
         let value = |asset: AssetId| self.valuations.get(asset.0 as usize).copied();
         Some(Rate::new(value(sell)?, value(buy)?, params.epsilon, params.mu))
     }
 
-    /// What is sold on the pair `sell`/`buy`.
+    /// The amount sold on the pair `sell`/`buy`.
     pub fn sold(&self, sell: AssetId, buy: AssetId) -> Amount {
         let found = self.trades.binary_search_by_key(&(sell, buy), |trade| (trade.sell, trade.buy));
         found.map_or(0, |at| self.trades[at].sold)
     }
 
-    /// The offers that trade, pair by pair, and in execution order on each. `book` is that of `offers`, with or without
-    /// pools and buy orders. Costs nothing until it is read, and then what trades and not what rests.
+    /// The offers that trade, pair by pair, and in execution order on each. `book` is that of `offers`, with or
+    /// without pools and buy orders. Lazy; iterating costs time for what trades, not for what rests.
     ///
-    /// The clearing is taken at its word; [`crate::verify`] checks it. Trades of pairs that the book does not have are
-    /// left out.
+    /// Assumes a correct clearing; [`crate::verify`] checks it. Trades of pairs that the book does not have are left
+    /// out.
     pub fn fills<'a>(
         &'a self,
         book: &'a Book<'a>,
@@ -74,11 +74,11 @@ impl Clearing {
         })
     }
 
-    /// What becomes of each row of `offers`, in the order of the list. `book` is that of `offers`, with or without
-    /// pools and buy orders. `least` gives the least units of an asset, 0 where there is no minimum. Linear in the
+    /// The outcome of each row of `offers`, in the order of the list. `book` is that of `offers`, with or without
+    /// pools and buy orders. `least` gives the minimum units of an asset, 0 if there is no minimum. Linear in the
     /// number of offers. `None` if the clearing does not have an asset of the book.
     ///
-    /// The clearing is taken at its word; [`crate::verify`] checks it.
+    /// Assumes a correct clearing; [`crate::verify`] checks it.
     pub fn outcomes(
         &self,
         book: &Book,
@@ -110,7 +110,7 @@ impl Clearing {
     }
 }
 
-/// The offer that trades in part, and what of its remainder is returned.
+/// The offer that trades in part, and the part of its remainder that is returned.
 fn returned(pair: &PairBook, got: &PairFills, least: impl Fn(AssetId) -> Amount) -> Option<(usize, Amount)> {
     let partial = got.partial?;
     let (limit, amount) = pair.offers().nth(partial.index)?;

@@ -1,8 +1,8 @@
-//! Runs: the pieces that the offers of a pair are kept in.
+//! Runs: the pieces in which the offers of a pair are kept.
 //!
-//! Whoever keeps a book cuts the offers of each pair into runs of some 64 to 512 and remembers what each run sums up
-//! to. When offers come and go, only the runs that they are in have to be summed up again, and a clearing costs what is
-//! near the rate and not what rests. Sums are exact, so a clearing does not depend on the cut.
+//! The keeper of a book cuts the offers of each pair into runs of some 64 to 512 and remembers the sum of each run.
+//! When offers come and go, only their runs must be summed up again, and a clearing costs what is near the rate and
+//! not what rests. Sums are exact, so a clearing does not depend on how the runs are cut.
 
 use primitives::{Amount, Price};
 
@@ -18,14 +18,14 @@ pub struct Run<'a> {
     pub limits: &'a [Price],
     /// Units offered, as many as there are limits, each at least 1.
     pub amounts: &'a [Amount],
-    /// What [`Total::of`] says of these limits and amounts.
+    /// The result of [`Total::of`] for these limits and amounts.
     pub total: Total,
 }
 
-/// What the offers of a run sum up to.
+/// The sums of the offers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// Σ amount, held at the largest integer if it is beyond.
+    /// Σ amount, saturating at the largest integer.
     amount: Amount,
     /// Σ amount · limit.
     value: Value,
@@ -36,7 +36,7 @@ pub struct Total {
     last: Price,
 }
 
-/// Why offers are not a run.
+/// Why offers are not a valid run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// No offers, or not as many limits as amounts.
@@ -59,8 +59,8 @@ pub enum RunError {
         /// Position in the run.
         index: usize,
     },
-    /// The amounts add up to more than 64 bits hold.
-    #[error("offers sell more units than can be counted")]
+    /// The sum of the amounts exceeds 64 bits.
+    #[error("the offers sell more units than 64 bits can count: split them into smaller amounts")]
     TooMuch,
 }
 
@@ -98,7 +98,8 @@ impl Total {
         if total.amount == Amount::MAX { Err(RunError::TooMuch) } else { Ok(total) }
     }
 
-    /// The same for limits known to be in order. Whoever uses it has to look for amounts of zero, and for too many.
+    /// As [`Total::of`], for limits known to be in order. The caller must check for zero amounts, and for too many
+    /// units.
     pub(crate) fn of_sorted(limits: &[Price], amounts: &[Amount]) -> Total {
         let (amount, least) = amounts.iter().fold((0, Amount::MAX), |(sum, least): (Amount, Amount), amount| {
             (sum.saturating_add(*amount), least.min(*amount))
@@ -106,7 +107,7 @@ impl Total {
         Total { amount, value: Value::of(limits, amounts), least, first: limits[0], last: limits[limits.len() - 1] }
     }
 
-    /// The same, with another smallest amount.
+    /// The same sums, with another smallest amount.
     pub(crate) fn with_least(self, least: Amount) -> Total {
         Total { least, ..self }
     }

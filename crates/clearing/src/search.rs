@@ -1,4 +1,4 @@
-//! What the price computations have in common.
+//! Shared parts of the price computations.
 
 use primitives::Price;
 
@@ -12,28 +12,28 @@ use crate::range::{bound, to_price};
 use crate::rate::approx;
 use crate::supply::Supply;
 
-/// Which parts of the band from μ to ε the attempts leave free for rounding, at the end of μ and at that of ε. The
-/// deeper offers stand in the band, the more amounts can they give in part.
+/// The parts of the band from μ to ε that each attempt keeps free for rounding, at the ends of μ and of ε. The deeper
+/// offers are in the band, the more different amounts they can give in part.
 pub(crate) const ATTEMPTS: [(f64, f64); 8] =
     [(0.0, 0.125), (0.0, 0.75), (0.1, 0.225), (0.02, 0.8), (0.0, 0.5), (0.2, 0.325), (0.04, 0.85), (0.3, 0.425)];
 
-/// How often the prices of one attempt are moved by what is lacking.
+/// How often the prices of one attempt are moved according to the lack.
 pub(crate) const MOVES: u32 = 4;
 
-/// What is asked of a price computation.
+/// The task of a price computation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub(crate) epsilon: f64,
     pub(crate) mu: f64,
-    /// By how much the band in which offers trade in part stops short of ε, because a partial fill at the very limit
-    /// of its offer would break that limit by rounding.
+    /// How far the band in which offers trade in part stays away from ε, because a partial fill at the very limit of
+    /// its offer would break that limit by rounding.
     inset: f64,
     /// Whether this is the first attempt.
     pub(crate) first: bool,
 }
 
 impl Target {
-    /// What `params` ask for, at the band of one of [`ATTEMPTS`].
+    /// The target of `params`, with the band of one of [`ATTEMPTS`].
     pub(crate) fn new(params: &Params, attempt: usize) -> Target {
         let (epsilon, mu) = (params.epsilon.to_f64(), params.mu.to_f64());
         let (width, (above, below)) = (mu - epsilon, ATTEMPTS[attempt]);
@@ -46,7 +46,7 @@ impl Target {
     }
 }
 
-/// What a price computation came to.
+/// The result of a price computation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// One price for each asset of the part, up to a common factor.
@@ -55,13 +55,13 @@ pub(crate) struct Found {
     pub(crate) queries: u32,
     /// The largest relative imbalance of the smoothed demand.
     pub(crate) imbalance: f64,
-    /// Looks that were spent.
+    /// Looks spent.
     pub(crate) looks: u64,
-    /// Why the prices do not meet the stop test; `None` if they do.
+    /// Why the prices do not meet the stopping condition; `None` if they do.
     pub(crate) unsolved: Option<Reason>,
 }
 
-/// One part of the market, ready to be asked for amounts.
+/// One part of the market, with what is needed to ask for its amounts.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) book: &'a Book<'a>,
@@ -78,13 +78,13 @@ impl Scene<'_> {
         prices.into_iter().map(to_price).collect()
     }
 
-    /// What `look` finds of the part as a book of its own, at `prices`.
+    /// The result of `look` for the part as a separate book, at `prices`.
     fn alone<T>(&self, prices: &[f64], look: impl FnOnce(&Book, &Supply, &[Price]) -> T) -> T {
         let (book, _) = self.part.alone(self.book);
         look(&book, &Supply::new(&book), &Scene::valuations(prices))
     }
 
-    /// The utility that this part leaves on the table at `prices` over what it gains.
+    /// The unrealized utility of this part at `prices`, divided by the realized one.
     pub(crate) fn missed(&self, prices: &[f64]) -> f64 {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
@@ -93,7 +93,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Whether this part has full amounts at `prices`, and the looks that it takes to see that.
+    /// Whether this part has full amounts at `prices`, and the looks spent on finding out.
     pub(crate) fn is_full(&self, prices: &[f64]) -> (bool, u64) {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
@@ -105,8 +105,8 @@ impl Scene<'_> {
     }
 }
 
-/// Prices near `valuations`: whatever is short is dearer by a little more than it lacks, as an auctioneer would have
-/// it, and by no more than a quarter of the band.
+/// Prices near `valuations`: every short asset is made dearer by a little more than its shortage, as an auctioneer
+/// would, and by at most a quarter of the band.
 pub(crate) fn dearer(params: &Params, valuations: &[Price], lack: &Lack) -> Vec<Price> {
     let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
     let price = |(valuation, lack): (&Price, &f64)| match *lack {

@@ -1,4 +1,4 @@
-//! The whole of a clearing, from book to trades, and its stages one by one.
+//! A complete clearing, from book to trades, and its single stages.
 
 use primitives::{AssetId, Price};
 use rayon::prelude::*;
@@ -18,11 +18,11 @@ use crate::start::{mended, start};
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
 
-/// The version of the rules that decide what a clearing comes to. It rises with every change after which some book has
-/// other prices or amounts than before. Those who must agree on clearings must agree on it.
+/// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
+/// some book other prices or amounts. Nodes that must agree on clearings must have the same version.
 pub const RULES: u32 = 4;
 
-/// A book made ready for clearing: checked, summed up, and split into parts that trade.
+/// A book prepared for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
     book: &'a Book<'a>,
     supply: Supply<'a>,
@@ -42,17 +42,17 @@ pub struct Prices {
     pub imbalance: f64,
     /// See [`Spending::price_looks`].
     pub looks: u64,
-    /// The parts of the market for which the solver did not meet its own stop test, and why. The amount step has the
-    /// last word on fullness.
+    /// The parts of the market for which the solver did not meet its stopping condition, and why. The amount step
+    /// decides on fullness.
     pub unsolved: Vec<Obstacle>,
 }
 
-/// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
+/// Clears `book`: prices, then amounts. `last` are the valuations of the previous batch, if there was one.
 ///
-/// Runs on the current rayon pool; the answer is the same for any number of threads.
+/// Runs on the current rayon pool; the result is the same for any number of threads.
 ///
 /// # Errors
-/// [`InputError`] if the book or the parameters break a rule; every proper book has a clearing.
+/// [`InputError`] if the book or the parameters break a rule; every valid book has a clearing.
 pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
     params.check()?;
     // Sums of supply by limit price (appendix G), and the parts that can be solved alone (appendix E).
@@ -74,35 +74,35 @@ impl<'a> Market<'a> {
     /// Clears the book, as [`clear`] does.
     ///
     /// # Errors
-    /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
+    /// [`InputError`] if the parameters break a rule or `last` does not contain one valuation per asset.
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
         // Prices at which supply meets demand, for each part of the market on its own (§5, appendix C).
         let mut prices = self.prices(params, last)?;
-        // At those prices, the most that all offers can trade: first with what must fill, else without (appendix D).
+        // At those prices, the most that all offers can trade, with the lower bounds if possible (appendix D).
         let (mut amounts, lack) = self.amounts_and_lack(params, &prices.valuations);
-        // Where whole units do not follow the prices, others nearby may serve.
+        // If whole units cannot follow the prices, other prices nearby may work.
         if !amounts.full && params.solver == Solver::Newton {
             self.clear_groups_again(params, &mut prices, &mut amounts, &lack);
         }
-        // Orders for exact amounts make no prices; they take what fits beside the offers (§8).
+        // Orders for exact amounts do not influence prices; they take what fits in addition to the offers (§8).
         if amounts.full && !self.book.buys.is_empty() {
             self.fill_orders(params, &prices.valuations, &mut amounts);
         }
-        // What each pair sells, and how good it is (§6.2). Fills follow from that by one rule, see `fills`.
+        // What each pair sells, and the quality of the clearing (§6.2). Fills follow by one rule, see `fills`.
         Ok(self.conclude(params, prices, amounts))
     }
 
     /// Computes prices only.
     ///
     /// # Errors
-    /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
+    /// [`InputError`] if the parameters break a rule or `last` does not contain one valuation per asset.
     pub fn prices(&self, params: &Params, last: Option<&[Price]>) -> Result<Prices, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
         Ok(self.attempt(params, last, 0))
     }
 
-    /// Computes the amounts at any `valuations` whatever: they conserve every asset and respect every limit price.
+    /// Computes the amounts at any `valuations`: they conserve every asset and respect every limit price.
     ///
     /// # Errors
     /// [`InputError`] if the parameters break a rule or there is not one valuation per asset.
@@ -112,7 +112,7 @@ impl<'a> Market<'a> {
         Ok(self.amounts_and_lack(params, valuations).0)
     }
 
-    /// Puts prices and amounts together.
+    /// Combines prices and amounts into a clearing.
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
         let Prices { valuations, iterations, demand_queries, imbalance, looks, unsolved } = prices;
         let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold);
@@ -188,7 +188,7 @@ impl<'a> Market<'a> {
         amounts(self.book, &self.supply, params, valuations, &self.split.links)
     }
 
-    /// Clears each group in which something is short once more, alone, and takes over what is full.
+    /// Clears each group with a shortage once more, alone, and takes over full results.
     fn clear_groups_again(&self, params: &Params, prices: &mut Prices, amounts: &mut Amounts, lack: &Lack) {
         let short = amounts.obstacles.iter().map(|obstacle| obstacle.assets[0]);
         let groups = self.split.groups_of(self.book, short);
@@ -211,7 +211,7 @@ impl<'a> Market<'a> {
         amounts.full = amounts.obstacles.is_empty();
     }
 
-    /// Puts the full amounts of a group, whose links are `links`, in place of those that were not.
+    /// Replaces the amounts of a group, whose links are `links`, by full ones.
     fn replace(&self, amounts: &mut Amounts, group: &Part, links: &[usize], full: Amounts) {
         let (pairs, sides) = links.split_at(full.sold.len());
         pairs.iter().zip(full.sold).for_each(|(link, sold)| amounts.sold[*link] = sold);
@@ -225,7 +225,7 @@ impl<'a> Market<'a> {
         amounts.obstacles.retain(|obstacle| !group.has(obstacle.assets[0]));
     }
 
-    /// Fills buy orders, if amounts stay full.
+    /// Fills buy orders, as long as amounts stay full.
     fn fill_orders(&self, params: &Params, valuations: &[Price], amounts: &mut Amounts) {
         let Market { book, supply, split } = self;
         let with = with_orders(book, supply, params, valuations, &split.links, |order| {
@@ -242,17 +242,17 @@ impl<'a> Market<'a> {
     }
 }
 
-/// A group in which something is short, cleared once more.
+/// A group with a shortage, cleared once more.
 ///
-/// Prices may balance supply and demand, and yet no whole units do, when a book is small or its units are large: then
-/// prices a little off may serve. What is short is made dearer by what it lacks, a few times; and prices are sought at
-/// which offers stand deeper in the band from μ to ε, so that more amounts can be given in part.
+/// When a book is small or its units are large, prices may balance supply and demand although no whole units do: then
+/// slightly different prices may work. Short assets are made dearer in proportion to their shortage, a few times; and
+/// prices are sought at which offers are deeper in the band from μ to ε, so that more amounts can be given in part.
 struct Again {
     /// The valuations of the group, and its amounts, if they are full.
     found: Option<(Vec<Price>, Amounts)>,
-    /// The links of the book that those of the group are.
+    /// For each link of the group, the link of the book.
     links: Vec<usize>,
-    /// Whether a budget ended before all that might have helped was tried.
+    /// Whether a budget ended before everything was tried that might have helped.
     is_cut_short: bool,
     iterations: u32,
     demand_queries: u32,
@@ -265,8 +265,8 @@ impl Again {
         let market = Market::new(&own).expect("part of a proper book");
         let size = (2 * links.len() + group.assets.len() + own.offers() / 8) as u64;
         let mut allowance = Allowance::new(u64::from(params.budget.amounts) * size);
-        // All further prices together may cost about as much as the first: each half as much, and none begins once that
-        // is spent.
+        // All further prices together may cost about as much as the first: each half as much, and none begins once
+        // that is spent.
         let budget = Budget { prices: params.budget.prices / 2, ..params.budget };
         let looks = |part: &Part| budget.price_looks(part.assets.len(), market.offers_of(part));
         let mut price_allowance = Allowance::new(market.split.parts.iter().map(looks).sum());
@@ -309,7 +309,7 @@ impl Again {
         again
     }
 
-    /// Whether amounts are full at `valuations`; keeps them if so, else what is lacking.
+    /// Computes amounts at `valuations`; keeps them if they are full, otherwise records the lack.
     fn try_at(
         &mut self,
         market: &Market,
@@ -333,7 +333,8 @@ impl Again {
     }
 }
 
-/// The obstacles that the amount step met, with the reason that prices of their assets had none or others.
+/// The obstacles of the amount step, with the reason of the price computation where prices of their assets were
+/// unsolved.
 fn explained(mut obstacles: Vec<Obstacle>, unsolved: &[Obstacle], assets: u32) -> Vec<Obstacle> {
     if obstacles.is_empty() || unsolved.is_empty() {
         return obstacles;

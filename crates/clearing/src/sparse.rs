@@ -1,34 +1,34 @@
 //! Sparse linear systems of large parts, solved by preconditioned BiCGSTAB (van der Vorst 1992).
 //!
 //! The matrix is a weakly dominant M-matrix with one row per asset and a cell for each pair that trades, so an
-//! incomplete factorisation within its own pattern exists (Meijerink and van der Vorst 1977). Rows stand by rising
-//! number of pairs: where many assets trade against a few numeraires that trade among themselves, the factorisation is
-//! then exact. Rows are scaled by their diagonal, so that residuals are in logarithms of prices and an asset of small
-//! volume counts as much as any.
+//! incomplete factorisation within its own pattern exists (Meijerink and van der Vorst 1977). Rows are ordered by
+//! increasing number of pairs: where many assets trade against a few numeraires that trade among themselves, the
+//! factorisation is then exact. Rows are scaled by their diagonal, so that residuals are in logarithms of prices and
+//! an asset of small volume counts as much as any other.
 //!
-//! All sums are in fixed order on one thread; the number of iterations is bounded, and an inexact solution is as good
-//! as a step of Newton's method needs.
+//! All sums are in fixed order on one thread; the number of iterations is bounded. Newton's method needs only an
+//! inexact solution.
 
-/// Residuals, in logarithms of prices, relative to the largest at the beginning.
+/// Bound of residuals, in logarithms of prices, relative to the largest at the beginning.
 const TOLERANCE: f64 = 1e-6;
-/// Iterations after which the best solution so far is taken.
+/// Iterations after which the best solution so far is used.
 const ITERATIONS: u32 = 100;
-/// The cosine of an angle that is as good as a right one.
+/// A cosine below this counts as a right angle.
 const BREAKDOWN: f64 = 1e-13;
-/// A pivot that has lost all but this share of its diagonal cell is held there.
+/// A pivot that has lost all but this share of its diagonal cell is kept at that value.
 const FLOOR: f64 = 1e-9;
 
 /// A square matrix with a fixed symmetric pattern, row by row.
 pub(crate) struct Sparse {
     /// The row of every asset.
     row_of: Vec<u32>,
-    /// `columns[first[r]..first[r + 1]]` are the columns of row r, rising.
+    /// `columns[first[r]..first[r + 1]]` are the columns of row r, ascending.
     first: Vec<usize>,
     columns: Vec<u32>,
     cells: Vec<f64>,
-    /// Where the diagonal cell of each row is.
+    /// The position of each row's diagonal cell.
     diagonal: Vec<usize>,
-    /// For each pair, the places of its cells (a, a), (a, b), (b, a) and (b, b).
+    /// For each pair, the positions of its cells (a, a), (a, b), (b, a) and (b, b).
     places: Vec<[u32; 4]>,
     /// Iterations of the last solution.
     iterations: u32,
@@ -70,7 +70,7 @@ impl Sparse {
         Sparse { cells: vec![0.0; columns.len()], row_of, first, columns, diagonal, places, iterations: 0 }
     }
 
-    /// What the last solution cost, in looks at a pair: the factors, and the iterations.
+    /// The cost of the last solution, in looks at a pair: the factors, and the iterations.
     pub(crate) fn spent(&self) -> u64 {
         let cells = self.cells.len() as u64;
         2 * cells + cells * u64::from(self.iterations) / 4
@@ -80,7 +80,7 @@ impl Sparse {
         self.cells.fill(0.0);
     }
 
-    /// Adds `out` to what leaves asset a, and `back` to what comes back from b, for the pair numbered `pair`.
+    /// Adds `out` to the outflow of asset a, and `back` to the flow from b, for the pair numbered `pair`.
     pub(crate) fn add(&mut self, pair: usize, out: f64, back: f64) {
         let [aa, ab, ba, bb] = self.places[pair];
         self.cells[aa as usize] += out;
@@ -107,7 +107,7 @@ impl Sparse {
         self.first[row]..self.first[row + 1]
     }
 
-    /// Takes a row and its column out of the system.
+    /// Removes a row and its column from the system.
     fn hold(&mut self, held: u32) {
         for at in self.row(held as usize) {
             let other = self.columns[at] as usize;
@@ -117,7 +117,7 @@ impl Sparse {
         }
     }
 
-    /// Divides every row by its diagonal cell. Rows without one stand for assets that nothing depends on.
+    /// Divides every row by its diagonal cell. Nothing depends on the assets of rows without one.
     fn scale(&mut self, right: &mut [f64]) {
         for (row, right) in right.iter_mut().enumerate() {
             let diagonal = self.cells[self.diagonal[row]];
@@ -133,7 +133,7 @@ impl Sparse {
         }
     }
 
-    /// The incomplete factors L and U in one array of cells, L with a unit diagonal.
+    /// The incomplete factors L and U in one array of cells; L has a unit diagonal.
     fn factors(&self) -> Vec<f64> {
         let mut cells = self.cells.clone();
         let mut place = vec![usize::MAX; self.diagonal.len()];
@@ -182,7 +182,7 @@ impl Sparse {
         (0..x.len()).map(row).collect()
     }
 
-    /// BiCGSTAB, preconditioned from the right; and the iterations that it took.
+    /// BiCGSTAB, preconditioned from the right; returns the solution and the iterations used.
     fn iterate(&self, factors: &[f64], right: Vec<f64>) -> (Vec<f64>, u32) {
         let n = right.len();
         let aim = TOLERANCE * largest(&right);
@@ -198,7 +198,7 @@ impl Sparse {
             }
             iterations += 1;
             let mut next = dot(&shadow, &residual);
-            // The method breaks down where the two are at right angles; it starts again from where it is.
+            // The method breaks down where the two are at right angles; it restarts from the current point.
             if next.abs() <= BREAKDOWN * (dot(&shadow, &shadow) * dot(&residual, &residual)).sqrt() {
                 shadow.clone_from(&residual);
                 search.fill(0.0);
@@ -254,8 +254,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is asked for but for the tolerance, on connected graphs with flows both ways of very different size;
-        /// and the same as by elimination, where those sizes do not make more of the tolerance than that.
+        /// The residual is within the tolerance, on connected graphs with flows both ways of very different size; and
+        /// the solution equals that of elimination, where those sizes do not amplify the tolerance.
         #[test]
         fn solves_what_elimination_solves(
             size in 2usize..12,

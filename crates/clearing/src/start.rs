@@ -1,12 +1,12 @@
-//! Prices to start from, read off the book itself.
+//! Initial prices, derived from the book itself.
 
 use crate::demand::Demand;
 use crate::float::{exp, ln};
 use crate::range::{END, centred};
 use crate::system::System;
 
-/// Prices x that fit the median limit price of every pair best: least squares of ln x_A − ln x_B ≈ ln m_AB, weighted by
-/// the square root of the number of offers. As the assets of a part hang together, that leaves nothing open but a
+/// Prices x that fit the median limit price of every pair best: least squares of ln x_A − ln x_B ≈ ln m_AB, weighted
+/// by the square root of the number of offers. As the assets of a part are connected, the solution is unique up to a
 /// common factor.
 pub(crate) fn start(demand: &Demand) -> Vec<f64> {
     let n = demand.part.assets.len();
@@ -29,8 +29,8 @@ pub(crate) fn start(demand: &Demand) -> Vec<f64> {
     right.into_iter().map(exp).collect()
 }
 
-/// Earlier prices `last` with those that the book contradicts replaced: where they are off the book's own prices
-/// `start` by a factor that is more than twice, or less than half, the median one. `None` if there are none.
+/// Earlier prices `last`, with those that the book contradicts replaced: those whose ratio to the book's own prices
+/// `start` is more than twice, or less than half, the median ratio. `None` if there are none.
 pub(crate) fn mended(last: &[f64], start: &[f64]) -> Option<Vec<f64>> {
     const FAR: f64 = std::f64::consts::LN_2;
     let off: Vec<f64> = last.iter().zip(start).map(|(last, start)| ln(*last) - ln(*start)).collect();

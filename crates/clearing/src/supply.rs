@@ -1,9 +1,9 @@
-//! The supply of every pair: what is offered below any price (SPEEDEX appendix G), from the sums of its runs.
+//! The supply of every pair: the amount offered below any price (SPEEDEX appendix G), from the sums of its runs.
 //!
-//! Only the sums over whole runs are laid out beforehand. What is offered below a price is the sum of the runs below it
-//! and of the nearer part of the run that it falls in; so nothing is read but the offers near the prices asked about.
-//! All sums are integers: the same serve the solvers, as doubles, and the amount step, exactly, and they are the same
-//! however the book is cut into runs.
+//! Only the sums over whole runs are computed in advance. The amount offered below a price is the sum of the runs
+//! below it and of the nearer part of the run that contains it; so only offers near the queried prices are read. All
+//! sums are integers: the solvers use them as doubles and the amount step exactly, and they do not depend on how the
+//! book is cut into runs.
 
 use primitives::{Amount, Price};
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ use crate::run::Total;
 use crate::threshold::Threshold;
 use crate::value::Value;
 
-/// What is offered in the runs of a pair before one of them.
+/// The supply in the runs of a pair before one of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     offers: usize,
@@ -27,20 +27,20 @@ struct Before {
     risk: f64,
 }
 
-/// The supply of all pairs of a book, every offer at its effective limit.
+/// The supply of all pairs of a book, with every offer at its effective limit.
 pub(crate) struct Supply<'a> {
     book: &'a Book<'a>,
-    /// The runs of pairs that do not have those of the book.
+    /// The runs of pairs that do not use those of the book.
     replaced: Vec<Option<Vec<Piece<'a>>>>,
-    /// Every pair's sums.
+    /// The sums of every pair.
     sums: Vec<Sums>,
 }
 
-/// What the runs of one pair sum up to.
+/// The sums over the runs of one pair.
 struct Sums {
     /// One entry per run and one for the end.
     before: Vec<Before>,
-    /// The highest limit of every run, side by side where searches look for them.
+    /// The highest limit of every run, stored adjacently for searches.
     highest: Vec<Price>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Curve<'a> {
     highest: &'a [Price],
 }
 
-/// A place between two offers of a pair, named by the offer after it: its run and its position there; past the last
+/// A place between two offers of a pair, given by the offer after it: its run and its position there; after the last
 /// offer, the run after the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -62,7 +62,7 @@ pub(crate) struct Place {
 }
 
 impl<'a> Supply<'a> {
-    /// Adds up the runs of a checked book.
+    /// Sums up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
         let pairs = book.pairs.par_iter().with_min_len(64);
         let (replaced, sums) = pairs
@@ -121,7 +121,7 @@ impl<'a> Curve<'a> {
         self.limits(run)[index - self.before[run].offers]
     }
 
-    /// Whether all limits are surely above `rate`, which may be off by a few units in its last place.
+    /// Whether all limits are certainly above `rate`, which may be off by a few units in its last place.
     pub(crate) fn is_beyond(&self, rate: f64) -> bool {
         const CLOSE: f64 = 1e-12;
         approx(self.limit_at(0)) > rate * (1.0 + CLOSE)
@@ -134,7 +134,7 @@ impl<'a> Curve<'a> {
         Place { run: run as u32, at: at as u32 }
     }
 
-    /// The same, if it is likely to be close to `hint`.
+    /// As [`place`](Self::place), fast if the result is close to `hint`.
     pub(crate) fn place_near(&self, hint: Place, threshold: Threshold) -> Place {
         let run = hint.run as usize;
         let within = |total: &Total| !threshold.is_above(total.last()) && threshold.is_above(total.first());
@@ -170,7 +170,7 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// The same, if `amount` is offered before the place `from`.
+    /// As [`amount`](Self::amount), if `amount` is offered before the place `from`.
     pub(crate) fn amount_from(&self, from: Place, amount: Amount, place: Place) -> Amount {
         if from.run != place.run {
             return self.amount(place);
@@ -180,7 +180,7 @@ impl<'a> Curve<'a> {
         if from.at <= place.at { amount + sum(from.at, place.at) } else { amount - sum(place.at, from.at) }
     }
 
-    /// Σ amount · limit of the offers before `place`, if it is `value` before the place `from`.
+    /// Σ amount · limit of the offers before `place`, given that it is `value` before the place `from`.
     pub(crate) fn value_from(&self, from: Place, value: Value, place: Place) -> Value {
         if from.run != place.run {
             return self.value(place);
@@ -215,7 +215,7 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// Σ amount · limit of the cheapest `sold` units, of which there must be as many.
+    /// Σ amount · limit of the cheapest `sold` units; at least so many must be offered.
     pub(crate) fn cheapest(&self, sold: Amount) -> f64 {
         let run = self.before.partition_point(|before| before.amount <= sold) - 1;
         let mut rest = sold - self.before[run].amount;
@@ -234,7 +234,7 @@ impl<'a> Curve<'a> {
         self.runs.get(run).map_or(&[], |run| run.0)
     }
 
-    /// The limits and the amounts of all offers, if they are one run of a few.
+    /// The limits and the amounts of all offers, if they are one short run.
     pub(crate) fn only_few(&self) -> Option<(&'a [Price], &'a [Amount])> {
         const FEW: usize = 16;
         if self.runs.len() == 1 { self.runs.get(0).filter(|run| run.0.len() <= FEW) } else { None }
@@ -250,7 +250,7 @@ impl<'a> Curve<'a> {
         self.pieces(from, to).flat_map(|(_, limits, amounts)| limits.iter().copied().zip(amounts.iter().copied()))
     }
 
-    /// The runs between two places, the first and the last cut short.
+    /// The runs between two places; the first and the last are cut.
     fn pieces(
         &self,
         from: Place,
@@ -266,8 +266,8 @@ impl<'a> Curve<'a> {
         })
     }
 
-    /// Units of the offers before `to` for which `is` is false. It must hold where `rate` pays an offer a whole unit
-    /// more than it asks for; so only runs with offers within 1/amount of the rate are looked at.
+    /// Units of the offers before `to` for which `is` is false. `is` must be true where `rate` pays an offer at least
+    /// a whole unit more than it asks for; so only runs with offers within 1/amount of the rate are read.
     pub(crate) fn not_at(&self, rate: &Share, to: Place, is: impl Fn(Price, Amount) -> bool) -> Amount {
         let surely = rate.to_f64() * (1.0 - 1e-12);
         let mut units = 0;
@@ -288,8 +288,8 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// The number of `limits` below `threshold`. Looks at one limit of every eight first, none of which waits for another:
-/// what is not in the cache is so fetched at once.
+/// The number of `limits` below `threshold`. Reads one limit of every eight first; these reads do not depend on each
+/// other, so that cache misses overlap.
 fn leading(limits: &[Price], threshold: Threshold) -> usize {
     const STEP: usize = 8;
     const MANY: usize = 64 * STEP;
@@ -302,7 +302,7 @@ fn leading(limits: &[Price], threshold: Threshold) -> usize {
     blocks * STEP + rest.iter().map(is_below).sum::<usize>()
 }
 
-/// The number of leading elements that are `below`, searched for by steps of growing width from `hint`.
+/// The number of leading elements that are `below`, searched with steps of growing width from `hint`.
 pub(crate) fn gallop(limits: &[Price], hint: usize, below: impl Fn(&Price) -> bool) -> usize {
     let mut step = 1;
     let (low, high) = if hint < limits.len() && below(&limits[hint]) {

@@ -1,10 +1,11 @@
-//! The linear system of a part: dense for most, sparse for very large ones.
+//! The linear system of a part: dense for most parts, sparse for very large ones.
 
 use crate::dense::Matrix;
 use crate::market::Part;
 use crate::sparse::Sparse;
 
-/// Parts of more assets than this have a sparse system: elimination costs the cube of their number.
+/// Parts with more assets than this have a sparse system: the cost of elimination grows with the cube of their
+/// number.
 const MOST_DENSE: usize = 400;
 
 /// A matrix over the assets of a part.
@@ -24,7 +25,7 @@ impl System {
         System::Sparse(Sparse::zero(size, &pairs))
     }
 
-    /// What the last solution cost, in looks at a pair.
+    /// The cost of the last solution, in looks at a pair.
     pub(crate) fn spent(&self) -> u64 {
         match self {
             System::Dense(matrix) => matrix.spent(),
@@ -39,8 +40,8 @@ impl System {
         }
     }
 
-    /// Adds the pair at position `pair` of the part, which sells `sell` for `buy`: `out` is what its flow grows by with
-    /// the price of `sell`, and `back` what it falls by with the price of `buy`.
+    /// Adds the pair at position `pair` of the part, which sells `sell` for `buy`: `out` is the growth of its flow
+    /// with the price of `sell`, and `back` its fall with the price of `buy`.
     pub(crate) fn add(&mut self, pair: usize, sell: usize, buy: usize, out: f64, back: f64) {
         match self {
             System::Dense(matrix) => matrix.add(sell, buy, out, back),
@@ -48,8 +49,8 @@ impl System {
         }
     }
 
-    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. False if the solution is not all
-    /// finite.
+    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. Returns false if some value of
+    /// the solution is not finite.
     pub(crate) fn solve(&mut self, right: &mut [f64], fixed: usize) -> bool {
         match self {
             System::Dense(matrix) => {

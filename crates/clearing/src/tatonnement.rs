@@ -1,27 +1,27 @@
-//! Tâtonnement as SPEEDEX runs it (§5, appendix C): the yardstick.
+//! Tâtonnement as in SPEEDEX (§5, appendix C), for comparison.
 //!
 //! In every round the auctioneer tries the step of equation 5,
 //!
 //! p_A ← p_A · (1 + δ · v_A · p_A·Z_A(p)),
 //!
 //! with Z_A the net demand for A and v_A the inverse of an estimate of the volume of A. If the l² norm of the demand,
-//! each p_A·Z_A, falls, the step is taken and δ grows; otherwise δ shrinks, and once it is at its least the step is
-//! taken regardless. Rounds end when commission ε covers every shortage of the smoothed demand. Every
-//! [`FEASIBILITY`] rounds the amount step is asked whether the prices will do already.
+//! with components p_A·Z_A, falls, the step is taken and δ grows; otherwise δ shrinks, and once it has reached its
+//! minimum the step is taken regardless. Rounds end when commission ε covers every shortage of the smoothed demand.
+//! Every [`FEASIBILITY`] rounds the amount step is asked whether the prices are good enough already.
 //!
 //! Several instances with different constants run in turn, [`TURN`] rounds each; the first to end wins, and among
-//! those of one turn the one with fewest rounds.
+//! those that end in the same turn the one with the fewest rounds.
 //!
 //! **Deviations from the paper**
 //!
-//! - Doubles in a fixed order of operations in place of fixed-point numbers: no slower, and as deterministic.
-//! - A budget in rounds in place of a timeout, and turns in place of a race, so that the answer is a function of the
+//! - Doubles in a fixed order of operations instead of fixed-point numbers: not slower, and equally deterministic.
+//! - A budget in rounds instead of a timeout, and turns instead of a race, so that the result is a function of the
 //!   book.
-//! - Volumes are estimated from the rounds of this batch alone, beginning with those at the prices that it starts from;
-//!   the paper also knows the volumes of earlier blocks.
-//! - Demand ends at the rate net of commission and a little below, where limits begin to break, as everywhere here; in
-//!   the paper it ends at the rate.
-//! - A step changes no price by more than a factor of two; the paper's fixed-point numbers bound it in their own way.
+//! - Volumes are estimated from the rounds of this batch alone, beginning with those at the initial prices; the paper
+//!   also uses the volumes of earlier blocks.
+//! - Demand ends at the rate net of commission and slightly below, where limits begin to break, as everywhere in this
+//!   crate; in the paper it ends at the rate.
+//! - A step changes no price by more than a factor of two; the paper's fixed-point numbers limit steps differently.
 
 use rayon::prelude::*;
 
@@ -30,13 +30,13 @@ use crate::outcome::Reason;
 use crate::range::bound;
 use crate::search::{Found, Scene, Target};
 
-/// Rounds between two questions to the amount step.
+/// Rounds between two calls of the amount step.
 pub(crate) const FEASIBILITY: u32 = 1_000;
 /// Rounds that an instance runs before the others have their turn.
 const TURN: u32 = 200;
 /// Rounds after which an instance gives up.
 const BUDGET: u32 = 20_000;
-/// The least step.
+/// The minimum step size.
 const LEAST_STEP: f64 = 1e-7;
 
 /// The constants of one instance.
@@ -45,7 +45,7 @@ struct Constants {
     /// Factors of the step size after a step that helps and after one that does not.
     grow: f64,
     shrink: f64,
-    /// Whether v_A follows the volume of each asset, or is the same for all.
+    /// Whether v_A follows the volume of each asset; otherwise it is the same for all.
     by_volume: bool,
     /// Whether the norm weighs each asset by v_A as well.
     weighted_norm: bool,
@@ -160,7 +160,7 @@ impl<'a> Instance<'a> {
         (0..flows.sold.len()).map(excess).map(|z| z * z).sum()
     }
 
-    /// Moves the estimates of volume towards the smaller of what is sold and what is bought of each asset.
+    /// Moves the volume estimates towards the smaller of the sold and the bought amount of each asset.
     fn estimate_volume(&mut self) {
         let assets = self.prices.len();
         let seen = |asset: usize| self.flows.sold[asset].min(self.flows.bought[asset]);

@@ -1,4 +1,4 @@
-//! A price to search limit prices for: their bits compare as they do.
+//! A price for searches among limit prices: its bits compare like those of prices.
 
 use primitives::Price;
 
@@ -19,7 +19,7 @@ fn power(k: i32) -> f64 {
 
 impl Threshold {
     /// The threshold at `price`, up to 2^-50 (relative); it never falls as `price` rises. Prices outside the range of
-    /// [`Price`] have all limits on one side. What is no number is below all limits.
+    /// [`Price`] have all limits on one side. NaN is below all limits.
     pub(crate) fn new(price: f64) -> Threshold {
         if price.is_nan() || price < 1e-18 {
             return Threshold(0);

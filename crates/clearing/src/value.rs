@@ -1,17 +1,17 @@
-//! Sums of amount · limit price, exact, so that they do not depend on how the offers were added up.
+//! Sums of amount · limit price, exact, so that they do not depend on the order of addition.
 
 use primitives::{Amount, Price};
 
-/// The power of ten that a [`Value`] counts in: the exponent of the smallest price.
+/// The power of ten in which a [`Value`] counts: the exponent of the smallest price.
 const UNIT: f64 = 1e-34;
 
-/// A whole number of 10^-34 units of the bought asset, least significant word first. All offers of a pair come to less
-/// than 2^63 · 10^52 < 2^236.
+/// An integer number of 10^-34 units of the bought asset, least significant word first. The total of all offers of a
+/// pair is below 2^63 · 10^52 < 2^236.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Value([u64; 4]);
 
 impl Value {
-    /// Σ amount · limit of offers that sell no more than [`Amount`] can count; limits must not fall.
+    /// Σ amount · limit of offers whose total fits into an [`Amount`]; limits must not fall.
     pub(crate) fn of(limits: &[Price], amounts: &[Amount]) -> Value {
         let mut sum = Value::default();
         let mut from = 0;

@@ -1,4 +1,4 @@
-//! Checks a clearing without solving anything, in one pass over the offers that execute.
+//! Verifies a clearing without solving anything, in one pass over the offers that execute.
 
 use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use crate::market::Groups;
 use crate::outcome::{Clearing, Trade};
 use crate::rate::Rate;
 
-/// What a clearing that passes amounts to.
+/// The results of a successful verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// The fills of every pair of the book, in its order.
@@ -20,21 +20,21 @@ pub struct Verified {
     pub executed: usize,
 }
 
-/// The first thing found wrong with a clearing.
+/// The first error found in a clearing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The book itself breaks a rule.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// Not one valuation per asset.
-    #[error("{given} valuations for {assets} assets")]
+    /// There is not one valuation per asset.
+    #[error("{given} valuations are given for {assets} assets")]
     Valuations {
         /// Number of valuations.
         given: usize,
         /// Number of assets.
         assets: u32,
     },
-    /// Trades out of order, repeated, or of nothing.
+    /// Trades are out of order, repeated, or sell nothing.
     #[error("trade {sell}/{buy} is repeated, out of order or sells nothing")]
     TradeOrder {
         /// The asset sold.
@@ -50,8 +50,8 @@ pub enum Violation {
         /// The asset bought.
         buy: AssetId,
     },
-    /// A trade between assets of different groups: no chain of offers leads back from the asset bought to the one sold,
-    /// so that there is no price between them.
+    /// A trade is between assets of different groups: no chain of offers leads back from the asset bought to the one
+    /// sold, so that there is no price between them.
     #[error("trade {sell}/{buy} is between assets that no chain of offers joins both ways")]
     AcrossGroups {
         /// The asset sold.
@@ -59,7 +59,7 @@ pub enum Violation {
         /// The asset bought.
         buy: AssetId,
     },
-    /// Offers cannot give exactly what the trade sells: too few may execute, or the last cannot be split so.
+    /// Offers cannot give exactly what the trade sells: too few may execute, or the last cannot be split accordingly.
     #[error("trade {sell}/{buy} sells {claimed} units but its offers execute {executed} at this rate")]
     Sold {
         /// The asset sold.
@@ -71,14 +71,15 @@ pub enum Violation {
         /// Units that execute.
         executed: Amount,
     },
-    /// A pool's trade is repeated or out of order, is not what it gives and receives at this rate, or passes the rate.
-    #[error("pool {0} cannot trade so at this rate, or its trade is repeated or out of order")]
+    /// A pool's trade is repeated or out of order, differs from what the pool gives and receives at this rate, or
+    /// passes the rate.
+    #[error("pool {0} cannot make this trade at this rate, or the trade is repeated or out of order")]
     Pool(u32),
-    /// A clearing that claims fullness sells less of a pool than its marginal price asks for.
-    #[error("pool {0} has a marginal price below (1-mu) of the rate and trades less than up to there")]
+    /// A clearing that claims fullness sells less of a pool than the pool's marginal price requires.
+    #[error("pool {0} has a marginal price below (1-mu) of the rate and must sell up to there, but sells less")]
     PoolNotFull(u32),
-    /// A purchase is repeated or out of order, costs something else or too much, or is filled before offers are.
-    #[error("buy order {0} cannot be filled so: it is repeated, out of order, or costs something else")]
+    /// A purchase is repeated or out of order, has the wrong cost or costs too much, or is filled before offers are.
+    #[error("buy order {0} cannot be filled like this: it is repeated, out of order, or has another cost")]
     Purchase(u32),
     /// More of an asset is paid out than was sold.
     #[error("asset {asset} is not conserved: {sold} units sold, {paid} units paid out")]
@@ -90,7 +91,7 @@ pub enum Violation {
         /// Units that offers receive.
         paid: u128,
     },
-    /// A clearing that claims fullness leaves out an offer that must execute.
+    /// A clearing that claims fullness does not fill an offer that must execute.
     #[error("offer {index} of pair {sell}/{buy}, limit {limit}, is below (1-mu) of the rate but not filled in full")]
     NotFull {
         /// The asset sold.
@@ -105,9 +106,9 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer by the assets
-    /// that it sells and buys and its position in their pair. Pools and buy orders are named by their rows, counted
-    /// from 1.
+    /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer, from the
+    /// assets that it sells and buys and its position in their pair. Pools and buy orders are named by their rows,
+    /// counted from 1.
     pub fn in_words(
         &self,
         name: impl Fn(AssetId) -> String,
@@ -142,8 +143,8 @@ impl Violation {
     }
 }
 
-/// Checks conservation and limit prices in integers, that the amounts sold are those of the fills, and, where the
-/// clearing claims it, fullness. Runs on the current rayon pool; the answer does not depend on it.
+/// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and fullness if
+/// the clearing claims it. Runs on the current rayon pool; the result does not depend on it.
 ///
 /// # Errors
 /// The first [`Violation`] in the order of trades, then assets, then pairs.
@@ -178,7 +179,7 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     Ok(Verified { fills: all, surplus, executed })
 }
 
-/// Units sold for every pair of the book, from trades that must be sorted and each on a pair of the book.
+/// Units sold on every pair of the book, from trades that must be sorted and each on a pair of the book.
 fn sold_by_pair(book: &Book, groups: &Groups, trades: &[Trade]) -> Result<Vec<Amount>, Violation> {
     let mut sold = vec![0; book.pairs.len()];
     let mut before = None;
@@ -195,7 +196,7 @@ fn sold_by_pair(book: &Book, groups: &Groups, trades: &[Trade]) -> Result<Vec<Am
     Ok(sold)
 }
 
-/// Every pool trades as its rule has it, and in a full clearing as much as it must.
+/// Checks that every pool trades by its rule, and in a full clearing as much as it must.
 fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut trades = clearing.pools.iter().peekable();
@@ -221,7 +222,7 @@ fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), 
     trades.next().map_or(Ok(()), |trade| Err(Violation::Pool(trade.pool)))
 }
 
-/// Every purchase costs what it does at the rate, and no more than its order allows.
+/// Checks that every purchase has the right cost at the rate, and no more than its order allows.
 fn check_purchases(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut before = None;
@@ -263,7 +264,7 @@ fn conserved(book: &Book, all: &[PairFills], clearing: &Clearing) -> Result<Vec<
     surplus.collect()
 }
 
-/// Every offer of a pair inside a group that must fill does.
+/// Checks that every offer of a pair inside a group that must fill does.
 fn full(pair: &PairBook, got: &PairFills, rate: &Rate) -> Result<(), Violation> {
     let offers = pair.leading(|limit| rate.sure.reaches(limit)).enumerate();
     let mut skipped = offers.filter(|(index, _)| !got.fills_in_full(*index));

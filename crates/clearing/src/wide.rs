@@ -30,7 +30,7 @@ pub(crate) fn at_least(a: &Wide, b: &Wide) -> bool {
     a.iter().rev().ge(b.iter().rev())
 }
 
-/// The leading 128 bits of a positive `a`, the first of them set, and the power of two that they are counted in.
+/// The leading 128 bits of a positive `a`, the first of them set, and the power of two of their lowest bit.
 pub(crate) fn leading(a: &Wide) -> (u128, i32) {
     let top = (0..6).rev().find(|&i| a[i] != 0).expect("a positive number");
     let word = |i: usize| top.checked_sub(i).map_or(0, |i| a[i]);

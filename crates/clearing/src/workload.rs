@@ -1,14 +1,14 @@
-//! Seeded books: the offers that every measurement and many tests clear.
+//! Seeded books: the offers for all measurements and many tests.
 //!
-//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency. So
-//! the generator of random numbers is part of this module.
+//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency. For
+//! this reason the random number generator is part of this module.
 //!
 //! | books | made by |
 //! |---|---|
 //! | the workload of SPEEDEX §7 | [`cycles`], [`cycle_book`] |
 //! | volumes by a power law, prices far apart, one-sided assets, dust and giants | [`hard`], [`hard_of_any_size`] |
 //! | towers, stars, rings and meshes that try to break a clearing or to slow it down | [`hostile`] |
-//! | offers of few units, for which whole units hardly follow prices | [`of_few_units`] |
+//! | offers of few units, whose whole units can hardly follow prices | [`of_few_units`] |
 //! | thousands of assets that trade against a few numeraires (appendix E) | [`numeraires`] |
 
 pub mod hostile;
@@ -64,8 +64,8 @@ impl Seeded {
 /// The trading workload of SPEEDEX §7: cycles of 2–7 offers whose amounts chain, over assets with valuations uniform in
 /// [1, 1000].
 ///
-/// Limits lie up to 2 % below the true price; one offer in ten is bad, with a limit as far above it. Amounts run from
-/// 10^4 to 10^9 units.
+/// Limits are up to 2 % below the true price; one offer in ten is bad, with a limit as far above it. Amounts range
+/// from 10^4 to 10^9 units.
 pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
     const LENGTHS: [f64; 6] = [100.0, 80.0, 50.0, 30.0, 10.0, 5.0];
     const SPREAD: f64 = 0.02;
@@ -89,7 +89,7 @@ pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
     result
 }
 
-/// `count` different assets out of `assets`, which are at least as many.
+/// `count` different assets out of `assets`; `count` must not be larger.
 pub fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     while chosen.len() < count {
@@ -106,11 +106,11 @@ pub fn cycle_book(assets: u32, offers: usize, seed: u64) -> SortedOffers {
     SortedOffers::new(assets, &cycles(assets, offers, seed))
 }
 
-/// What makes a hard book hard, in the order in which [`hard`] draws it.
+/// The traits of hard books, in the order in which [`hard`] draws them.
 const KINDS: [&str; 7] =
     ["prices far apart", "few limit prices", "one-sided assets", "disconnected groups", "dust", "giant offer", "even"];
 
-/// Which of its traits the [`hard`] book of `seed` has; a book without "even" has power-law volumes.
+/// The traits of the [`hard`] book of `seed`; a book without "even" has power-law volumes.
 pub fn hard_kinds(seed: u64) -> Vec<&'static str> {
     let has = traits(&mut Seeded::new(seed ^ 0x5eed));
     let kinds = KINDS.into_iter().zip(has).filter(|(kind, has)| *has && *kind != "even").map(|(kind, _)| kind);
@@ -121,16 +121,16 @@ fn traits(random: &mut Seeded) -> [bool; 7] {
     [0.3, 0.3, 0.4, 0.3, 0.2, 0.3, 0.3].map(|share| random.unit() < share)
 }
 
-/// A book made to be hard: power-law volumes, valuations up to 10^15 apart, few distinct limit prices, assets that
-/// nobody sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed
-/// decides which of these it has; it has 2 to 60 assets and 500 to `most` offers.
+/// A difficult book: power-law volumes, valuations up to 10^15 apart, few distinct limit prices, assets that nobody
+/// sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed
+/// decides which of these traits it has; it has 2 to 60 assets and 500 to `most` offers.
 pub fn hard(most: usize, seed: u64) -> SortedOffers {
     hard_of(seed, |random| 500 + random.below(most.saturating_sub(500) as u64 + 1) as usize)
 }
 
-/// A [`hard`] book of 500 to 10^6 offers, as many of each order of magnitude.
+/// A [`hard`] book of 500 to 10^6 offers; each order of magnitude is equally likely.
 pub fn hard_of_any_size(seed: u64) -> SortedOffers {
-    // 500 · 2^10.97 is 10^6: a power of two, and evenly up to the next.
+    // 500 · 2^10.97 is 10^6: a power of two, then uniform up to the next.
     hard_of(seed, |random| {
         let doublings = random.below(11);
         ((500u64 << doublings) + random.below(500 << doublings)).min(1_000_000) as usize
@@ -147,10 +147,10 @@ fn hard_of(seed: u64, size: impl Fn(&mut Seeded) -> usize) -> SortedOffers {
     let values: Vec<f64> = (0..assets).map(|_| valuation(far, &mut random)).collect();
     let parts = if groups { 1 + random.below(4) } else { 1 };
     let worth = if dust { 1e6 } else { 1e11 };
-    // However many they are, no more of an asset is offered than can exist.
+    // However many offers there are, no more of an asset is offered than can exist.
     let largest = (8e18 / count as f64).min(1e14);
     let mut offers = Vec::with_capacity(count + 1);
-    // Draws that fall between groups are thrown away, so a book of many groups may be small.
+    // Draws that fall between groups are discarded, so a book of many groups may be small.
     for _ in 0..2 * count {
         let (sell, buy) = (random.weighted(&weights) as u64, random.weighted(&weights) as u64);
         let shunned = one_sided && (buy % 7 == 3 || sell % 7 == 5);
@@ -181,8 +181,8 @@ fn rounded(x: f64, digits: u32) -> f64 {
     text.parse().expect("a number printed is a number read")
 }
 
-/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: of three
-/// assets and twelve offers each, about half have no full clearing that is found.
+/// Separate markets of so many assets and offers each, near par and with few units per offer: with three assets and
+/// twelve offers each, no full clearing is found for about half of them.
 pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Offer> {
     let mut random = Seeded::new(seed);
     let mut next = |first: u32| {
@@ -194,8 +194,9 @@ pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Of
     (0..offers * markets).map(|at| next(at / offers * assets)).collect()
 }
 
-/// A market of `count` numeraires, assets `0..count`, and others that trade against one of them each. `linked`
-/// numeraires trade among themselves, too: one offer in twenty. Limits lie from 2 % below the true price to 1 % above.
+/// A market of `count` numeraires, assets `0..count`, and other assets that trade against one of them each. If
+/// `linked`, numeraires also trade among themselves: one offer in twenty. Limits range from 2 % below the true price
+/// to 1 % above.
 pub fn numeraires(assets: u32, count: u32, offers: usize, linked: bool, seed: u64) -> Vec<Offer> {
     let mut random = Seeded::new(seed);
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();

@@ -1,4 +1,4 @@
-//! Clearings of whole books: every one must verify, and be full where it should be.
+//! Clearings of whole books: every one must verify, and be full where that is possible.
 
 use clearing::workload::{self, Seeded, cycle_book};
 use clearing::{
@@ -54,7 +54,7 @@ fn offers_that_do_not_meet_rest() {
     assert!(clearing.full && clearing.trades.is_empty());
 }
 
-/// Nobody buys asset 3, nobody sells asset 4, asset 5 is not traded, and 6 and 7 trade apart from the others.
+/// Nobody buys asset 3, nobody sells asset 4, asset 5 is not traded, and 6 and 7 trade separately from the others.
 #[test]
 fn one_sided_and_disconnected_assets_do_not_stand_in_the_way() {
     let mut offers = workload::cycles(3, 3000, 1);
@@ -114,7 +114,7 @@ fn prices_far_apart_clear() {
             let buy = (sell + step) % 10;
             let rate = values[sell as usize] / values[buy as usize];
             let limit = (rate * random.between(0.98, 1.01)).clamp(1e-18, 9e17);
-            // Worth about the same each: from a few units to 10^14.
+            // All of about the same value: from a few units to 10^14.
             let amount = (power(13) / values[sell as usize]).clamp(1.0, 1e14) as u64;
             let (sell, buy) = (AssetId(sell as u32), AssetId(buy as u32));
             Offer { sell, buy, amount, limit: Price::from_f64(limit).expect("a price") }
@@ -208,7 +208,7 @@ fn what_is_wrong_is_found() {
     check(&|c| c.valuations[2] = dearer);
 }
 
-/// Amounts at prices that clear nothing: assets are conserved and limits hold, and the assets that are short are named.
+/// Amounts at prices that do not clear: assets are conserved, limits hold, and the short assets are named.
 #[test]
 fn bad_prices_drop_the_lower_bounds_and_say_so() {
     let sorted = cycle_book(10, 5_000, 5);
@@ -259,7 +259,7 @@ fn any_params() -> impl Strategy<Value = Params> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Conservation and limit prices hold at any prices whatever.
+    /// Conservation and limit prices hold at arbitrary prices.
     #[test]
     fn garbage_prices_conserve(
         offers in prop::collection::vec(any_offer(5), 1..60),
@@ -274,7 +274,7 @@ proptest! {
         prop_assert!(verified.is_ok(), "{:?}", verified);
     }
 
-    /// Nothing depends on how the offers of a pair are cut into runs.
+    /// The result does not depend on how the offers of a pair are cut into runs.
     #[test]
     fn cuts_change_nothing(
         offers in prop::collection::vec(any_offer(3), 1..80),
@@ -314,7 +314,7 @@ proptest! {
         let clearing = clear(&book, &params, None).unwrap();
         let verified = verify(&book, &params, &clearing);
         prop_assert!(verified.is_ok(), "{:?}", verified);
-        // What is sold for an asset that nobody sells cannot trade.
+        // An offer that asks for an asset that nobody sells cannot trade.
         for trade in &clearing.trades {
             prop_assert!(book.pairs.iter().any(|pair| pair.sell == trade.buy));
         }

@@ -1,7 +1,7 @@
-//! What a batch promises to those who trade in it: no arbitrage, nothing to gain from order, size or timing.
+//! The guarantees of a batch for its traders: no arbitrage, and no gain from order, size or timing.
 //!
-//! Prices are approximate, so what compares two clearings holds up to a few times μ; what compares money with money
-//! holds to the unit.
+//! Prices are approximate, so comparisons of two clearings hold up to a few times μ; comparisons of money with money
+//! hold to the unit.
 
 use clearing::workload::{Seeded, cycles};
 use clearing::{Clearing, Offer, Params, Rate, SortedOffers, Verified, clear, verify};
@@ -51,7 +51,7 @@ impl Cleared {
         value(sell) / value(buy)
     }
 
-    /// By how much rates differ from those of `other` at most, relatively.
+    /// The largest relative difference between its rates and those of `other`.
     fn distance(&self, other: &Cleared) -> f64 {
         let pairs = (0..ASSETS).flat_map(|a| (0..a).map(move |b| (a, b)));
         pairs.map(|(a, b)| (self.price(a, b) / other.price(a, b) - 1.0).abs()).fold(0.0, f64::max)
@@ -84,7 +84,7 @@ fn any_epsilon() -> impl Strategy<Value = Fraction> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Around any cycle of assets, at any valuations, nobody comes back with more units than he left with.
+    /// Around any cycle of assets, at any valuations, a trader never ends with more units than at the start.
     #[test]
     fn no_cycle_gains(
         values in prop::collection::vec(any_price(), 2..7),
@@ -96,7 +96,7 @@ proptest! {
             let (sell, buy) = (values[at], values[(at + 1) % values.len()]);
             held = held.and_then(|held| Rate::new(sell, buy, epsilon, Params::default().mu).payout(held));
         }
-        // What is too much to exist ends the tour.
+        // An amount that cannot exist ends the tour.
         prop_assert!(held.is_none_or(|held| held <= start), "{start} became {held:?}");
     }
 }
@@ -104,7 +104,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Nobody receives more than the valuations are worth, whatever trades: so no set of trades is an arbitrage.
+    /// No offer receives more than its units are worth at the valuations, whatever trades: so no set of trades is an
+    /// arbitrage.
     #[test]
     fn every_fill_gives_at_least_its_worth(seed in any::<u64>(), epsilon in any_epsilon()) {
         let epsilon = if epsilon.to_f64() < 1e-3 { epsilon } else { Fraction::ZERO };
@@ -118,7 +119,7 @@ proptest! {
         }
     }
 
-    /// The order in which offers came means nothing.
+    /// The order in which offers arrive has no effect.
     #[test]
     fn shuffling_changes_nothing(seed in any::<u64>(), other in any::<u64>()) {
         let offers = cycles(ASSETS, 500, seed);
@@ -134,7 +135,7 @@ proptest! {
         prop_assert_eq!(by_offer(&offers, &one.fills), by_offer(&shuffled(&offers, other), &two.fills));
     }
 
-    /// An offer cut into pieces is the same offer.
+    /// An offer cut into pieces is equivalent to the whole.
     #[test]
     fn splitting_changes_no_price(seed in any::<u64>(), row in 0usize..500, pieces in 2u64..40) {
         let offers = cycles(ASSETS, 500, seed);
@@ -148,7 +149,7 @@ proptest! {
         prop_assert!(one.distance(&two) <= 2.0 * one.mu(), "prices moved by {}", one.distance(&two));
         let pieces = two.fills[row].0 + two.fills[500..].iter().map(|fill| fill.0).sum::<u64>();
         let all = whole.amount as f64;
-        // Where the limit is not near the rate, just as much of it trades.
+        // If the limit is not near the rate, the same amount of it trades.
         let near = (whole.limit.to_f64() / one.price(whole.sell.0, whole.buy.0) - 1.0).abs() < 4.0 * one.mu();
         prop_assert!(near || (pieces as f64 - one.fills[row].0 as f64).abs() <= 1e-6 * all);
     }
@@ -160,7 +161,7 @@ proptest! {
         let before = cleared(&offers);
         let mut more = offers.clone();
         let like = offers[7];
-        // It asks for next to nothing, so that it trades, or for a little more than the rate before.
+        // It asks for almost nothing, so that it trades, or for a little more than the previous rate.
         let limit = before.price(like.sell.0, like.buy.0) * if low { 0.5 } else { 1.001 };
         let limit = Price::from_f64(limit).expect("a price");
         more.push(Offer { amount: like.amount * size, limit, ..like });
@@ -169,15 +170,15 @@ proptest! {
         prop_assert!(is <= was * (1.0 + 2.0 * before.mu()), "{was} rose to {is}");
     }
 
-    /// Who trades on both sides of a victim in its batch ends with no more than he had: with no more of one asset
-    /// unless with less of the other, and worth no more at the batch's valuations. The victim's limit holds.
+    /// A trader on both sides of a victim in the same batch gains nothing: more of one asset only for less of the
+    /// other, and no higher value at the batch's valuations. The victim's limit holds.
     #[test]
     fn a_sandwich_gains_nothing(seed in any::<u64>(), size in 1u64..50, back in 1u64..50, greed in 0.9f64..1.1) {
         let mut offers = cycles(ASSETS, 500, seed);
         let victim = offers[11];
         let fair = cleared(&offers).price(victim.sell.0, victim.buy.0);
         let limit = |price: f64| Price::from_f64(price).expect("a price");
-        // He sells what the victim sells, and buys it back.
+        // The attacker sells what the victim sells, and buys it back.
         offers.push(Offer { amount: victim.amount * size, limit: limit(fair * greed), ..victim });
         offers.push(Offer {
             sell: victim.buy,
@@ -194,7 +195,7 @@ proptest! {
         prop_assert!(victim.limit.accepts(market.fills[11].0, market.fills[11].1));
     }
 
-    /// Without commission the auctioneer keeps what rounding leaves and nothing else: less than a unit of each fill.
+    /// Without commission the auctioneer keeps only rounding remainders: less than a unit per fill.
     #[test]
     fn without_commission_only_rounding_is_kept(seed in any::<u64>()) {
         let offers = cycles(ASSETS, 500, seed);

@@ -1,4 +1,4 @@
-//! The programs of `examples/` run, and print what their readers expect.
+//! The programs in `examples/` run, and print the expected results.
 
 #[path = "../examples/clear_file.rs"]
 #[allow(dead_code)]
@@ -32,7 +32,7 @@ fn a_book_lives() {
     let said = incremental::report(50_000, 4).expect("batches clear");
     let rows: Vec<Vec<&str>> = said.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 4);
-    // Deep runs are not summed up again, and earlier prices save queries.
+    // Runs far from the rate are not summed up again, and earlier prices save queries.
     let column = |row: usize, at: usize| rows[row][at].parse::<usize>().expect("a number");
     let sum = |at: usize| (1..4).map(|row| column(row, at)).sum::<usize>();
     assert!(3 * sum(3) < 2 * sum(2), "{said}");

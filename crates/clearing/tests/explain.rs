@@ -12,7 +12,7 @@ fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
     Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
 }
 
-/// Holds every explanation against the fills of the verified clearing; returns how many of each kind there were.
+/// Checks every explanation against the fills of the verified clearing; returns how many of each kind there were.
 fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 6] {
     let verified = verify(book, params, clearing).expect("verifies");
     let mut kinds = [0; 6];
@@ -69,7 +69,8 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 6] {
     kinds
 }
 
-/// For each offer, how many are walked before it and the units of those: what must fill, and then the others.
+/// For each offer, the number of offers walked before it and their units: first those that must fill, then the
+/// others.
 fn walk(pair: &PairBook, rate: &Rate) -> Vec<(usize, u64)> {
     let offers: Vec<_> = pair.offers().collect();
     let mut order: Vec<usize> = (0..offers.len()).collect();
@@ -83,7 +84,7 @@ fn walk(pair: &PairBook, rate: &Rate) -> Vec<(usize, u64)> {
     result
 }
 
-/// `missing` is exactly what would fill the offer, and nothing would if it is `None`.
+/// `missing` is exactly the amount that would fill the offer; if it is `None`, no amount would.
 fn reaches(missing: Option<u64>, full_with: impl Fn(u64) -> bool) {
     match missing {
         Some(missing) => assert!(missing > 0 && full_with(missing) && !full_with(missing - 1)),
@@ -108,7 +109,7 @@ fn of_two_offers_that_meet() {
     assert!(explain(&book, &params, &clearing, 2, 0).is_none());
 }
 
-/// Nobody sells asset 2, so that there is no price for it, however little it asks for.
+/// Nobody sells asset 2, so that there is no price for it, however little the offer asks for.
 #[test]
 fn of_an_offer_that_nobody_can_pay() {
     let offers = [offer(0, 1, 100_000, "0.9"), offer(1, 0, 70_000, "0.9"), offer(0, 2, 9_000, "0.000000000000000001")];

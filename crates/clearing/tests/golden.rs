@@ -1,5 +1,5 @@
-//! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make
-//! test` runs this in debug and in release. Whoever changes them raises [`clearing::RULES`].
+//! Known clearings: the bytes of a clearing depend only on the book, on any machine and in any build. `make test`
+//! runs this in debug and in release. A change of these values requires a higher [`clearing::RULES`].
 
 use clearing::workload::{self, Seeded, hostile};
 use clearing::{Book, Budget, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
@@ -56,7 +56,7 @@ fn on_any_threads(book: &Book, last: Option<&[Price]>) -> (u64, Clearing) {
     (digest(&one), one)
 }
 
-/// Books that take the other ways through the solver.
+/// Books that exercise the other paths of the solver.
 fn others() -> Vec<(String, u64)> {
     let mut result = Vec::new();
     for seed in 0..8 {
@@ -68,7 +68,7 @@ fn others() -> Vec<(String, u64)> {
         assert!(clearing.report.spending.tries > 1);
         result.push((format!("newton again {seed}"), digest));
     }
-    // A budget ends, in one as in the other step.
+    // The budget runs out, in one step or the other.
     for budget in [Budget { prices: 800, ..Budget::default() }, Budget { amounts: 1, ..Budget::default() }] {
         let params = Params { budget, ..Params::default() };
         let clearing = clear(&workload::hard(5_000, 6).book(), &params, None).expect("a proper book");

@@ -15,12 +15,12 @@ fn hard_books_are_full() {
         assert_eq!(clearing.full, clearing.report.obstacles.is_empty());
         full += usize::from(clearing.full);
     }
-    // In one of two hundred or so, whole units follow no prices that are found.
+    // For about one book in two hundred, no prices are found that whole units can follow.
     assert!(full + 1 >= books as usize, "{full} of {books}");
 }
 
-/// Books of few units, or of units worth a lot, in which amounts at the first prices leave some asset short: by the
-/// repair of amounts, by prices moved by what is lacking, or by a deeper band, these all have a full clearing.
+/// Books of few units, or of dear units, in which amounts at the first prices leave some asset short. They all have a
+/// full clearing: by the repair of amounts, by prices moved according to the lack, or by a deeper band.
 #[test]
 fn whole_units_are_found_where_they_are_rare() {
     for seed in [11, 94, 151, 289, 313, 526, 579, 595, 670, 699, 711, 944] {
@@ -32,7 +32,7 @@ fn whole_units_are_found_where_they_are_rare() {
     }
 }
 
-/// An offer that is a million million times as large as the others does not keep the search from pricing those.
+/// An offer 10^12 times as large as the others does not prevent the search from pricing those.
 #[test]
 fn a_giant_offer_hides_no_other() {
     let sorted = workload::hard(100_000, 331);
@@ -42,8 +42,8 @@ fn a_giant_offer_hides_no_other() {
     assert!(clearing.full && clearing.report.iterations < 500, "{:?}", clearing.report);
 }
 
-/// A thousand units of a cheap asset are worth about one of a dear one. By bare limits, nothing could be full here: at
-/// any price the sellers either all are paid nothing, or all must fill.
+/// A thousand units of a cheap asset are worth about one of a dear one. By bare limits, nothing could be full here:
+/// at any price either all sellers are paid nothing, or all must fill.
 #[test]
 fn offers_of_one_unit_of_pay_out_do_not_stand_in_the_way() {
     let (cheap, dear) = (AssetId(0), AssetId(1));
@@ -75,7 +75,7 @@ fn cleared(assets: u32, offers: &[Offer]) -> Clearing {
     clearing
 }
 
-/// Every market that is not full has a budget of its own, so that the cost of many grows with their number.
+/// Every market that is not full has its own budget, so that the cost of many grows with their number.
 #[test]
 fn many_markets_that_are_not_full_cost_as_many_times_one() {
     const MARKETS: u32 = 300;
@@ -86,7 +86,7 @@ fn many_markets_that_are_not_full_cost_as_many_times_one() {
     assert!(price_looks + amount_looks < u64::from(MARKETS) * 20_000, "{price_looks} and {amount_looks} looks");
 }
 
-/// A small market that is not full takes nothing from the large one beside it.
+/// A small market that is not full does not affect a large one in the same book.
 #[test]
 fn a_market_that_is_not_full_is_alone_in_it() {
     let few = workload::of_few_units(1, 10, 60, 1);

@@ -1,4 +1,4 @@
-//! Books that somebody offers who wants to break a clearing, and books within the minimum sizes: each clearing is held
+//! Books of an attacker who wants to break a clearing, and books within the minimum sizes: each clearing is checked
 //! against an oracle that shares no code with the crate.
 
 mod exact;
@@ -11,7 +11,7 @@ fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
     Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
 }
 
-/// Clears, and holds the clearing against the oracle.
+/// Clears, and checks the clearing against the oracle.
 fn cleared(assets: u32, offers: &[Offer], params: &Params) -> Clearing {
     let sorted = SortedOffers::new(assets, offers);
     let book = sorted.book();
@@ -40,8 +40,8 @@ fn larger_hostile_books_clear() {
     }
 }
 
-/// Pairs with limits of 0.01 and 10 to 1,000 stacked over 20 assets: the step of a solver that holds lost pivots grows
-/// beyond every number here.
+/// Pairs with limits of 0.01 and 10 to 1,000 stacked over 20 assets: the step of a solver that clamps lost pivots
+/// grows beyond every number here.
 #[test]
 fn towers_clear() {
     for (assets, amount, back) in [(16, 10, "10"), (20, 1_000_000, "1000"), (28, 1_000_000_000_000, "100")] {
@@ -55,7 +55,7 @@ fn towers_clear() {
     }
 }
 
-/// Two offers that cross, at valuations so far apart that neither could be paid in units that exist.
+/// Two crossing offers, at valuations so far apart that neither could be paid in units that exist.
 #[test]
 fn prices_excuse_nothing() {
     let offers = [offer(0, 1, 1_000_000, "0.5"), offer(1, 0, 1_000_000, "0.5")];
@@ -70,13 +70,13 @@ fn prices_excuse_nothing() {
         assert!(!amounts.full);
     }
     assert_eq!(cleared(2, &offers, &params).trades.len(), 2);
-    // What asks for more than can exist need not fill.
+    // An offer that asks for more than can exist need not fill.
     let greedy = [offer(0, 1, 1_000_000_000, "100000000000"), offer(1, 0, 1_000, "0.00000000000001")];
     assert!(cleared(2, &greedy, &params).full);
 }
 
-/// Between assets that no chain of offers joins both ways there is no price, and nothing that must fill; a claim that
-/// something trades there is refused.
+/// Between assets that no chain of offers joins both ways there is no price, and nothing must fill; a clearing that
+/// claims a trade there is rejected.
 #[test]
 fn nothing_trades_across_groups() {
     let offers = [
@@ -92,13 +92,13 @@ fn nothing_trades_across_groups() {
     let mut claim = clearing.clone();
     claim.trades.push(clearing::Trade { sell: AssetId(2), buy: AssetId(0), sold: 1_000 });
     assert!(matches!(verify(&sorted.book(), &params, &claim), Err(Violation::AcrossGroups { .. })));
-    // Valuations of assets that do not trade stay as they were.
+    // Valuations of assets that do not trade stay unchanged.
     let last = ["3", "5", "7", "11"].map(|text| text.parse::<Price>().expect("a price"));
     let next = clear(&sorted.book(), &params, Some(&last)).expect("proper");
     assert_eq!(next.valuations[2..], last[2..]);
 }
 
-/// A part whose amount step has no budget trades nothing and says so; others do not notice.
+/// A part whose amount step has no budget trades nothing and reports it; other parts are not affected.
 #[test]
 fn a_part_without_budget_trades_nothing() {
     let sorted = workload::hard_of_any_size(7);
@@ -112,7 +112,7 @@ fn a_part_without_budget_trades_nothing() {
     assert!(clearing.trades.iter().all(|trade| !is_stuck(trade.sell)));
 }
 
-/// What may be spent bounds what is spent, in proportion to the size of the book.
+/// The budget bounds the spending, in proportion to the size of the book.
 #[test]
 fn budgets_hold() {
     for seed in 0..300 {
@@ -156,8 +156,8 @@ fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
     assert!(!clearing.full && clearing.report.obstacles.iter().all(|obstacle| is_searched(obstacle.reason)));
 }
 
-/// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget, but for rare books
-/// with dear units of a third asset.
+/// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget, except for rare
+/// books with dear units of a third asset.
 #[test]
 fn within_the_minimum_sizes_range_and_budget_are_the_usual_reasons() {
     let params = Params::default();

@@ -1,4 +1,4 @@
-//! Markets of more assets than elimination is for.
+//! Markets with more assets than elimination is used for.
 
 use clearing::workload::Seeded;
 use clearing::{Clearing, Offer, Params, SortedOffers, clear, verify};

@@ -1,4 +1,4 @@
-//! Prices held against the convex program of SPEEDEX appendix F.1, solved apart from everything that the crate does.
+//! Prices compared with the convex program of SPEEDEX appendix F.1, solved independently of the crate.
 //!
 //! Devanur, Garg and Végh (2016) give a convex program whose optima are the equilibria of a linear exchange market. For
 //! offers i that sell E_i of S_i at a limit m_i for B_i, with y_i the value that offer i sells, it reads
@@ -6,14 +6,14 @@
 //! minimise Σ p_S·E_i·max(0, ln(p_S/p_B) − ln m_i) + y_i·ln m_i,
 //!
 //! such that 0 ≤ y_i ≤ p_S·E_i, the value sold of every asset is the value bought of it, and prices sum to their
-//! number. The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with a
-//! dense Newton step from an infeasible start: slow, and so short that it can be believed.
+//! number. The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with
+//! a dense Newton step from an infeasible start: slow, but short enough to be checked by reading.
 
 use clearing::workload::Seeded;
 use clearing::{Budget, Offer, Params, SortedOffers, clear, verify};
 use primitives::{AssetId, Fraction, Price};
 
-/// An offer in the program's own terms.
+/// An offer in the terms of the program.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     sell: usize,
@@ -36,7 +36,7 @@ struct Local {
 }
 
 impl Local {
-    /// Adds κ times −ln(value), whose argument has the given sparse slope.
+    /// Adds κ times −ln(value), whose argument has the given sparse gradient.
     fn barrier(&mut self, kappa: f64, value: f64, slope: &[(usize, f64)]) {
         self.inside &= value > 0.0;
         for &(i, a) in slope {
@@ -114,7 +114,7 @@ impl Program {
         (x[..n].to_vec(), x[n + m..].to_vec())
     }
 
-    /// One Newton step of both kinds of variables; returns the norm of what is left.
+    /// One Newton step of primal and dual variables; returns the norm of the residual.
     fn step(&self, x: &mut [f64], duals: &mut [f64], kappa: f64, rows: &[Vec<f64>], right: &[f64]) -> f64 {
         let (size, n) = (x.len(), duals.len());
         let local = self.local(x, kappa);
@@ -147,7 +147,7 @@ impl Program {
     }
 }
 
-/// How far the conditions of an optimum are from being met.
+/// The residual of the optimality conditions.
 fn residual(local: &Local, x: &[f64], duals: &[f64], rows: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     let stationary =
         (0..x.len()).map(|i| local.gradient[i] + (0..duals.len()).map(|k| duals[k] * rows[k][i]).sum::<f64>());
@@ -206,7 +206,7 @@ fn small_book(seed: u64) -> (usize, Vec<Offer>) {
     (assets, (0..count).map(offer).collect())
 }
 
-/// Whether offers that trade for sure join all assets, so that prices are unique (SPEEDEX corollary 1): those whose
+/// Whether offers that certainly trade join all assets, so that prices are unique (SPEEDEX corollary 1): those whose
 /// value sold is well above 0.
 fn joined(program: &Program, sold: &[f64]) -> bool {
     let mut group: Vec<usize> = (0..program.assets).collect();
@@ -244,8 +244,8 @@ fn two_offers_by_hand() {
 
 #[test]
 fn newton_finds_the_same_prices() {
-    // A commission far below the tolerance: without any, a market in which everything trades in full needs prices to
-    // the last unit.
+    // A commission far below the tolerance: without any, a market in which everything trades in full needs prices
+    // exact to the last unit.
     let (epsilon, mu) = (Fraction::power_of_two(26), Fraction::power_of_two(13));
     let params = Params { epsilon, mu, ..Params::default() };
     let tolerance = 4.0 * params.mu.to_f64();
@@ -286,7 +286,7 @@ fn newton_finds_the_same_prices() {
 fn exact_prices_are_found() {
     let epsilons = [Fraction::ZERO, Fraction::power_of_two(26)];
     for (epsilon, mu) in epsilons.into_iter().flat_map(|epsilon| [10, 13, 20].map(|mu| (epsilon, mu))) {
-        // A band a thousand times narrower takes more levels of continuation than the usual budget allows for.
+        // A band a thousand times narrower takes more levels of continuation than the usual budget allows.
         let budget = Budget { prices: 4 * Budget::default().prices, ..Budget::default() };
         let params = Params { epsilon, mu: Fraction::power_of_two(mu), budget, ..Params::default() };
         for seed in 0..300 {

@@ -30,7 +30,7 @@ fn rate(clearing: &Clearing, sell: u32, buy: u32) -> f64 {
     clearing.valuations[sell as usize].to_f64() / clearing.valuations[buy as usize].to_f64()
 }
 
-/// Nobody offers asset 1 but the pool.
+/// Only the pool offers asset 1.
 #[test]
 fn a_pool_alone_meets_an_offer() {
     let sorted = SortedOffers::new(2, &[offer(0, 1, 1_000_000, "0.5")]);
@@ -41,7 +41,7 @@ fn a_pool_alone_meets_an_offer() {
         let trade = clearing.pools[0];
         assert_eq!((trade.sell, trade.buy), (AssetId(1), AssetId(0)));
         assert!(trade.bought > 990_000, "{trade:?}");
-        // The price moves by about twice what the offer is of the pool, beyond the fee.
+        // Beyond the fee, the price moves by about twice the offer's share of the pool.
         assert!((0.96..0.99).contains(&rate(&clearing, 0, 1)), "{}", rate(&clearing, 0, 1));
     }
 }
@@ -147,12 +147,12 @@ fn buy_orders_pay_the_rate_and_no_more_than_they_may() {
     let short = BuyOrder { most: cost - 1, ..order };
     let buys = vec![order, just, short];
     let clearing = cleared(&Book { buys, ..sorted.book() }, &params);
-    // Buy orders make no prices.
+    // Buy orders do not influence prices.
     assert_eq!(clearing.valuations, without.valuations);
     assert_eq!(clearing.buys, [Purchase { order: 0, paid: cost }, Purchase { order: 1, paid: cost }]);
 }
 
-/// Of more orders than can be had, some are filled, the same on any number of threads.
+/// Of more orders than can be filled, some are filled, the same on any number of threads.
 #[test]
 fn what_cannot_be_had_is_not_filled() {
     let sorted = workload::cycle_book(10, 5_000, 3);

@@ -1,4 +1,4 @@
-//! Fills by row, reasons by row and rates by pair, held against the exact oracle and against explanations.
+//! Fills by row, reasons by row and rates by pair, compared with the exact oracle and with explanations.
 
 mod exact;
 
@@ -10,7 +10,7 @@ use clearing::{
 use num_bigint::BigInt;
 use primitives::{Amount, AssetId, Fraction};
 
-/// Where each row stands in the book, as (pair, position in it).
+/// The position of each row in the book, as (pair, position in it).
 fn places(sorted: &SortedOffers, rows: usize, pairs: usize) -> Vec<(usize, usize)> {
     let mut result = vec![(usize::MAX, 0); rows];
     for pair in 0..pairs {
@@ -19,7 +19,7 @@ fn places(sorted: &SortedOffers, rows: usize, pairs: usize) -> Vec<(usize, usize
     result
 }
 
-/// Clears `offers` and holds what rows are told against the oracle, against explanations and against each other.
+/// Clears `offers` and checks the results of rows against the oracle, against explanations and against each other.
 fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clearing, Vec<RowOutcome>) {
     let sorted = SortedOffers::new(assets, offers);
     let book = sorted.book();
@@ -37,7 +37,7 @@ fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clea
     let verified = exact::fills_of(&book, params, &clearing).expect("verifies");
     assert_eq!(verified.len(), fills.len());
 
-    // Assets differ in their least units.
+    // Minimum units differ between assets.
     let least = |asset: AssetId| least >> (asset.0 % 3);
     let outcomes = clearing.outcomes(&book, &sorted, params, least).expect("every asset has a valuation");
     assert_eq!(outcomes.len(), offers.len());
@@ -57,7 +57,7 @@ fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clea
     (clearing, outcomes)
 }
 
-/// What `rest` units of an offer ask for, by the definition.
+/// The units that `rest` units of an offer ask for, by the definition.
 fn asked(offer: &Offer, rest: Amount) -> BigInt {
     let ten = |power: i32| BigInt::from(10).pow(power.max(0).unsigned_abs());
     let (over, under) = (ten(offer.limit.exponent()), ten(-offer.limit.exponent()));
@@ -71,7 +71,7 @@ fn rows_of_ordinary_books() {
         let offers = workload::cycles(6, 400, seed);
         for epsilon in [Fraction::ZERO, Params::default().epsilon] {
             let params = Params { epsilon, ..Params::default() };
-            // Every other remainder is below so large a minimum.
+            // Every other remainder is below such a large minimum.
             let (_, outcomes) = check(6, &offers, &params, 1_000_000);
             for RowOutcome { why, .. } in &outcomes {
                 kinds[match why {
@@ -126,7 +126,7 @@ fn a_pair_fills_by_limit_price_and_the_last_in_part() {
     assert!(matches!(outcomes[0].why, Why::Part { missing: Some(missing) } if missing == 4_000_000 - sold[0]));
 }
 
-/// A rate is what fills are paid, commission apart; pools and buy orders beside the offers change no rule.
+/// A rate is what fills are paid, net of commission; pools and buy orders in addition to the offers change no rule.
 #[test]
 fn a_rate_is_what_fills_are_paid() {
     let sorted = workload::cycle_book(5, 2_000, 4);

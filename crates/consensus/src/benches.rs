@@ -1,10 +1,10 @@
-//! Who has no slot for a while, because its slot was left out again and again.
+//! Benching: a validator whose slot was left out repeatedly has no slot for a while.
 //!
-//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in the
-//! last `after` heights that it had one in is *benched*: it has no slot for 1, then 2, 4, … heights, and after each
-//! such spell one height to show that it is back. Who is benched at a height follows from what was decided `delay`
-//! heights below or earlier, which every validator that takes part in the height knows; and the record's digest is part
-//! of every certificate. At most f are benched at once.
+//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in
+//! the last `after` heights in which it had one is *benched*: it has no slot for 1, then 2, 4, … heights, and after
+//! each such spell it has one height to show that it is back. The benches at a height follow from the decisions
+//! `delay` heights below or earlier, which every validator that takes part in the height knows; the digest of the
+//! record is part of every certificate. At most f validators are benched at once.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
@@ -17,13 +17,13 @@ const LEVEL_MAX: u8 = 6;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 struct Attendance {
-    /// Times in a row that its slot was decided 0.
+    /// Consecutive times that its slot was decided 0.
     missed: u32,
-    /// How many spells in a row it has sat out.
+    /// Number of consecutive spells that it has sat out.
     level: u8,
-    /// It has no slot from here,
+    /// First height without a slot.
     from: u64,
-    /// to here, this height not among them.
+    /// First height with a slot again.
     until: u64,
 }
 
@@ -36,18 +36,18 @@ pub struct Benches {
 }
 
 impl Benches {
-    /// Nobody was ever missed. `after` 0 benches nobody.
+    /// The initial record. `after` 0 benches nobody.
     pub fn new(committee: &Committee, after: u32, delay: u64) -> Benches {
         Benches { after, delay, validators: vec![Attendance::default(); committee.size] }
     }
 
-    /// Who has no slot at a height, of which all that is `delay` below and earlier was noted.
+    /// The validators without a slot at a height; everything up to `delay` below it must have been noted.
     pub fn at(&self, height: u64) -> Members {
         let benched = |(_, v): &(usize, &Attendance)| v.from <= height && height < v.until;
         self.validators.iter().enumerate().filter(benched).map(|(index, _)| index as Index).collect()
     }
 
-    /// Notes whose sub-blocks are in the superblock of a height; heights come in order.
+    /// Records the slots whose sub-blocks are in the superblock of a height; heights must be given in order.
     pub fn note(&mut self, height: u64, present: &Members) {
         if self.after == 0 {
             return;
@@ -57,7 +57,7 @@ impl Benches {
             let benched = self.validators.iter().filter(|v| v.until > height).count();
             let after = self.after;
             let validator = &mut self.validators[index];
-            // Between the decision to bench and the end of the spell nothing counts.
+            // Between the decision to bench and the end of the spell, nothing is counted.
             if height < validator.until {
                 continue;
             }

@@ -1,16 +1,16 @@
 //! Binary consensus on whether a slot's proposal is in (Crain, Gramoli, Larrea and Raynal 2018; the part without timers
 //! and coordinator was model-checked by Bertrand et al. 2022).
 //!
-//! What makes it safe, and is asserted in tests:
+//! Safety properties, asserted in tests:
 //!
 //! - A value enters a correct validator's bin values only if a correct validator had it as its estimate of that round.
 //! - In one round no two correct validators can end with {0} and {1}: two sets of n−f auxiliary votes share a correct
 //!   sender, who sends one.
-//! - If a correct validator decides v in round r, every correct one leaves r with estimate v: either it ends with {v},
-//!   or with both, and then takes the parity of r, which is v. From then on no other value can enter anybody's bin
-//!   values.
+//! - If a correct validator decides v in round r, every correct one leaves r with estimate v: either it ends with
+//!   {v}, or with both, and then takes the parity of r, which is v. From then on no other value can enter any
+//!   validator's bin values.
 //!
-//! Timers and the coordinator only help rounds to end alike: with every timer at zero all of this still holds.
+//! Timers and the coordinator only help rounds to end alike: with every timer at zero these properties still hold.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 #[cfg(test)]
 mod exhaustive;
 
-/// How far ahead of the own round votes are taken. A validator that is farther behind needs a certificate.
+/// How far ahead of its own round a validator accepts votes. A validator that is farther behind needs a certificate.
 pub const ROUNDS_AHEAD: Round = 64;
 
-/// A set of values that is not empty.
+/// A non-empty set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Mask {
     /// {0}
@@ -45,7 +45,7 @@ impl Mask {
         if value { Mask::One } else { Mask::Zero }
     }
 
-    /// The value, if there is one alone.
+    /// The value, if the set has only one.
     pub fn single(self) -> Option<bool> {
         match self {
             Mask::Zero => Some(false),
@@ -59,7 +59,7 @@ impl Mask {
     }
 }
 
-/// Values in the order in which they came.
+/// Values in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Values {
     first: Option<bool>,
@@ -92,15 +92,15 @@ pub(crate) enum Alarm {
     Fired,
 }
 
-/// What is known of one round.
+/// State of one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct RoundState {
-    /// By value: who estimates it.
+    /// By value: the validators that estimate it.
     estimates: [Members; 2],
-    /// By value: whether the estimate was sent.
+    /// By value: whether this validator has sent the estimate.
     sent: [bool; 2],
     values: Values,
-    /// By mask: whose first auxiliary vote it is.
+    /// By mask: the validators whose first auxiliary vote it is.
     auxiliaries: [Members; 3],
     heard: Members,
     auxiliary: Option<Mask>,
@@ -151,12 +151,12 @@ impl Binary {
         Binary { slot, me, rotation, round: 0, estimate: false, rounds: BTreeMap::new(), decided: None, halted: false }
     }
 
-    /// The value decided, and the round in which it was.
+    /// The decided value and its round.
     pub fn decided(&self) -> Option<(bool, Round)> {
         self.decided
     }
 
-    /// The estimate, and the round that it is of; `None` before there is an input.
+    /// The current estimate and its round; `None` before there is an input.
     pub fn estimate(&self) -> Option<(bool, Round)> {
         (self.round > 0).then_some((self.estimate, self.round))
     }
@@ -166,7 +166,7 @@ impl Binary {
         self.round > 0
     }
 
-    /// Whether nothing more will be sent.
+    /// Whether it will send nothing more.
     pub fn is_halted(&self) -> bool {
         self.halted
     }
@@ -211,12 +211,12 @@ impl Binary {
         }
     }
 
-    /// Whether votes of this round are taken.
+    /// Whether votes of this round are accepted.
     fn takes(&self, round: Round) -> bool {
         !self.halted && round >= 1 && round <= self.round.saturating_add(ROUNDS_AHEAD)
     }
 
-    /// Counts an estimate: of any round, and even before there is an input.
+    /// Counts an estimate of any round, even before there is an input.
     pub(crate) fn on_estimate(
         &mut self,
         from: Index,
@@ -239,8 +239,8 @@ impl Binary {
         self.advance(committee, effects);
     }
 
-    /// 1 is a bin value of the first round, and the input if there is none: other votes have shown what 2f+1 estimates
-    /// would show.
+    /// Makes 1 a bin value of the first round, and the input if there is none: other votes are equivalent to the 2f+1
+    /// estimates.
     pub(crate) fn accept(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         let state = self.state(1);
         state.sent[usize::from(true)] = true;
@@ -249,7 +249,7 @@ impl Binary {
         self.advance(committee, effects);
     }
 
-    /// Notes the coordinator's suggestion.
+    /// Records the coordinator's suggestion.
     pub(crate) fn on_suggestion(
         &mut self,
         from: Index,
@@ -292,7 +292,7 @@ impl Binary {
         self.advance(committee, effects);
     }
 
-    /// Takes back what the log says of the time before a restart. The votes are sent again, the round begins anew.
+    /// Restores the votes in the log after a restart. They are sent again, and the current round begins anew.
     pub(crate) fn restore(&mut self, record: &Record) {
         match *record {
             Record::Entered { round, estimate, .. } if round > self.round => {
@@ -306,12 +306,12 @@ impl Binary {
         }
     }
 
-    /// Goes as far as the votes allow.
+    /// Advances as far as the votes allow.
     pub(crate) fn advance(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         while self.is_started() && !self.halted && self.take_round(committee, effects) {}
     }
 
-    /// One round; true if the next was entered.
+    /// Processes one round; returns true if the next was entered.
     fn take_round(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> bool {
         let Some(seen) = self.state(self.round).values.mask() else { return false };
         self.coordinate(committee, effects);
@@ -325,7 +325,7 @@ impl Binary {
         self.leave(effects)
     }
 
-    /// Sets the timer for the coordinator, and suggests a value if it is oneself.
+    /// Sets the timer for the coordinator, and suggests a value if this validator is the coordinator.
     fn coordinate(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         let (slot, round) = (self.slot, self.round);
         let coordinates = self.coordinator(round, committee) == self.me;
@@ -339,7 +339,8 @@ impl Binary {
         }
     }
 
-    /// Says which values were seen, once: the coordinator's if it is among them, or all when it has had its time.
+    /// Sends the auxiliary vote, once: the coordinator's value if it is among those seen, or all values after the
+    /// coordinator's timer.
     fn say_values(&mut self, seen: Mask, effects: &mut Vec<HeightEffect>) -> bool {
         let (slot, round) = (self.slot, self.round);
         let state = self.state(round);
@@ -357,8 +358,8 @@ impl Binary {
         true
     }
 
-    /// The values that end the round. One's own vote is preferred at once if it is a single value; anything else waits
-    /// for the second timer, so that after the network is timely all correct votes are in.
+    /// The values that end the round. A validator's own vote is used at once if it is a single value. Any other
+    /// result waits for the second timer, so that all correct votes have arrived once the network is timely.
     fn end_with(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> Option<Mask> {
         let (slot, round, enough) = (self.slot, self.round, committee.round);
         let state = self.state(round);
@@ -372,7 +373,7 @@ impl Binary {
         (state.others == Alarm::Fired).then_some(found)
     }
 
-    /// Fixes the estimate for the next round; decides if the value has the parity of this one.
+    /// Fixes the estimate for the next round; decides if the value has the parity of this round.
     fn end_round(&mut self, values: Mask) {
         let parity = self.round % 2 == 1;
         let round = self.round;
@@ -383,8 +384,8 @@ impl Binary {
         }
     }
 
-    /// Enters the next round, unless nobody can need it: who has decided in this one waits until somebody is seen to
-    /// hold the other value, and two rounds after its decision everybody has decided.
+    /// Enters the next round, unless nobody can need it: after a decision the validator waits until another is seen
+    /// to hold the other value, and two rounds after a decision everybody has decided.
     fn leave(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         if let Some((_, decided)) = self.decided {
             let alone = self.state(self.round).values.mask() != Some(Mask::Both);
@@ -400,13 +401,13 @@ impl Binary {
         true
     }
 
-    /// Stops: a certificate of the height is there.
+    /// Stops: there is a certificate of the height.
     pub(crate) fn halt(&mut self) {
         self.halted = true;
     }
 }
 
-/// Sets a timer once; one of no length has fired already.
+/// Sets a timer once; a timer of length zero counts as fired.
 fn arm(alarm: &mut Alarm, timer: Timer, effects: &mut Vec<HeightEffect>) {
     if *alarm == Alarm::Unset {
         *alarm = if timer.units() == 0 { Alarm::Fired } else { Alarm::Armed };

@@ -1,9 +1,9 @@
 //! Reliable broadcast of one proposal, by digest (Bracha 1987; Smart Red Belly, appendix A).
 //!
 //! *Agreement*: no two correct validators deliver different digests, because two sets of ⌊(n+f)/2⌋+1 echoes share a
-//! correct validator, who echoes once. *Totality*: 2f+1 readies at one correct validator mean f+1 readies at all, who
-//! repeat them. *Possession*: a correct validator echoes what it holds, so the proposal of a delivered digest is at f+1
-//! correct ones.
+//! correct validator, which echoes once. *Totality*: 2f+1 readies at one correct validator include f+1 that reach all
+//! and are repeated by them. *Possession*: a correct validator echoes only what it holds, so f+1 correct validators
+//! hold the proposal of a delivered digest.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,14 @@ use crate::message::{HeightEffect, Record, Vote};
 /// One slot's broadcast at one validator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broadcast {
-    /// Valid proposals that are here, signed by the proposer. An equivocating proposer can make this hold two.
+    /// Valid proposals held here, signed by the proposer; two if the proposer equivocates.
     held: Vec<Digest>,
-    /// What was echoed here.
+    /// The digest echoed here.
     echoed: Option<Digest>,
-    /// What this validator is ready for.
+    /// The digest for which this validator is ready.
     readied: Option<Digest>,
-    /// By digest: who echoed it, who is ready for it. A sender counts for the first digest that it names.
+    /// By digest: the validators that echoed it, and those that are ready for it. Only the first digest of a sender
+    /// counts.
     votes: BTreeMap<Digest, [Members; 2]>,
     senders: [Members; 2],
     delivered: Option<Digest>,
@@ -35,39 +36,39 @@ pub(crate) enum Kind {
 }
 
 impl Broadcast {
-    /// The digest that was delivered.
+    /// The delivered digest.
     pub fn delivered(&self) -> Option<Digest> {
         self.delivered
     }
 
-    /// Whether the proposal of this digest is here.
+    /// Whether the proposal of this digest is held here.
     pub fn holds(&self, digest: &Digest) -> bool {
         self.held.contains(digest)
     }
 
-    /// Whether something was echoed here.
+    /// Whether this validator has echoed.
     pub fn has_echoed(&self) -> bool {
         self.echoed.is_some()
     }
 
-    /// Whether a validator was heard to echo something.
+    /// Whether an echo of a validator was received.
     pub fn was_echoed_by(&self, validator: Index) -> bool {
         self.senders[Kind::Echo as usize].contains(validator)
     }
 
-    /// Whether 2f+1 validators are ready for one digest: all correct ones will be, and deliver.
+    /// Whether 2f+1 validators are ready for one digest: then all correct ones will be, and will deliver.
     pub(crate) fn is_agreed(&self, committee: &Committee) -> bool {
         self.votes.values().any(|votes| votes[Kind::Ready as usize].len() >= committee.deliver)
     }
 
-    /// A valid proposal is here, signed by its proposer: from itself, or fetched. Only the proposer's own message is
-    /// echoed, and only the first.
+    /// Takes a valid proposal signed by its proposer, either from the proposer itself or fetched. Only the first
+    /// proposal from the proposer itself is echoed.
     pub(crate) fn hold(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<HeightEffect>) {
         if !self.holds(&digest) {
             if let Some(other) = self.held.first() {
                 effects.push(HeightEffect::Equivocation { slot, digests: [*other, digest] });
             }
-            // A third proposal proves nothing new; one that was agreed on is needed all the same.
+            // A third proposal is no further evidence; one that was agreed on is needed all the same.
             if self.held.len() < 2 || self.wanted(&digest) {
                 self.held.push(digest);
             }
@@ -83,7 +84,7 @@ impl Broadcast {
         self.readied == Some(*digest)
     }
 
-    /// Counts a vote; false if its sender had voted.
+    /// Counts a vote; false if its sender had voted already.
     pub(crate) fn count(&mut self, kind: Kind, from: Index, digest: Digest) -> bool {
         let new = self.senders[kind as usize].insert(from);
         if new {
@@ -92,7 +93,7 @@ impl Broadcast {
         new
     }
 
-    /// Takes back what the log says was sent before a restart.
+    /// Restores a vote that was sent before a restart.
     pub(crate) fn restore(&mut self, kind: Kind, digest: Digest) {
         match kind {
             Kind::Echo => self.echoed = Some(digest),
@@ -100,7 +101,7 @@ impl Broadcast {
         }
     }
 
-    /// Goes as far as the votes allow: becomes ready, fetches, delivers.
+    /// Advances as far as the votes allow: becomes ready, fetches, delivers.
     pub(crate) fn advance(&mut self, slot: Index, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         if self.readied.is_none() {
             let enough = |votes: &[Members; 2]| {

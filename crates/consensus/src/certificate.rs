@@ -1,9 +1,9 @@
-//! Commits and certificates: signed statements that a height has ended, and with what.
+//! Commits and certificates: signed statements that a height has ended, and with which result.
 //!
-//! A validator whose height `k` has ended, and all below it, signs the superblock's digest and the state root after
-//! height `k − lag`, which its ledger has reached by then. Equal statements of ⌊(n+f)/2⌋+1 validators are the height's
-//! *certificate*: two of them with different statements would need a correct validator that signed twice. Whoever knows
-//! the keys needs nothing else to believe what it says.
+//! When height `k` and all below have ended at a validator, it signs the superblock's digest and the state root after
+//! height `k − lag`, which its ledger has reached by then. Equal statements of ⌊(n+f)/2⌋+1 validators are the
+//! height's *certificate*: two certificates with different statements would need a correct validator that signed
+//! twice. A client needs only the keys to verify one.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, SecretKey, Signable, Signature, SigningRequest};
@@ -18,29 +18,29 @@ const SUPERBLOCK_CONTEXT: &str = "walras 2026 consensus superblock v1";
 pub struct Link {
     /// The height.
     pub height: u64,
-    /// The digest of the link below; of nothing for height 1.
+    /// The digest of the link below; the zero digest for height 1.
     pub parent: Digest,
-    /// The sub-blocks that are in: slot and digest of the payload, by slot.
+    /// The slots and payload digests of the included sub-blocks, by slot.
     pub sub_blocks: Vec<(Index, Digest)>,
-    /// Of the record of who is benched, after this height.
+    /// The digest of the benches record after this height.
     pub benches: Digest,
 }
 
 impl Link {
-    /// What commits name the superblock by.
+    /// The digest by which commits name the superblock.
     pub fn digest(&self, chain: &Chain) -> Digest {
         chain.digest(SUPERBLOCK_CONTEXT, self)
     }
 }
 
-/// What a commit says.
+/// The content of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub struct Statement {
     /// The height that has ended.
     pub height: u64,
     /// Its [`Link::digest`].
     pub superblock: Digest,
-    /// The state root after height − lag; of the genesis if there is no such height.
+    /// The state root after height − lag; that of the genesis if there is no such height.
     pub root: Digest,
 }
 
@@ -58,9 +58,9 @@ impl Statement {
 /// A signed statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Commit {
-    /// What is said.
+    /// The statement.
     pub statement: Statement,
-    /// By whom.
+    /// The validator that signed.
     pub signer: Index,
     /// Its signature.
     pub signature: Signature,
@@ -72,48 +72,48 @@ impl Commit {
         Commit { statement, signer, signature: secret.sign(&statement.signed(chain).0) }
     }
 
-    /// Whether its signer signed it.
+    /// Whether the signature is valid.
     pub fn is_signed(&self, chain: &Chain) -> bool {
         let key = chain.keys.get(usize::from(self.signer));
         key.is_some_and(|key| key.verify(&self.statement.signed(chain).0, &self.signature))
     }
 }
 
-/// Why a certificate proves nothing.
+/// Why a certificate is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// Too few signers.
     #[error("{signers} validators signed, and {needed} are needed")]
     TooFew {
-        /// Who signed.
+        /// Number of signers.
         signers: usize,
         /// ⌊(n+f)/2⌋+1.
         needed: usize,
     },
-    /// Signers that are not in ascending order, and so might stand twice.
-    #[error("signers must stand in ascending order, each once")]
+    /// Signers are not in ascending order, and so might be repeated.
+    #[error("signers must be in ascending order, each once")]
     Unordered,
-    /// A height that the epoch's validators do not decide.
+    /// The epoch's validators do not decide this height.
     #[error("height {0} is not of this epoch")]
     OtherEpoch(u64),
-    /// A signature that is not the signer's.
+    /// A signature is not valid.
     #[error("the signature of validator {0} is wrong")]
     BadSignature(Index),
 }
 
-/// A statement that enough validators signed.
+/// A statement signed by a quorum.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Certificate {
     /// The epoch of the keys.
     pub epoch: u64,
-    /// What they signed.
+    /// The statement that they signed.
     pub statement: Statement,
-    /// Who, in ascending order, and how.
+    /// The signers in ascending order, with their signatures.
     pub signatures: Vec<(Index, Signature)>,
 }
 
 impl Certificate {
-    /// Checks it against the keys of its epoch: all that a light client needs.
+    /// Verifies it against the keys of its epoch: all that a light client needs.
     ///
     /// # Errors
     /// [`CertificateError`].
@@ -143,50 +143,50 @@ impl Certificate {
 /// The commits of one height.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Commits {
-    /// The first valid one of each signer.
+    /// The first valid commit of each signer.
     by_signer: Vec<Commit>,
     heard: Members,
-    /// Who contradicted itself: one proof is enough.
+    /// Validators that contradicted themselves: one proof of each is enough.
     convicted: Members,
 }
 
-/// What a commit brought.
+/// The result of counting a commit.
 #[derive(Debug)]
 pub(crate) enum Counted {
-    /// Nothing that is not known.
+    /// It is known already.
     Known,
-    /// One more.
+    /// It is new.
     New,
-    /// The signer had said something else.
+    /// The signer has signed another statement.
     Contradiction(Commit),
 }
 
 impl Commits {
-    /// Counts a commit whose signature holds.
+    /// Counts a commit with a valid signature.
     pub(crate) fn count(&mut self, commit: Commit) -> Counted {
         if self.heard.insert(commit.signer) {
             self.by_signer.push(commit);
             return Counted::New;
         }
-        let first = self.by_signer.iter().find(|first| first.signer == commit.signer).expect("heard");
+        let first = self.by_signer.iter().find(|first| first.signer == commit.signer).expect("counted");
         let contradicts = first.statement != commit.statement && self.convicted.insert(commit.signer);
         if contradicts { Counted::Contradiction(*first) } else { Counted::Known }
     }
 
-    /// Whether a commit is no news, so that its signature need not be checked: its signer was heard with this very
+    /// Whether a commit brings nothing new, so that its signature need not be checked: its signer has sent this same
     /// statement, or was convicted.
     pub(crate) fn has(&self, commit: &Commit) -> bool {
         self.convicted.contains(commit.signer)
             || (self.heard.contains(commit.signer) && self.by_signer.contains(commit))
     }
 
-    /// The statement that at least so many made.
+    /// The statement that at least `enough` signers made.
     pub(crate) fn said_by(&self, enough: usize) -> Option<Statement> {
         let said = |statement: &Statement| self.by_signer.iter().filter(|c| c.statement == *statement).count();
         self.by_signer.iter().map(|commit| commit.statement).find(|statement| said(statement) >= enough)
     }
 
-    /// The certificate, if enough signed the same.
+    /// The certificate, if enough validators signed the same statement.
     pub(crate) fn certificate(&self, chain: &Chain) -> Option<Certificate> {
         let statement = self.said_by(chain.committee().echoes)?;
         let alike = self.by_signer.iter().filter(|commit| commit.statement == statement);

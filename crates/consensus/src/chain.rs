@@ -1,4 +1,4 @@
-//! What all signatures of an epoch are bound to: the chain, the epoch, its heights, and its validators' keys.
+//! The scope of all signatures of an epoch: the chain, the epoch, its heights, and its validators' keys.
 
 use std::ops::RangeInclusive;
 
@@ -37,12 +37,12 @@ impl Chain {
         self.keys.iter().position(|other| other == key).map(|index| index as Index)
     }
 
-    /// What its validators' statements are bound to.
+    /// The scope to which its validators' statements are bound.
     pub(crate) fn scope(&self) -> Scope {
         Scope { network: self.genesis, epoch: self.epoch }
     }
 
-    /// The digest of `what`, in a domain, for this epoch of this chain alone.
+    /// The digest of `what`, in a domain, for this epoch of this chain only.
     pub(crate) fn digest(&self, context: &str, what: &impl BorshSerialize) -> Digest {
         let bytes = borsh::to_vec(&(self.genesis, self.epoch, what)).expect("writing to memory cannot fail");
         Digest::of(context, &bytes)

@@ -1,27 +1,27 @@
-//! The validators of an epoch, and how many of them make what.
+//! The validators of an epoch, and the quorums.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// A validator's place in its committee.
 pub type Index = u8;
 
-/// Most validators of a committee.
+/// Maximum number of validators of a committee.
 pub const MEMBERS_MAX: usize = 256;
 
-/// How many validators there are, and the thresholds that follow. Every count is of distinct senders, oneself included.
+/// The number of validators and the thresholds that follow. Counts are of distinct senders, including this validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committee {
     /// Number of validators, n.
     pub size: usize,
-    /// How many of them may be faulty, f = ⌊(n−1)/3⌋.
+    /// Maximum number of faulty ones, f = ⌊(n−1)/3⌋.
     pub faulty: usize,
-    /// Equal echoes after which a validator is ready: any two such sets share a correct one.
+    /// Number of equal echoes that make a validator ready: any two such sets share a correct one.
     pub echoes: usize,
-    /// Equal votes of which one at least is by a correct validator: enough to repeat it.
+    /// Number of equal votes that include at least one of a correct validator: enough to repeat the vote.
     pub one_correct: usize,
-    /// Equal votes that every correct validator will come to see f+1 of.
+    /// Number of equal votes of which every correct validator will see f+1.
     pub deliver: usize,
-    /// Auxiliary votes that end a round: as many as correct validators are sure to send.
+    /// Number of auxiliary votes that end a round: correct validators alone are sure to send this many.
     pub round: usize,
 }
 
@@ -57,7 +57,7 @@ impl Members {
     /// Bytes of a set.
     pub(crate) const BYTES: usize = MEMBERS_MAX / 8;
 
-    /// Adds one; false if it was in already.
+    /// Adds a validator; false if it was in the set already.
     pub fn insert(&mut self, member: Index) -> bool {
         let (word, bit) = (&mut self.0[usize::from(member) / 64], 1 << (member % 64));
         let new = *word & bit == 0;
@@ -65,27 +65,27 @@ impl Members {
         new
     }
 
-    /// Whether one is in.
+    /// Whether a validator is in the set.
     pub fn contains(&self, member: Index) -> bool {
         self.0[usize::from(member) / 64] & (1 << (member % 64)) != 0
     }
 
-    /// How many are in.
+    /// The size of the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether none is in.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; MEMBERS_MAX / 64]
     }
 
-    /// Those in either.
+    /// The union of two sets.
     pub fn union(&self, other: &Members) -> Members {
         Members(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    /// Those who are in, in order.
+    /// The members, in order.
     pub fn iter(&self) -> impl Iterator<Item = Index> + '_ {
         (0..=Index::MAX).filter(|member| self.contains(*member))
     }

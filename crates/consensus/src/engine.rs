@@ -1,8 +1,8 @@
 //! The engine of a validator: heights in a window, output in order.
 //!
-//! The shell gives it frames, timers, ticks, proposals and the progress of its ledger, and takes a [`Turn`] when it has
-//! given all that it has at hand. Of a turn it first makes the entries durable, and only then does the rest; so one
-//! sync serves all inputs of a turn.
+//! The shell gives it frames, timers, ticks, proposals and the progress of its ledger, and takes a [`Turn`] when it
+//! has given everything that is available. The shell syncs a turn's log entries before it performs the rest, so that
+//! one sync serves all inputs of a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,15 +27,15 @@ use crate::tendermint::{self, Instance};
 /// How heights are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Superblocks of everybody's sub-blocks.
+    /// DBFT: superblocks of the sub-blocks of all validators.
     #[default]
     Dbft,
-    /// Blocks of one proposer each ([`crate::tendermint`]).
+    /// Tendermint: blocks of one proposer each ([`crate::tendermint`]).
     Tendermint,
 }
 
 impl Protocol {
-    /// As a genesis file and an API name it.
+    /// Its name in a genesis file and in APIs.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Dbft => "dbft",
@@ -44,25 +44,25 @@ impl Protocol {
     }
 }
 
-/// What all validators of a network do alike.
+/// The rules common to all validators of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How heights are decided.
     pub protocol: Protocol,
     /// Z: how many sub-blocks must be in before absent ones are given up; `None` for n−f.
     pub enough: Option<usize>,
-    /// Whether ready votes are the estimates of the first round, which saves a message delay.
+    /// Whether ready votes count as the estimates of the first round, which saves a message delay.
     pub fast: bool,
-    /// W: proposals are made for at most so many heights above the last applied one.
+    /// W: proposals are made for at most this many heights above the last applied one.
     pub window: u64,
-    /// How many heights below its own a commit's state root is.
+    /// How many heights the state root of a commit is below its own height.
     pub lag: u64,
-    /// After how many missed superblocks in a row a validator is benched; 0 for never.
+    /// Number of superblocks in a row that a validator must miss to be benched; 0 for never.
     pub bench_after: u32,
-    /// Most bytes of a sub-block.
+    /// Maximum bytes of a sub-block.
     pub payload_bytes: usize,
-    /// The height that the network begins with: 0, or that of the state which it was restarted with. Nobody has
-    /// certified that one in this network.
+    /// The height that the network begins with: 0, or that of the state with which it was restarted. This network has
+    /// no certificate of that height.
     pub begins: u64,
 }
 
@@ -82,13 +82,13 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The defaults of [`Protocol::Tendermint`]: nobody is benched, as who is silent is passed by in every height anew.
+    /// The defaults of [`Protocol::Tendermint`]: nobody is benched, since each height skips silent proposers anew.
     pub fn tendermint() -> Rules {
         Rules { protocol: Protocol::Tendermint, bench_after: 0, ..Rules::default() }
     }
 
-    /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator
-    /// whose ledger is a window behind still follows.
+    /// Number of heights above the last decided one for which votes are accepted. It is twice the window, so that a
+    /// validator whose ledger is a window behind still follows.
     pub fn horizon(&self) -> u64 {
         2 * self.window
     }
@@ -99,81 +99,83 @@ impl Rules {
     }
 }
 
-/// What is in a payload; `None` if it is no sub-block. A pure function of the bytes and of what all
-/// validators agree on: it knows neither state nor clock, so that what one correct validator echoes all take.
+/// The contents of a payload; `None` if it is not a sub-block. A pure function of the bytes and of settings common to
+/// all validators: it reads neither state nor clock, so that all accept what one correct validator echoes.
 pub type PayloadCheck = Arc<dyn Fn(&[u8]) -> Option<Contents> + Send + Sync>;
 
-/// Who a validator is, and among whom.
+/// The identity of a validator, and its committee.
 #[derive(Clone)]
 pub struct Setup {
     /// The epoch.
     pub chain: Chain,
-    /// What all do alike.
+    /// The common rules.
     pub rules: Rules,
-    /// How many follow without a vote; their indices come after the validators'.
+    /// Number of followers without a vote; their indices come after the validators'.
     pub followers: usize,
-    /// The own index.
+    /// The index of this validator.
     pub me: Index,
-    /// Who holds the own key.
+    /// The holder of this validator's key.
     pub signer: Arc<dyn Signer>,
-    /// What a payload must be.
+    /// The check of payloads.
     pub check: PayloadCheck,
 }
 
 /// What consensus must know of a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// How many transactions are in it.
+    /// Number of transactions in it.
     pub transactions: usize,
-    /// The proposer's clock in milliseconds, if the payload has one that prevotes depend on.
+    /// The proposer's clock in milliseconds, if the payload has one and prevotes depend on it.
     pub time_ms: Option<u64>,
 }
 
-/// Where a validator begins: after the last height of which it has archived a certificate, or after the last one of the
+/// Where a validator begins: after the last height whose certificate it has archived, or after the last height of the
 /// epoch before.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// That height; 0 at the genesis.
     pub height: u64,
-    /// Its superblock's digest; of nothing at the genesis.
+    /// The digest of its superblock; the zero digest at the genesis.
     pub superblock: Digest,
     /// Attendance after it.
     pub benches: Benches,
     /// The last height that the ledger has applied; not below `height`.
     pub applied: u64,
-    /// State roots of the heights from `height − lag` to `applied`, as far as they are known, 0 being the genesis.
+    /// State roots of the heights from `height − lag` to `applied`, as far as they are known; height 0 is the
+    /// genesis.
     pub roots: Vec<(u64, Digest)>,
 }
 
-/// What a validator writes down about a height before it acts on it.
+/// What a validator logs about a height before it acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Entry {
-    /// A sub-block that is proposed or echoed here: what is echoed is held, restarts included.
+    /// A sub-block proposed or echoed here: an echoed sub-block must stay held across restarts.
     Held(Proposal, Payload),
     /// A vote.
     Voted(Record),
     /// A commit.
     Committed(Commit),
-    /// What was taken in, where heights are decided by rounds.
+    /// A processed input, where heights are decided by rounds.
     Round(tendermint::Record),
 }
 
-/// A height that has ended, with what is in it.
+/// A decided height and its sub-blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// The height; they come without gaps.
     pub height: u64,
-    /// The digest that commits name it by.
+    /// The digest by which commits name it.
     pub digest: Digest,
-    /// The sub-blocks, in an order that follows from the superblock below, so that no slot is always first.
+    /// The sub-blocks, in an order derived from the superblock below, so that no slot is always first.
     pub sub_blocks: Vec<(Index, Payload)>,
-    /// Whether the sub-block proposed here is in; `None` if none was.
+    /// Whether the sub-block proposed here is in; `None` if there was none.
     pub mine: Option<bool>,
-    /// In which round each slot was decided, the first being 1; those that were, not taken from another's archive.
+    /// The round in which each slot was decided, counted from 1; empty for heights taken from another validator's
+    /// archive.
     pub rounds: Vec<(Index, Round)>,
 }
 
-/// A certificate, and what it takes to check it against a block and to go on from it.
+/// A certificate, with what is needed to check it against a block and to continue from it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Finality {
     /// The certificate.
@@ -184,41 +186,41 @@ pub struct Finality {
     pub benches: Benches,
 }
 
-/// Why a frame was not taken. None of these can come from a correct validator with the same genesis, but for those
-/// about height and epoch, and about slots where a frame that names no epoch is of another one.
+/// Why a frame was rejected. A correct validator with the same genesis causes none of these, except those about
+/// height and epoch, and about slots if a frame that does not name its epoch belongs to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refused {
-    /// Bytes that are no frame.
+    /// The bytes are not a frame.
     #[error("undecodable")]
     Undecodable,
-    /// Of another epoch.
+    /// It belongs to another epoch.
     #[error("of another epoch")]
     Epoch,
-    /// Above all heights that votes are taken of.
+    /// Its height is above all heights for which votes are accepted.
     #[error("of a height too far ahead")]
     Ahead,
-    /// A sub-block that is too long, is not what its digest says, or is none.
+    /// A sub-block is too long, does not match its digest, or cannot be decoded.
     #[error("not a sub-block")]
     Payload,
-    /// A signature that does not hold.
+    /// A signature is not valid.
     #[error("wrongly signed")]
     Signature,
-    /// A sub-block of who has no slot, or of nobody.
+    /// A sub-block of a validator without a slot, or of no validator.
     #[error("without a slot")]
     Slot,
-    /// Decided heights that do not follow, or a request for too many.
+    /// Decided heights that do not follow on each other, or a request for too many.
     #[error("unsound answer")]
     Sync,
-    /// A message of the protocol that this network does not decide by.
+    /// A message of a protocol that this network does not use.
     #[error("of another protocol")]
     Protocol,
-    /// A validator says of itself what cannot be: more certified than decided, or a height that no chain reaches.
+    /// An impossible status: more certified than decided, or a height that no chain reaches.
     #[error("an impossible status")]
     Status,
 }
 
 impl Refused {
-    /// Whether no correct validator sends such a frame, however late it comes.
+    /// Whether no correct validator sends such a frame, however late it arrives.
     pub fn is_offence(self) -> bool {
         !matches!(self, Refused::Epoch | Refused::Ahead | Refused::Slot)
     }
@@ -239,23 +241,23 @@ impl Refused {
     }
 }
 
-/// Why a validator must stop: what it holds for true is not what the others do.
+/// Why a validator must stop: its state differs from that of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// At this height.
+    /// The height.
     pub height: u64,
-    /// What it would commit to.
+    /// Its own statement.
     pub ours: crate::Statement,
-    /// What at least f+1 others did.
+    /// The statement of at least f+1 others.
     pub theirs: crate::Statement,
 }
 
-/// What the shell is to do: first make the entries durable, then the rest.
+/// What the shell must do: first make the entries durable, then the rest.
 #[derive(Debug, Default)]
 pub struct Turn {
     /// For the vote log, by height.
     pub entries: Vec<(u64, Entry)>,
-    /// Frames and to whom.
+    /// Frames and their receivers.
     pub sends: Vec<(Members, Frame)>,
     /// Timers to set.
     pub timers: Vec<(u64, Timer)>,
@@ -263,27 +265,27 @@ pub struct Turn {
     pub decided: Vec<Superblock>,
     /// Certificates to archive, in order and without gaps.
     pub certified: Vec<Finality>,
-    /// Archived heights to send to a validator, at most to the last.
+    /// Archived heights to send to a validator: from, and at most up to.
     pub serve: Vec<(Index, u64, u64)>,
-    /// Who did what it must not do.
+    /// Evidence against faulty validators.
     pub evidence: Vec<Evidence>,
-    /// Transactions that others could not get in, to be taken as if a client had sent them.
+    /// Transactions forwarded by other validators, to be submitted as if a client had sent them.
     pub handed: Vec<(Index, Payload)>,
-    /// Frames that were not taken.
+    /// Rejected frames.
     pub refused: Vec<(Index, Refused)>,
-    /// Stop at once.
+    /// Set if the validator must stop at once.
     pub diverged: Option<Divergence>,
 }
 
-/// A height for which a proposal can be made.
+/// A height for which this validator can propose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The height.
     pub height: u64,
-    /// Whether others have begun it: propose at once, and be it an empty sub-block.
+    /// Whether others have begun it: propose at once, even an empty sub-block.
     pub urgent: bool,
     /// Whether an outcome waits to be certified, a benched validator has something to propose, or nothing was decided
-    /// for a heartbeat: propose before long, if need be an empty sub-block.
+    /// for a heartbeat: propose soon, even an empty sub-block.
     pub nudged: bool,
 }
 
@@ -295,39 +297,39 @@ pub struct Engine {
     pub(crate) me: Index,
     pen: Pen,
     check: PayloadCheck,
-    /// The own clock in milliseconds, as the last step told it.
+    /// This machine's clock in milliseconds at the last step.
     pub(crate) clock_ms: Option<u64>,
     pub(crate) live: BTreeMap<u64, Live>,
     /// The last height that was output, and its superblock's digest.
     pub(crate) decided: (u64, Digest),
     pub(crate) benches: Benches,
-    /// The last height that has a certificate and was output, as all below.
+    /// The last height up to which all heights are certified and output.
     pub(crate) certified: u64,
     /// The last height that the ledger has applied.
     pub(crate) applied: u64,
     pub(crate) roots: BTreeMap<u64, Digest>,
-    /// Newest certificates, and those of heights to come.
+    /// The newest certificates, and those of heights to come.
     pub(crate) certificates: BTreeMap<u64, Certificate>,
-    /// What the certified heights' archive entries are made of: parent and attendance.
+    /// Parent and attendance of certified heights, for their archive entries.
     pub(crate) links: BTreeMap<u64, (Digest, Benches)>,
     pub(crate) peers: Vec<Peer>,
     pub(crate) sync: crate::sync::Sync,
-    /// No vote is made at this height or below: what was said there before is not known.
+    /// The validator does not vote at this height or below, because its earlier votes there are unknown.
     pub(crate) silent_to: u64,
-    /// The last height that was proposed here.
+    /// The last height for which this validator proposed.
     proposed: u64,
     /// The last height with a transaction in it.
     pub(crate) busy: u64,
-    /// Heights up to here begin although nobody has a transaction: the network was idle for a heartbeat.
+    /// Heights up to this one begin even without a transaction: the network was idle for a heartbeat.
     pub(crate) beat: u64,
     outbox: BTreeMap<u64, BTreeSet<Vote>>,
     /// The same, where heights are decided by rounds.
     pub(crate) rounds_outbox: BTreeMap<u64, Vec<tendermint::Message>>,
-    /// What the log says of heights above the horizon.
+    /// The log's entries about heights above the horizon.
     logged: BTreeMap<u64, Vec<Entry>>,
-    /// Whether something waits here to be proposed.
+    /// Whether this validator has something to propose.
     pub(crate) waits: bool,
-    /// Whether all are to be told how far this validator is.
+    /// Whether to send a status to all.
     pub(crate) moved: bool,
     pub(crate) turn: Turn,
 }
@@ -374,7 +376,7 @@ impl Engine {
         Benches::new(committee, rules.bench_after, rules.horizon())
     }
 
-    /// Takes back what the log says of the time before a restart. To be called once, before anything else.
+    /// Restores the log's entries after a restart. Call it once, before anything else.
     pub fn restore(&mut self, entries: impl IntoIterator<Item = (u64, Entry)>) {
         let mut by_height: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
         for (height, entry) in entries {
@@ -384,14 +386,14 @@ impl Engine {
         self.restore_up_to_horizon();
     }
 
-    /// Takes back what the log says of heights up to the horizon: before, it is not known who is benched there.
+    /// Restores the log's entries about heights up to the horizon; the benches of heights above are not known yet.
     pub(crate) fn restore_up_to_horizon(&mut self) {
         let horizon = self.horizon();
         while let Some(first) = self.logged.first_entry().filter(|first| *first.key() <= horizon) {
             let (height, logged) = first.remove_entry();
             let before = self.turn.entries.len();
             self.restore_height(height, logged.clone());
-            // What follows from the log and is not in it yet is written down before it is said.
+            // Votes that follow from the log and are not in it yet are logged before they are sent.
             let restored = self.turn.entries.split_off(before);
             self.turn.entries.extend(restored.into_iter().filter(|(_, entry)| !logged.contains(entry)));
         }
@@ -433,19 +435,18 @@ impl Engine {
         self.carry_out(height, effects);
     }
 
-    /// The vote log was lost: what was said is not known. The engine stays silent until n−f others have told how far
-    /// they are, and then at all heights at which its former self may have voted. To be called once, before anything
-    /// else.
+    /// For a lost vote log: earlier votes are unknown. The engine stays silent until n−f others have sent their
+    /// status, and then at all heights at which it may have voted before. Call it once, before anything else.
     pub fn rejoin(&mut self) {
         self.silent_to = u64::MAX;
     }
 
-    /// No vote is made below this height: what was said there is not known. To be called before anything else.
+    /// Disables voting below this height: earlier votes there are unknown. Call it before anything else.
     pub fn stay_silent_below(&mut self, height: u64) {
         self.silent_to = self.silent_to.max(height.saturating_sub(1));
     }
 
-    /// Whether it is none of the epoch's validators: it takes what they decided, and says nothing.
+    /// Whether this node is not a validator of the epoch: it follows their decisions and does not vote.
     pub fn follows(&self) -> bool {
         usize::from(self.me) >= self.committee.size
     }
@@ -466,7 +467,7 @@ impl Engine {
         }
     }
 
-    /// The last height, as all below, that is certified and applied: no entry will come of it.
+    /// The last height up to which all are certified and applied: the log gets no more entries about them.
     pub fn settled(&self) -> u64 {
         self.certified.min(self.applied)
     }
@@ -486,7 +487,7 @@ impl Engine {
         (self.silent_to < u64::MAX).then_some(self.silent_to)
     }
 
-    /// Whether it votes, or only listens.
+    /// Whether it only listens and does not vote.
     pub fn is_silent(&self) -> bool {
         self.decided.0 < self.silent_to
     }
@@ -496,13 +497,13 @@ impl Engine {
         self.decided.0
     }
 
-    /// The last height with a certificate, as all below.
+    /// The last height up to which all have a certificate.
     pub fn certified(&self) -> u64 {
         self.certified
     }
 
-    /// The last height that a correct validator is sure to have a certificate of, as far as the connected ones say: the
-    /// (f+1)-th highest of what they say. The highest would be what a liar says.
+    /// The last height for which some correct validator surely has a certificate, according to the connected ones:
+    /// the (f+1)-th highest of what they report. The highest could be a lie.
     pub fn certified_anywhere(&self) -> u64 {
         let known = self.peers[..self.committee.size].iter().filter(|peer| peer.is_known);
         let mut said: Vec<u64> = known.map(|peer| peer.status.certified).collect();
@@ -510,39 +511,39 @@ impl Engine {
         said.get(self.committee.faulty).copied().unwrap_or(0).max(self.certified)
     }
 
-    /// The heights that are being decided, with the state machine of each; `None` where it has rounds.
+    /// The undecided heights, with the state machine of each; `None` for heights with rounds.
     pub fn live(&self) -> impl Iterator<Item = (u64, Option<&crate::Height>)> {
         self.live.iter().map(|(height, live)| (*height, live.height.slots()))
     }
 
-    /// Whether others have certificates of heights that are missing here, and none of them gives those heights: they
-    /// may hold them no longer.
+    /// Whether others have certificates of heights that are missing here, and none of them sends these heights: they
+    /// may no longer hold them.
     pub fn is_stranded(&self) -> bool {
         self.sync.stranded
     }
 
-    /// Who is benched at a height up to [`Rules::horizon`] above the last decided one.
+    /// The benched validators at a height up to [`Rules::horizon`] above the last decided one.
     pub fn benched(&self, height: u64) -> Members {
         self.benches.at(height)
     }
 
-    /// Whether a sub-block of a height that is being decided is here: it was valid, and signed by its proposer.
+    /// Whether a valid sub-block of an undecided height, signed by its proposer, is held here.
     pub fn holds(&self, height: u64, slot: Index, digest: &Digest) -> bool {
         self.live.get(&height).is_some_and(|live| live.held(slot, digest).is_some())
     }
 
-    /// Validators that are connected and have said how far they are.
+    /// Number of connected validators that have sent their status.
     pub fn connected(&self) -> usize {
         self.peers[..self.committee.size].iter().filter(|peer| peer.is_known).count()
     }
 
-    /// How far another validator last said that it is, and whether it is connected and has said so since.
+    /// The last status of another validator, and whether it is connected and has sent a status since.
     pub fn peer(&self, peer: Index) -> (crate::frame::Status, bool) {
         let peer = &self.peers[usize::from(peer)];
         (peer.status, peer.is_known)
     }
 
-    /// The next height for which a proposal can be made here, if there is one in the window.
+    /// The next height for which this validator can propose, if there is one in the window.
     pub fn opening(&self) -> Option<Opening> {
         if self.rules.protocol == Protocol::Tendermint {
             return self.round_opening();
@@ -556,22 +557,22 @@ impl Engine {
         Some(Opening { height, urgent, nudged: waits || self.must_end(height) })
     }
 
-    /// Whether a height is needed though nobody has a transaction: an outcome waits to be certified, or the network was
-    /// idle for a heartbeat.
+    /// Whether a height is needed though nobody has a transaction: an outcome waits to be certified, or the network
+    /// was idle for a heartbeat.
     pub(crate) fn must_end(&self, height: u64) -> bool {
         height <= self.beat.max(self.busy.saturating_add(self.rules.lag))
     }
 
-    /// Nothing was decided for a heartbeat. The next height begins here, whoever is its first proposer: if that one is
-    /// silent or down, the height's rounds find another. So an idle network keeps deciding heights, and whatever counts
-    /// heights (the silence after a lost vote log, epochs, unbonding) comes to its end.
+    /// Nothing was decided for a heartbeat. The next height begins here, whoever its first proposer is: if that one
+    /// is silent or down, the height's rounds find another. So an idle network keeps deciding heights, and everything
+    /// that lasts for a number of heights (the silence after a lost vote log, epochs, unbonding) ends.
     pub fn on_heartbeat(&mut self) {
         self.beat = self.decided.0.saturating_add(1);
     }
 
-    /// Says whether something waits here to be proposed.
+    /// Sets whether this validator has something to propose.
     pub fn set_waiting(&mut self, waits: bool) {
-        // Where one proposes at a time the others must begin the height too, or a silent proposer is never passed by.
+        // With one proposer at a time the others must begin the height too, or a silent proposer is never skipped.
         self.moved |= self.rules.protocol == Protocol::Tendermint && waits && !self.waits;
         self.waits = waits;
     }
@@ -579,7 +580,7 @@ impl Engine {
     /// Proposes a payload for the height of [`Engine::opening`].
     ///
     /// # Panics
-    /// If it is not a payload that others would take: the shell made it.
+    /// If other validators would reject the payload: the shell made it.
     pub fn propose(&mut self, height: u64, payload: Payload) {
         assert!(payload.len() <= self.rules.payload_bytes && (self.check)(&payload).is_some(), "a bad proposal");
         let unsigned = Proposal::unsigned(height, self.me, &payload);
@@ -600,7 +601,8 @@ impl Engine {
         }
     }
 
-    /// Tells the time, in milliseconds of a clock that may be wrong. Payloads that arrive are held against it.
+    /// Sets the time, in milliseconds of a clock that may be wrong. The times of arriving payloads are compared with
+    /// it.
     pub fn set_clock(&mut self, clock_ms: u64) {
         self.clock_ms = Some(clock_ms);
         if self.rules.protocol == Protocol::Tendermint {
@@ -608,13 +610,13 @@ impl Engine {
         }
     }
 
-    /// A frame of another validator.
+    /// Handles a frame of another validator.
     pub fn on_frame(&mut self, from: Index, frame: Frame) {
         if from == self.me || usize::from(from) >= self.peers.len() {
             return;
         }
         let taken = match frame {
-            // What is late of the epoch before, of who has left since, is no offence.
+            // Late frames of the previous epoch are no offence, also from validators that have left.
             Frame::Votes(Votes { height, .. })
             | Frame::Proposal(Proposal { height, .. }, _)
             | Frame::Rounds(tendermint::Messages { height, .. })
@@ -652,8 +654,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The next validator that has a slot and keeps up, so that it can propose what this one cannot; `skip` of them are
-    /// left aside.
+    /// The next validator that has a slot and keeps up, so that it can propose what this one cannot. Skips the first
+    /// `skip` candidates.
     pub fn substitute(&self, skip: usize) -> Option<Index> {
         let size = self.committee.size;
         let benched = self.benches.at(self.decided.0 + 1);
@@ -667,12 +669,13 @@ impl Engine {
         able.get(skip % able.len().max(1)).copied()
     }
 
-    /// Hands transactions to another validator, to be proposed there. The payload is one that could be proposed here.
+    /// Forwards transactions to another validator, which is to propose them. The payload must be one that could be
+    /// proposed here.
     pub fn hand_over(&mut self, to: Index, payload: Payload) {
         self.send(Members::from_iter([to]), Frame::Transactions(payload));
     }
 
-    /// A timer that a turn set.
+    /// Handles a timer that a turn has set.
     pub fn on_timer(&mut self, height: u64, timer: Timer) {
         match timer {
             Timer::Round { step, round } => return self.on_round_timer(height, step, round),
@@ -690,7 +693,7 @@ impl Engine {
         }
     }
 
-    /// The ledger has applied a height, durably.
+    /// Records that the ledger has applied a height, durably.
     pub fn on_applied(&mut self, height: u64) {
         let could = self.can_propose();
         self.applied = self.applied.max(height);
@@ -698,7 +701,7 @@ impl Engine {
         self.collect();
     }
 
-    /// The state root after a height that was applied.
+    /// Records the state root after an applied height.
     pub fn on_root(&mut self, height: u64, root: Digest) {
         self.roots.insert(height, root);
         let above = height + self.rules.lag;
@@ -709,13 +712,13 @@ impl Engine {
         self.collect();
     }
 
-    /// Why something could not be signed. Nothing of the turn may then be written down or sent, and the engine is of no
-    /// more use.
+    /// The error of a failed signature. Nothing of the turn may then be logged or sent, and the engine must no longer
+    /// be used.
     pub fn unsigned(&self) -> Option<&SigningError> {
         self.pen.failure()
     }
 
-    /// What is to be done after the inputs since the last call.
+    /// What the shell must do after the inputs since the last call.
     pub fn take_turn(&mut self) -> Turn {
         if self.rules.protocol == Protocol::Tendermint {
             self.begin_next(false);
@@ -737,12 +740,12 @@ impl Engine {
         }
     }
 
-    /// The highest height that is taken part in.
+    /// The highest height for which votes are accepted.
     pub(crate) fn horizon(&self) -> u64 {
         self.decided.0.saturating_add(self.rules.horizon()).min(*self.chain.heights.end())
     }
 
-    /// The state of a height above the last decided one, new if nothing was heard of it.
+    /// The state of a height above the last decided one; created if there is none.
     pub(crate) fn open(&mut self, height: u64) -> &mut Live {
         let Engine { committee, me, rules, benches, chain, pen, .. } = self;
         let enough = rules.enough.unwrap_or(committee.round);
@@ -754,7 +757,7 @@ impl Engine {
         self.live.entry(height).or_insert_with(|| Live::new(new()))
     }
 
-    /// The state of a height that messages are taken of; `None` if it is over or voting there is not safe.
+    /// The state of a height that accepts messages; `None` if the height is over or voting there is not safe.
     pub(crate) fn live_at(&mut self, height: u64) -> Result<Option<&mut Live>, Refused> {
         if height > self.horizon() {
             return Err(Refused::Ahead);
@@ -770,7 +773,7 @@ impl Engine {
 
     fn on_votes(&mut self, from: Index, votes: &Votes) -> Result<(), Refused> {
         if votes.epoch != self.chain.epoch {
-            // What is late of the epoch before is no offence.
+            // Late frames of the previous epoch are no offence.
             return if votes.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
         self.answer_late(from, votes.height);
@@ -782,7 +785,7 @@ impl Engine {
             let Agreement::Slots(slots) = &mut live.height else { return Err(Refused::Protocol) };
             slots.on_vote(from, vote, &mut effects);
         }
-        // The proposer signed two sub-blocks: the other one is the proof.
+        // The proposer signed two sub-blocks: the other one is the evidence.
         for (slot, digest) in others {
             self.send([from].into_iter().collect(), Frame::Fetch { height, slot, digest });
         }
@@ -821,7 +824,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a payload is what its proposer says, and is one.
+    /// Checks that a payload matches its proposal and is a valid sub-block.
     pub(crate) fn check_payload(&self, proposal: &Proposal, payload: &Payload) -> Result<(), Refused> {
         if payload.len() > self.rules.payload_bytes || !proposal.is_of(payload) || (self.check)(payload).is_none() {
             return Err(Refused::Payload);
@@ -834,7 +837,7 @@ impl Engine {
         let held = self.live.get(&height).and_then(|live| live.held(slot, &digest)).cloned();
         if let Some((proposal, payload)) = held {
             let frame = Frame::Proposal(proposal, payload);
-            // Who has had enough for now asks again.
+            // A peer without allowance asks again later.
             if self.grant(from, frame.weight()) {
                 self.send([from].into_iter().collect(), frame);
             }
@@ -842,7 +845,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what a height asks for.
+    /// Performs the effects of a height.
     pub(crate) fn carry_out(&mut self, height: u64, effects: Vec<HeightEffect>) {
         let mut ended = false;
         for effect in effects {
@@ -855,7 +858,7 @@ impl Engine {
                 }
                 HeightEffect::Arm(timer) => self.turn.timers.push((height, timer)),
                 HeightEffect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),
-                // The signed proposals themselves are compared when they arrive.
+                // The signed proposals themselves are compared on arrival.
                 HeightEffect::Equivocation { .. } => {}
                 HeightEffect::Decide(_) => ended = true,
             }
@@ -865,7 +868,7 @@ impl Engine {
         }
     }
 
-    /// Something that was agreed on is missing. Votes overtake sub-blocks: it is likely to be on its way.
+    /// A sub-block that was agreed on is missing. Votes overtake sub-blocks, so it is probably in transit.
     pub(crate) fn want(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
         let Some(live) = self.live.get_mut(&height) else { return };
         let wanted = live.wanted.entry((slot, digest)).or_default();
@@ -880,13 +883,13 @@ impl Engine {
         }
     }
 
-    /// Asks holders for what is late: two at once, so that one silent holder costs nothing; the others at ticks.
+    /// Asks holders for a late sub-block: two at once, so that one silent holder costs nothing; the others at ticks.
     fn fetch(&mut self, height: u64) {
         let me = self.me;
         let Some(live) = self.live.get_mut(&height) else { return };
         let mut asks = Vec::new();
         for ((slot, digest), wanted) in live.wanted.iter_mut().filter(|(_, wanted)| wanted.patience == Alarm::Fired) {
-            // Everybody begins elsewhere, so that not all ask the same holder.
+            // Each validator begins with another holder, so that not all ask the same one.
             let turned = (me..=Index::MAX).chain(0..me);
             let fresh = turned
                 .filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));

@@ -1,8 +1,9 @@
-//! What travels between validators.
+//! The frames between validators.
 //!
-//! The votes of one turn travel together: for each height the echoes and readies by digest, and for each round of it
-//! which slots a vote is about, as sets of bits. A frame has one encoding, and what does not encode back to the same
-//! bytes is no frame. The link tells who sent it; the epoch stands in each frame, and the chain in every signature.
+//! The votes of one turn travel together: for each height the echoes and readies by digest, and for each of its
+//! rounds the slots that a vote is about, as bit sets. Every frame has exactly one encoding; bytes that do not encode
+//! back to themselves are rejected. The link identifies the sender; each frame contains the epoch, and every
+//! signature covers the chain.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +21,22 @@ use crate::proposal::{Payload, Proposal};
 pub enum Frame {
     /// Votes about one height.
     Votes(Votes),
-    /// A sub-block: from its proposer, or for who asked.
+    /// A sub-block, from its proposer or as the answer to a request.
     Proposal(Proposal, Payload),
     /// Asks for a sub-block.
     Fetch {
-        /// Of this height,
+        /// The height.
         height: u64,
-        /// this slot,
+        /// The slot.
         slot: Index,
-        /// this digest.
+        /// The digest.
         digest: Digest,
     },
-    /// A height has ended at the sender.
+    /// The sender's statement that a height has ended.
     Commit(Commit),
-    /// A height has ended, to who still votes about it.
+    /// The proof that a height has ended, for a validator that still votes on it.
     Certificate(Certificate),
-    /// How far the sender is.
+    /// The sender's progress.
     Status(Status),
     /// Asks for decided heights.
     SyncRequest {
@@ -44,41 +45,41 @@ pub enum Frame {
         /// The last.
         to: u64,
     },
-    /// Decided heights in order, for who asked.
+    /// Decided heights in order, in answer to a request.
     Sync(Vec<Decided>),
     /// Messages of the rounds of one height.
     Rounds(crate::tendermint::Messages),
-    /// Transactions for the receiver to propose, as in a sub-block: the sender's own have been left out.
+    /// Transactions forwarded for the receiver to propose, as a sub-block; the sender proposes an empty one instead.
     Transactions(Payload),
 }
 
-/// How far a validator is.
+/// The progress of a validator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Status {
     /// The epoch that it is in.
     pub epoch: u64,
-    /// The last height of which it knows the superblock, and all below.
+    /// The last height up to which it knows all superblocks.
     pub decided: u64,
-    /// The last height that it has a certificate of, and knows the superblock.
+    /// The last height whose certificate and superblock it knows.
     pub certified: u64,
     /// The highest height that it takes part in.
     pub live: u64,
-    /// Whether it has something to propose: while it is benched, heights must go on for its spell to end.
+    /// Whether it has something to propose: while it is benched, heights must advance for its spell to end.
     pub waits: bool,
     /// Whether an answer is wanted.
     pub asks: bool,
 }
 
-/// A decided height with all that is needed to check and to apply it.
+/// A decided height with everything needed to check and to apply it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Decided {
-    /// Signed by enough.
+    /// The certificate.
     pub certificate: Certificate,
-    /// The sub-blocks that are in, by slot.
+    /// The included sub-blocks, by slot.
     pub sub_blocks: Vec<(Index, Payload)>,
 }
 
-/// Slots, as bits; the last byte is not zero.
+/// A set of slots, as bits; the last byte is not zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Slots(Vec<u8>);
 
@@ -104,7 +105,7 @@ impl Slots {
     }
 }
 
-/// The votes of one round: each kind and value with the slots that it is about.
+/// The votes of one round: for each kind and value, the slots that it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RoundVotes {
     round: Round,
@@ -117,7 +118,7 @@ pub struct RoundVotes {
 }
 
 impl RoundVotes {
-    /// Where a vote of this round belongs.
+    /// The slot set of a vote's kind and value.
     fn slots(&mut self, vote: &Vote) -> &mut Slots {
         match *vote {
             Vote::Estimate { value, .. } => &mut self.estimates[usize::from(value)],
@@ -141,8 +142,8 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Puts votes together; their order is not kept, and of two echoes or two readies for one slot, which no correct
-    /// validator makes, one is dropped.
+    /// Packs votes; their order is lost, and of two echoes or two readies for one slot, which no correct validator
+    /// sends, one is dropped.
     pub fn pack(epoch: u64, height: u64, votes: impl IntoIterator<Item = Vote>) -> Votes {
         let (mut echoes, mut readies) = (BTreeMap::new(), BTreeMap::new());
         let mut rounds: BTreeMap<Round, RoundVotes> = BTreeMap::new();
@@ -159,7 +160,7 @@ impl Votes {
         Votes { epoch, height, echoes, readies, rounds: rounds.into_values().collect() }
     }
 
-    /// Takes them apart again.
+    /// Unpacks the votes.
     pub fn unpack(&self) -> Vec<Vote> {
         let mut votes: Vec<Vote> = Vec::new();
         votes.extend(self.echoes.iter().map(|&(slot, digest)| Vote::Echo { slot, digest }));
@@ -191,26 +192,26 @@ impl Votes {
 }
 
 impl Frame {
-    /// Its bytes.
+    /// The encoded frame.
     pub fn to_bytes(&self) -> Vec<u8> {
         borsh::to_vec(self).expect("writing to memory cannot fail")
     }
 
-    /// Reads a frame.
+    /// Decodes a frame.
     ///
     /// # Errors
-    /// Says what is wrong with the bytes.
+    /// If the bytes are not the encoding of a frame.
     pub fn from_bytes(bytes: &[u8]) -> std::io::Result<Frame> {
         let frame: Frame = borsh::from_slice(bytes)?;
         match &frame {
             Frame::Votes(votes) if !votes.is_canonical() => {
-                Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "votes in no canonical order"))
+                Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "the votes are not in canonical order"))
             }
             _ => Ok(frame),
         }
     }
 
-    /// About how many bytes it has, for budgets: the exact number would have to be encoded to be known.
+    /// The approximate size in bytes, for budgets: the exact size would require encoding it.
     pub(crate) fn weight(&self) -> usize {
         const SIGNED: usize = 160;
         match self {
@@ -227,7 +228,7 @@ impl Frame {
         }
     }
 
-    /// Whether it may be large, and so must not travel before votes.
+    /// Whether it may be large, and so must not be sent before votes.
     pub fn is_bulk(&self) -> bool {
         matches!(self, Frame::Proposal(..) | Frame::Sync(_) | Frame::Transactions(_))
     }

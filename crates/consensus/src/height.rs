@@ -1,4 +1,4 @@
-//! One height: all slots together, and the superblock that they make (Smart Red Belly, appendix A).
+//! One height: all slots together, and the superblock that they produce (Smart Red Belly, appendix A).
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,13 @@ use crate::broadcast::{Broadcast, Kind};
 use crate::committee::{Committee, Index, Members};
 use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 
-/// What all validators of an epoch do alike.
+/// The settings common to all validators of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeightSettings {
     /// Z: how many slots must be decided 1 before others are given up; n−f unless there is a reason.
     pub enough: usize,
-    /// Whether the ready votes for one digest are the estimates 1 of the first round, which saves a message delay.
+    /// Whether the ready votes for one digest count as the estimates 1 of the first round, which saves a message
+    /// delay.
     pub fast: bool,
 }
 
@@ -25,10 +26,10 @@ impl HeightSettings {
     }
 }
 
-/// What a height decided.
+/// The result of a height.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
-    /// The sub-blocks that are in: slot and digest of the proposal, by slot.
+    /// The included sub-blocks: slot and digest of the proposal, by slot.
     pub sub_blocks: Vec<(Index, Digest)>,
 }
 
@@ -44,13 +45,13 @@ pub struct Height {
     committee: Committee,
     settings: HeightSettings,
     me: Index,
-    /// By slot; `None` for the benched.
+    /// By slot; `None` for benched validators.
     slots: Vec<Option<Slot>>,
     grace: Grace,
-    /// Whether 0 was proposed wherever nothing had been.
+    /// Whether 0 was proposed for all slots without a proposal.
     given_up: bool,
     decision: Option<Decision>,
-    /// The own votes that are still to be counted here.
+    /// This validator's own votes that are still to be counted here.
     own: VecDeque<Vote>,
 }
 
@@ -81,7 +82,8 @@ impl Height {
         }
     }
 
-    /// A valid proposal of a slot is here, signed by its proposer: sent by it (or by oneself), or fetched from another.
+    /// Takes a valid proposal of a slot, signed by its proposer: sent by the proposer (or made here), or fetched from
+    /// another validator.
     pub fn on_proposal(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             if let Some(Slot { broadcast, .. }) = height.slot(slot) {
@@ -91,12 +93,12 @@ impl Height {
         });
     }
 
-    /// A vote of another validator.
+    /// Counts a vote of another validator.
     pub fn on_vote(&mut self, from: Index, vote: Vote, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| height.count(from, vote, effects));
     }
 
-    /// A timer fired.
+    /// Handles a timer.
     pub fn on_timer(&mut self, timer: Timer, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             let committee = height.committee;
@@ -112,7 +114,7 @@ impl Height {
         });
     }
 
-    /// Takes back what the log says of the time before a restart, and sends it all again.
+    /// Restores the log's records after a restart, and sends them again.
     pub fn restore(&mut self, records: &[Record], effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             for record in records {
@@ -141,28 +143,28 @@ impl Height {
         }
     }
 
-    /// Stops all voting: a certificate of this height is there.
+    /// Stops all voting: there is a certificate of this height.
     pub fn halt(&mut self) {
         self.slots.iter_mut().flatten().for_each(|slot| slot.binary.halt());
     }
 
-    /// What was decided.
+    /// The decision, once there is one.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
     }
 
-    /// In which round each slot was decided that was.
+    /// The round of each decided slot.
     pub fn rounds(&self) -> Vec<(Index, Round)> {
         let round = |slot: &Option<Slot>| Some(slot.as_ref()?.binary.decided()?.1);
         self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index as Index, round(slot)?))).collect()
     }
 
-    /// The consensus of a slot; `None` for the benched.
+    /// The consensus of a slot; `None` for benched validators.
     pub fn binary(&self, slot: Index) -> Option<&Binary> {
         self.slots.get(usize::from(slot))?.as_ref().map(|slot| &slot.binary)
     }
 
-    /// The broadcast of a slot; `None` for the benched.
+    /// The broadcast of a slot; `None` for benched validators.
     pub fn broadcast(&self, slot: Index) -> Option<&Broadcast> {
         self.slots.get(usize::from(slot))?.as_ref().map(|slot| &slot.broadcast)
     }
@@ -171,7 +173,7 @@ impl Height {
         self.slots.get_mut(usize::from(slot))?.as_mut()
     }
 
-    /// Runs `input`, then counts the own votes that it led to, until there are none; then sees what is decided.
+    /// Runs `input`, counts the own votes that it causes until there are none, and then checks for a decision.
     fn turn(&mut self, effects: &mut Vec<HeightEffect>, input: impl FnOnce(&mut Height, &mut Vec<HeightEffect>)) {
         let mut seen = effects.len();
         input(self, effects);
@@ -207,7 +209,7 @@ impl Height {
                     self.advance_broadcast(slot, effects);
                 }
             }
-            // On the fast path the ready votes say this, and no correct validator does.
+            // On the fast path ready votes replace this vote, and no correct validator sends it.
             Vote::Estimate { round: 1, value: true, .. } if fast => {}
             Vote::Estimate { round, value, .. } => binary.on_estimate(from, round, value, &committee, effects),
             Vote::Coordinate { round, value, .. } => binary.on_suggestion(from, round, value, &committee, effects),
@@ -215,8 +217,9 @@ impl Height {
         }
     }
 
-    /// Goes on with a broadcast; a delivered proposal is proposed to be in. On the fast path an agreed one is: its
-    /// ready votes are relayed at f+1 and enough at 2f+1, exactly as estimates are, and the proposal will be delivered.
+    /// Advances a broadcast; when a proposal is delivered, proposes 1 for its slot. On the fast path it does so when
+    /// the proposal is agreed on: its ready votes are relayed at f+1 and sufficient at 2f+1, exactly like estimates,
+    /// and the proposal will be delivered.
     fn advance_broadcast(&mut self, slot: Index, effects: &mut Vec<HeightEffect>) {
         let (committee, fast) = (self.committee, self.settings.fast);
         let Some(Slot { broadcast, binary }) = self.slot(slot) else { return };
@@ -228,8 +231,8 @@ impl Height {
         }
     }
 
-    /// Gives up what is late once enough is in; ends the height when all is decided and here. True if something
-    /// changed.
+    /// Gives up late slots once enough are in; ends the height when all are decided and all proposals are held.
+    /// Returns true if something changed.
     fn conclude(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         if self.decision.is_some() {
             return false;
@@ -261,14 +264,14 @@ impl Height {
         true
     }
 
-    /// As many slots as must be in: at most those that are sure to be delivered though f of the proposers with a slot
-    /// are silent. Who is benched need not be one of these f.
+    /// The number of slots that must be in: at most those that are sure to be delivered if f of the proposers with a
+    /// slot are silent. Benched validators need not be among these f.
     fn enough(&self) -> usize {
         let sure = self.slots.iter().flatten().count().saturating_sub(self.committee.faulty);
         self.settings.enough.min(sure.max(1))
     }
 
-    /// Starts the grace period, or proposes 0 wherever nothing was proposed when it is over.
+    /// Starts the grace period; when it is over, proposes 0 for all slots without a proposal.
     fn give_up(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         match self.grace {
             Grace::Unset => {

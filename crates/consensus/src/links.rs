@@ -1,43 +1,43 @@
-//! The other validators: how far each is, what it is sent, and what it is sent again.
+//! The other validators: the status of each, what it is sent, and what it is sent again.
 //!
-//! A vote is sent to who takes it: to a validator that has said how far it is, about heights up to its horizon. When a
-//! link comes up, and when a validator's horizon rises, it is sent everything that was said about the heights that it
-//! has not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
+//! A vote is sent only to validators that accept it: those that have sent a status, for heights up to their horizon.
+//! When a link comes up, and when a validator's horizon rises, it is sent everything about the heights that were not
+//! sent to it yet. So a broken link or a slow ledger loses nothing, and messages may arrive twice.
 //!
-//! Who follows without a vote says how far it is and asks for decided heights as a validator that lags does; it is sent
-//! no votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
+//! A follower without a vote sends its status and asks for decided heights like a validator that lags; it is sent no
+//! votes. A validator in another epoch is sent none either, and all of them when it announces this epoch.
 
 use crate::binary::Alarm;
 use crate::committee::{Index, Members};
 use crate::engine::{Engine, Protocol, Refused};
 use crate::frame::{Frame, Status, Votes};
 
-/// After how many ticks, again and again, everything about a height that has not ended is said once more: links and
-/// horizons tell what may be lost, so this is for what neither shows, and must not add to the load of slow heights.
+/// Interval in ticks at which everything about an unfinished height is sent again. Links and horizons show what may
+/// be lost, so this is for other losses only, and must not add to the load of slow heights.
 const STALLED: u32 = 20;
-/// For so many ticks who was asked for a sub-block is given time to send it, before another one is asked.
+/// Number of ticks given to a validator to send a requested sub-block before another one is asked.
 const PATIENCE: u32 = 3;
-/// No chain ever reaches this height; what claims to be above it is refused, so that sums of heights cannot overflow.
+/// No chain reaches this height; larger ones are rejected, so that sums of heights cannot overflow.
 pub const HEIGHT_MAX: u64 = 1 << 48;
-/// What an allowance grows by in so many ticks is a whole allowance.
+/// Number of ticks in which a whole allowance is refilled.
 const REFILL: usize = 8;
 
 /// Another validator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// Whether the link is up and it has said how far it is.
+    /// Whether the link is up and it has sent its status.
     pub(crate) is_known: bool,
     pub(crate) status: Status,
-    /// Heights that it was answered by a certificate since the link came up.
+    /// Heights for which it was sent a certificate since the link came up.
     answered: std::collections::BTreeSet<u64>,
-    /// No decided heights are asked of it before this tick: it gave false ones.
+    /// The tick before which it is not asked for decided heights, because it sent false ones.
     pub(crate) shunned_to: u64,
-    /// Bytes that it was sent on demand, less what ticks have forgiven.
+    /// Bytes that it was sent on demand, minus what ticks have refilled.
     spent: usize,
 }
 
 impl Engine {
-    /// A link came up, perhaps again: what was under way on the old one may be lost.
+    /// A link came up, perhaps again: messages on the old one may be lost.
     pub fn on_up(&mut self, peer: Index) {
         self.forget_peer(peer);
         let status = Frame::Status(Status { asks: true, ..self.status() });
@@ -49,19 +49,19 @@ impl Engine {
         self.forget_peer(peer);
     }
 
-    /// Forgets what a validator said of itself. What it was sent and how it lied outlives the link.
+    /// Drops the status of a validator. What it was sent and the record of its false answers outlive the link.
     fn forget_peer(&mut self, peer: Index) {
         let peer = &mut self.peers[usize::from(peer)];
         *peer = Peer { shunned_to: peer.shunned_to, spent: peer.spent, ..Peer::default() };
     }
 
-    /// Most bytes that a validator is sent on demand at once: sub-blocks of its own slot or another for every height of
-    /// the horizon, twice. An eighth of it is granted anew at every tick.
+    /// Maximum bytes that a validator is sent on demand at once: twice the sub-blocks of one slot for every height of
+    /// the horizon. Every tick refills an eighth of it.
     fn allowance(&self) -> usize {
         (2 * self.rules.horizon() as usize).saturating_mul(self.rules.payload_bytes + (64 << 10))
     }
 
-    /// Takes bytes from what a validator may have on demand; false if it has had enough for now, and must ask later.
+    /// Deducts bytes from a validator's allowance; false if it has used it up and must ask later.
     pub(crate) fn grant(&mut self, to: Index, bytes: usize) -> bool {
         let most = self.allowance();
         let spent = &mut self.peers[usize::from(to)].spent;
@@ -72,7 +72,8 @@ impl Engine {
         granted
     }
 
-    /// Now and then: says how far it is, asks again for what is missing, and says again what may have been lost.
+    /// Called at intervals: sends the status, asks again for missing sub-blocks, and sends again what may have been
+    /// lost.
     pub fn on_tick(&mut self) {
         self.moved = true;
         let forgiven = self.allowance() / REFILL;
@@ -119,14 +120,14 @@ impl Engine {
         }
     }
 
-    /// How far this validator is.
+    /// The status of this validator.
     pub(crate) fn status(&self) -> Status {
         let live = self.live.keys().next_back().copied().unwrap_or(0).max(self.decided.0);
         let (epoch, waits) = (self.chain.epoch, self.waits && self.can_propose());
         Status { epoch, decided: self.decided.0, certified: self.certified, live, waits, asks: false }
     }
 
-    /// Tells all how far this validator is.
+    /// Sends the status to all.
     pub(crate) fn announce(&mut self) {
         let known = self.peers.iter().enumerate().filter(|(_, peer)| peer.is_known);
         let to: Members = known.map(|(index, _)| index as Index).filter(|index| *index != self.me).collect();
@@ -134,7 +135,8 @@ impl Engine {
         self.send(to, status);
     }
 
-    /// Who takes votes about a height: the epoch's validators that are in it; the horizon is the same distance for all.
+    /// The receivers of votes on a height: the epoch's validators that accept it; the horizon is the same distance
+    /// for all.
     pub(crate) fn takers(&self, height: u64) -> Members {
         let takes = |index: &Index| {
             let Peer { is_known, status, .. } = &self.peers[usize::from(*index)];
@@ -144,7 +146,7 @@ impl Engine {
         self.committee.members().filter(|index| *index != self.me).filter(takes).collect()
     }
 
-    /// A validator says how far it is.
+    /// Handles a validator's status.
     pub(crate) fn on_status(&mut self, from: Index, status: Status) -> Result<(), Refused> {
         let own = self.status();
         let horizon = self.rules.horizon();
@@ -154,10 +156,10 @@ impl Engine {
         }
         let epoch = self.chain.epoch;
         let peer = &mut self.peers[usize::from(from)];
-        // What was sent to it in another epoch it did not take.
+        // It did not accept messages that were sent to it while it was in another epoch.
         let heard = peer.is_known && peer.status.epoch == epoch;
         let heard_to = if heard { peer.status.decided.saturating_add(horizon) } else { 0 };
-        // What a validator has reached it does not lose; an older status may overtake a newer one.
+        // Progress is never lost; an older status may arrive after a newer one.
         let newer = !peer.is_known || status.decided >= peer.status.decided;
         if newer {
             peer.status = status;
@@ -168,7 +170,7 @@ impl Engine {
         let news: Vec<u64> = self.live.keys().copied().filter(|h| *h > heard_to && *h <= takes_to).collect();
         for height in news {
             let frames = self.said_about(height, from);
-            // Who has had enough is told at a later tick, with all who have not heard.
+            // A peer without allowance is sent this at a later tick, with all others that lack it.
             if self.grant(from, frames.iter().map(Frame::weight).sum()) {
                 self.send_all(from, frames);
             }
@@ -181,7 +183,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A validator that knows more superblocks than it has certificates of is sent those.
+    /// Sends certificates to a validator that knows more superblocks than it has certificates of.
     fn certify(&mut self, to: Index, status: Status) {
         let wants = status.certified.saturating_add(1)..=status.decided.min(self.certified);
         if wants.is_empty() {
@@ -195,7 +197,7 @@ impl Engine {
         }
     }
 
-    /// Who still votes about a height that is over is told so, once a link.
+    /// Answers late votes on a finished height with its certificate, once per link.
     pub(crate) fn answer_late(&mut self, to: Index, height: u64) {
         let Some(certificate) = self.certificates.get(&height) else { return };
         let answered = &mut self.peers[usize::from(to)].answered;
@@ -208,7 +210,7 @@ impl Engine {
         self.send([to].into_iter().collect(), frame);
     }
 
-    /// Everything that was said here about a height: the own sub-block, unless `to` is known to hold it, the votes, the
+    /// Everything sent here about a height: the own sub-block, unless `to` is known to hold it, the votes, the
     /// commit.
     fn said_about(&self, height: u64, to: Index) -> Vec<Frame> {
         let Some(live) = self.live.get(&height) else { return Vec::new() };
@@ -229,8 +231,8 @@ impl Engine {
         frames.into_iter().for_each(|frame| self.send(to, frame));
     }
 
-    /// Ends silence once n−f others have said how far they are: the former self voted at most at a horizon above what
-    /// one of the correct ones among them took part in.
+    /// Ends silence once n−f others have sent their status: before the loss, this validator voted at most a horizon
+    /// above the height in which one of the correct ones among them takes part.
     fn heard_status(&mut self) {
         if self.silent_to != u64::MAX || self.follows() {
             return;

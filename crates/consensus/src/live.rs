@@ -1,4 +1,4 @@
-//! A height that is being decided, or is decided and not yet certified.
+//! A height that is undecided, or decided and not yet certified.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::tendermint::{Instance, Value};
 
 /// How a height is decided.
 pub(crate) enum Agreement {
-    /// By a slot for every validator.
+    /// With a slot for every validator.
     Slots(Height),
-    /// By rounds with one proposer each.
+    /// In rounds with one proposer each.
     Rounds(Box<Instance>),
 }
 
@@ -29,7 +29,7 @@ impl Agreement {
         }
     }
 
-    /// What was decided: slot and digest of each sub-block, by slot.
+    /// The decision: slot and digest of each sub-block, by slot.
     pub(crate) fn decision(&self) -> Option<Vec<(Index, Digest)>> {
         match self {
             Agreement::Slots(height) => Some(height.decision()?.sub_blocks.clone()),
@@ -37,7 +37,7 @@ impl Agreement {
         }
     }
 
-    /// In which round each slot was decided that was, the first being 1.
+    /// The round of each decided slot, counted from 1.
     pub(crate) fn rounds(&self) -> Vec<(Index, Round)> {
         match self {
             Agreement::Slots(height) => height.rounds(),
@@ -54,20 +54,20 @@ impl Agreement {
     }
 }
 
-/// A height with its payloads, its commits, and what was sent about it.
+/// A height with its payloads, its commits, and the messages sent about it.
 pub(crate) struct Live {
     pub(crate) height: Agreement,
-    /// Valid sub-blocks; at most two a slot, and those that were agreed on.
+    /// Valid sub-blocks: at most two per slot, and those that were agreed on.
     held: Vec<(Proposal, Payload)>,
-    /// Every vote that was sent, to be sent again to who may have missed it.
+    /// Every vote that was sent; votes are sent again to validators that may have missed them.
     pub(crate) said: Vec<Vote>,
-    /// What was agreed on and is not here: who echoed it, and who was asked for it.
+    /// Missing sub-blocks that were agreed on: who echoed them, and who was asked.
     pub(crate) wanted: BTreeMap<(Index, Digest), Wanted>,
     pub(crate) commits: Commits,
     pub(crate) commit: Option<Commit>,
-    /// What to commit to, but for the root, once the height was output.
+    /// What to commit to, except for the root, once the height was output.
     pub(crate) superblock: Option<Digest>,
-    /// At how many ticks it was there.
+    /// Its age in ticks.
     pub(crate) age: u32,
 }
 
@@ -76,9 +76,9 @@ pub(crate) struct Live {
 pub(crate) struct Wanted {
     pub(crate) holders: Members,
     pub(crate) asked: Members,
-    /// Fired when the proposer's own copy is no longer waited for.
+    /// Fires when the proposer's own copy is no longer waited for.
     pub(crate) patience: Alarm,
-    /// At how many ticks it was late.
+    /// For how many ticks it is late.
     pub(crate) age: u32,
 }
 
@@ -105,13 +105,13 @@ impl Live {
         self.held.iter().find(|(proposal, _)| proposal.slot == slot && proposal.digest == *digest)
     }
 
-    /// Whether another sub-block of a slot is of use: the first, a second as evidence, or one that was agreed on.
+    /// Whether another sub-block of a slot is useful: the first, a second as evidence, or one that was agreed on.
     pub(crate) fn has_room(&self, slot: Index, digest: &Digest) -> bool {
         self.held.iter().filter(|(proposal, _)| proposal.slot == slot).count() < 2
             || self.wanted.contains_key(&(slot, *digest))
     }
 
-    /// What a vote echoes, if the only sub-block of its slot that is here is another one.
+    /// The digest that a vote echoes, if the only sub-block of its slot held here is a different one.
     pub(crate) fn echo_of_another(&self, vote: &Vote) -> Option<(Index, Digest)> {
         let Vote::Echo { slot, digest } = *vote else { return None };
         let mut held = self.held.iter().filter(|(proposal, _)| proposal.slot == slot);
@@ -119,7 +119,8 @@ impl Live {
         (first.0.digest != digest && held.next().is_none()).then_some((slot, digest))
     }
 
-    /// Keeps a valid sub-block; another one of its slot, if there is, proves that the proposer signed two.
+    /// Stores a valid sub-block; returns another one of its slot, if there is one, which proves that the proposer
+    /// signed two.
     pub(crate) fn hold(&mut self, proposal: Proposal, payload: Payload) -> Option<Proposal> {
         self.wanted.remove(&(proposal.slot, proposal.digest));
         if self.held(proposal.slot, &proposal.digest).is_some() {
@@ -130,7 +131,7 @@ impl Live {
         first
     }
 
-    /// Whether a validator is known to hold the sub-block of a slot that is here.
+    /// Whether a validator is known to hold the sub-block of a slot that is held here.
     pub(crate) fn has_heard(&self, slot: Index, validator: Index) -> bool {
         match &self.height {
             Agreement::Slots(height) => {
@@ -143,12 +144,12 @@ impl Live {
         }
     }
 
-    /// What was proposed by a validator, if it is here.
+    /// The proposal of a validator, if it is held here.
     pub(crate) fn proposal_of(&self, slot: Index) -> Option<&(Proposal, Payload)> {
         self.held.iter().find(|(proposal, _)| proposal.slot == slot)
     }
 
-    /// What is committed to here, once the root is known.
+    /// The statement to commit to, once the root is known.
     pub(crate) fn statement(&self, height: u64, root: Digest) -> Option<Statement> {
         Some(Statement { height, superblock: self.superblock?, root })
     }

@@ -1,4 +1,4 @@
-//! What validators tell one another within a height, and what the state machine asks of its shell.
+//! The messages of validators within a height, and the effects that the state machine asks of its shell.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
@@ -10,25 +10,25 @@ use crate::height::Decision;
 /// A round of a binary consensus; the first is 1.
 pub type Round = u32;
 
-/// One vote about one slot. A correct validator sends each to everybody.
+/// One vote on one slot. A correct validator sends each to all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Vote {
-    /// I hold a valid proposal of this digest, the first that its proposer sent me. Once a slot.
+    /// I hold a valid proposal with this digest, the first that its proposer sent me. Once per slot.
     Echo {
         /// The slot.
         slot: Index,
         /// The proposal.
         digest: Digest,
     },
-    /// I know that enough validators hold the proposal of this digest. Once a slot.
+    /// I know that enough validators hold the proposal with this digest. Once per slot.
     Ready {
         /// The slot.
         slot: Index,
         /// The proposal.
         digest: Digest,
     },
-    /// My estimate of this round is this, or f+1 others said so. At most once a slot, round and value; both values are
-    /// legal.
+    /// My estimate of this round, or one that f+1 others sent. At most once per slot, round and value; both values
+    /// are legal.
     Estimate {
         /// The slot.
         slot: Index,
@@ -37,7 +37,7 @@ pub enum Vote {
         /// Whether the proposal is in.
         value: bool,
     },
-    /// The coordinator's suggestion. Once a slot and round, by its coordinator.
+    /// The coordinator's suggestion. Once per slot and round, by its coordinator.
     Coordinate {
         /// The slot.
         slot: Index,
@@ -46,7 +46,7 @@ pub enum Vote {
         /// Whether the proposal is in.
         value: bool,
     },
-    /// The values that I saw. Once a slot and round.
+    /// The values that I saw. Once per slot and round.
     Auxiliary {
         /// The slot.
         slot: Index,
@@ -58,7 +58,7 @@ pub enum Vote {
 }
 
 impl Vote {
-    /// The round that it is of; 0 for what belongs to none.
+    /// The round of the vote; 0 for votes without a round.
     pub fn round(&self) -> Round {
         match *self {
             Vote::Echo { .. } | Vote::Ready { .. } => 0,
@@ -66,7 +66,7 @@ impl Vote {
         }
     }
 
-    /// The slot that it is about.
+    /// The slot of the vote.
     pub fn slot(&self) -> Index {
         match *self {
             Vote::Echo { slot, .. }
@@ -78,14 +78,14 @@ impl Vote {
     }
 }
 
-/// What must be on disk before anything of the same turn is sent: after a restart a correct validator must not say the
-/// opposite.
+/// What must be on disk before anything of the same turn is sent: after a restart a correct validator must not
+/// contradict it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Record {
     /// A vote that binds its sender (an echo, a ready, a suggestion, an auxiliary vote), or an estimate that was
     /// relayed: others may have counted it.
     Sent(Vote),
-    /// The estimate that a round of a slot was begun with; the first is also the input of the slot's consensus.
+    /// The estimate with which a round of a slot began; the first is also the input of the slot's consensus.
     Entered {
         /// The slot.
         slot: Index,
@@ -96,13 +96,13 @@ pub enum Record {
     },
 }
 
-/// A timer. Firing it early or late cannot do harm, only cost time.
+/// A timer. Firing it early or late does no harm, it only costs time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// How long slots that are not decided yet may still be decided 1, once enough are.
+    /// How long undecided slots may still be decided 1, once enough are.
     Grace,
-    /// How long a sub-block that was agreed on may still come from its proposer, before others are asked for it. The
-    /// shell takes the grace period for it, too.
+    /// How long to wait for the proposer's own copy of a sub-block that was agreed on, before asking others for it.
+    /// The shell uses the grace period for this, too.
     Missing,
     /// How long to wait for the coordinator of a round.
     Coordinator {
@@ -128,7 +128,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// For how many units to set it: rounds grow longer without bound, so that they outlast any delay at last.
+    /// The number of units to set it to: rounds grow longer without bound, so that they finally outlast any delay.
     pub fn units(&self) -> u32 {
         match self {
             Timer::Grace | Timer::Missing => 1,
@@ -140,26 +140,26 @@ impl Timer {
     }
 }
 
-/// What the shell is to do, in this order within a turn: record, make durable, then the rest.
+/// What the shell must do, in this order within a turn: record, make durable, then the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeightEffect {
     /// Append to the log. Everything of a turn may share one sync.
     Record(Record),
-    /// Send to every other validator; the own vote is counted already.
+    /// Send to every other validator; this validator's own vote is counted already.
     Send(Vote),
     /// Set a timer.
     Arm(Timer),
-    /// Get the proposal of a slot: enough are ready for it, and it is not here. The correct ones among these hold it;
-    /// asked for again whenever more may be among them.
+    /// Get the proposal of a slot: enough are ready for it, and it is not held here. The correct ones among the
+    /// holders have it; the effect is repeated whenever there may be more of them.
     Fetch {
         /// The slot.
         slot: Index,
         /// The proposal.
         digest: Digest,
-        /// Who echoed it.
+        /// The validators that echoed it.
         holders: crate::committee::Members,
     },
-    /// Two proposals of one proposer for one slot, by their digests; both were signed by it.
+    /// Two proposals of one proposer for one slot, by their digests; it signed both.
     Equivocation {
         /// The slot.
         slot: Index,

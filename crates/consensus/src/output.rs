@@ -1,4 +1,4 @@
-//! Output in order, commits, certificates, and what can be forgotten then.
+//! Output in order, commits, certificates, and removal of what they make obsolete.
 
 use primitives::Digest;
 
@@ -13,7 +13,7 @@ use crate::proposal::{Evidence, Payload, payload_digest};
 const ORDER_CONTEXT: &str = "walras 2026 consensus order of sub-blocks v1";
 
 impl Engine {
-    /// Outputs every height that is decided, in order, as far as there is no gap.
+    /// Outputs every decided height, in order, up to the first gap.
     pub(crate) fn output(&mut self) {
         while let Some(sub_blocks) = self.live.get(&(self.decided.0 + 1)).and_then(|live| {
             let held = |(slot, digest): &(Index, Digest)| Some((*slot, live.held(*slot, digest)?.1.clone()));
@@ -57,7 +57,7 @@ impl Engine {
                 |(slot, payload): &(Index, Payload)| *slot == self.me && Some(payload_digest(payload)) == proposed;
             mine = proposed.map(|_| sub_blocks.iter().any(held));
         }
-        // The certificate may have come first, and name another superblock: then more than f are faulty.
+        // The certificate may have arrived first and name another superblock: then more than f are faulty.
         if let Some(certified) = self.certificates.get(&height).map(|certificate| certificate.statement) {
             self.compare(Statement { superblock: digest, ..certified }, certified);
         }
@@ -81,7 +81,7 @@ impl Engine {
             .collect();
         for statement in due {
             let commit = self.sign_commit(statement);
-            let live = self.live.get_mut(&statement.height).expect("it was there");
+            let live = self.live.get_mut(&statement.height).expect("it was output");
             live.commit = Some(commit);
             live.commits.count(commit);
             self.turn.entries.push((statement.height, Entry::Committed(commit)));
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// A commit of another.
+    /// Handles a commit of another validator.
     pub(crate) fn on_commit(&mut self, commit: Commit) -> Result<(), Refused> {
         let height = commit.statement.height;
         let chain = self.chain.clone();
@@ -110,7 +110,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Sees whether the commits of a height make a certificate, or contradict the own one.
+    /// Checks whether the commits of a height make a certificate, or contradict this validator's own.
     fn weigh(&mut self, height: u64) {
         let Some(live) = self.live.get(&height) else { return };
         if let (Some(ours), Some(theirs)) = (&live.commit, live.commits.said_by(self.committee.one_correct)) {
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// A certificate of another.
+    /// Handles a certificate from another validator.
     pub(crate) fn on_certificate(&mut self, certificate: Certificate) -> Result<(), Refused> {
         let height = certificate.statement.height;
         if height <= self.certified || self.certificates.contains_key(&height) {
@@ -139,12 +139,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a certificate that holds: nobody needs votes about its height any more.
+    /// Accepts a valid certificate: votes on its height are no longer needed.
     pub(crate) fn accept(&mut self, certificate: Certificate) {
         let height = certificate.statement.height;
         if let Some(live) = self.live.get_mut(&height) {
-            // Who does not know the superblock goes on: if all were killed, nobody may know it, and all must decide
-            // again.
+            // A validator that does not know the superblock keeps voting: if all were killed, perhaps none knows it,
+            // and all must decide again.
             if live.superblock.is_some() {
                 live.height.halt();
             }
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Holds a certified root against the own one, if that is known.
+    /// Compares a certified root with this validator's own, if that is known.
     pub(crate) fn compare_root(&mut self, certificate: &Certificate) {
         let theirs = certificate.statement;
         if let Some(root) = self.roots.get(&self.rules.signed_by(theirs.height)) {
@@ -174,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// Moves on over heights that are output and certified.
+    /// Advances over heights that are output and certified.
     pub(crate) fn advance_certified(&mut self) {
         while self.certified < self.decided.0 {
             let height = self.certified + 1;
@@ -186,8 +186,8 @@ impl Engine {
         self.collect();
     }
 
-    /// Forgets what nobody can need: votes and payloads of heights that are certified and applied (others get those
-    /// from the archive), roots below all commits, certificates that only the archive has to know.
+    /// Removes what is no longer needed: votes and payloads of heights that are certified and applied (others get
+    /// those from the archive), roots below all commits, and certificates that only the archive needs.
     pub(crate) fn collect(&mut self) {
         let over = self.settled();
         self.live.retain(|height, _| *height > over);
@@ -198,7 +198,7 @@ impl Engine {
     }
 }
 
-/// Where a slot stands in a superblock: nobody can choose it, as it depends on the superblock below.
+/// The position of a slot in a superblock: nobody can choose it, since it depends on the superblock below.
 fn order(chain: &Chain, parent: &Digest, slot: Index) -> Digest {
     chain.digest(ORDER_CONTEXT, &(parent, slot))
 }

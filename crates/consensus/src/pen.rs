@@ -1,11 +1,11 @@
-//! The own hand: what this validator signs goes through it.
+//! The signer of this validator: everything that it signs passes through here.
 
 use std::sync::{Arc, OnceLock};
 
 use primitives::{Signature, Signer, SigningError, SigningRequest};
 
-/// Signs for an engine and its heights. After the first failure whatever it gives is worthless, and the engine says so
-/// ([`crate::Engine::unsigned`]) before anything of the turn is written down or sent.
+/// Signs for an engine and its heights. After the first failure its signatures are invalid, and the engine reports
+/// this ([`crate::Engine::unsigned`]) before anything of the turn is logged or sent.
 #[derive(Clone)]
 pub(crate) struct Pen {
     signer: Arc<dyn Signer>,
@@ -19,7 +19,7 @@ impl Pen {
 
     pub fn sign(&self, request: &SigningRequest) -> Signature {
         self.signer.sign_statement(request).unwrap_or_else(|error| {
-            // Only the first is told.
+            // Only the first failure is kept.
             drop(self.failure.set(error));
             Signature([0; 64])
         })

@@ -1,5 +1,4 @@
-//! Proposals: a validator's sub-block for a height, named by digest and signed, so that who signs two can be shown to
-//! have.
+//! Proposals: a validator's sub-block for a height, named by digest and signed, so that signing two can be proved.
 
 use std::sync::Arc;
 
@@ -23,18 +22,18 @@ pub fn payload_digest(payload: &[u8]) -> Digest {
     Digest::of(PAYLOAD_CONTEXT, payload)
 }
 
-/// What a proposer signs.
+/// The proposer's signed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Proposal {
     /// The height.
     pub height: u64,
     /// The proposer's slot.
     pub slot: Index,
-    /// Of the payload.
+    /// The digest of the payload.
     pub digest: Digest,
-    /// Of the payload, in bytes.
+    /// The length of the payload in bytes.
     pub length: u32,
-    /// The proposer's, on all of it, the chain and the epoch.
+    /// The proposer's signature over all of it, the chain and the epoch.
     pub signature: Signature,
 }
 
@@ -62,7 +61,7 @@ impl Proposal {
         key.is_some_and(|key| key.verify(&self.signed(chain).0, &self.signature))
     }
 
-    /// Whether these are its bytes.
+    /// Whether these are the bytes of its payload.
     pub fn is_of(&self, payload: &[u8]) -> bool {
         self.length as usize == payload.len() && self.digest == payload_digest(payload)
     }
@@ -72,7 +71,7 @@ impl Proposal {
     }
 }
 
-/// Two signed statements of one validator of which it may make but one: a proof that holds before anybody.
+/// Two signed statements of one validator that may make only one: a proof for anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Evidence {
     /// Two proposals for one slot.
@@ -86,7 +85,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Whom it convicts, if it does.
+    /// The validator that it convicts, if it is valid.
     pub fn convicts(&self, chain: &Chain) -> Option<Index> {
         match self {
             Evidence::Proposals(a, b) => {
@@ -112,8 +111,8 @@ impl Evidence {
         }
     }
 
-    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch. `None` where the
-    /// two are not of one place, and prove nothing.
+    /// The evidence in the form that a ledger takes, which verifies it with the key of this validator in this epoch.
+    /// `None` if the two statements do not concern the same place and so prove nothing.
     pub fn accusation(&self, chain: &Chain) -> Option<primitives::Evidence> {
         let (member, height, contradiction) = match self {
             Evidence::Proposals(a, b) => {
@@ -158,7 +157,7 @@ mod tests {
     use crate::tendermint::{Kind, Value};
     use crate::{Commit, Statement};
 
-    /// What convicts here convicts in a ledger, and nothing else is handed to one.
+    /// Evidence that convicts here also convicts in a ledger, and nothing else is sent to one.
     #[test]
     fn evidence_convicts_in_a_ledger_as_well() {
         let secrets: Vec<SecretKey> = (0..4).map(|seed| SecretKey::from_seed([seed; 32])).collect();

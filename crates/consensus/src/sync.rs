@@ -1,5 +1,5 @@
-//! Catching up: decided heights from the archive of any validator, each with its certificate, so that who lies is found
-//! out at once and another is asked.
+//! Catching up: decided heights from the archive of any validator, each with its certificate, so that a false answer
+//! is detected at once and another validator is asked.
 
 use crate::certificate::Certificate;
 use crate::committee::Index;
@@ -7,37 +7,38 @@ use crate::engine::{Engine, Refused};
 use crate::frame::{Decided, Frame};
 use crate::proposal::Payload;
 
-/// Heights in one answer at most.
+/// Maximum number of heights in one answer.
 const HEIGHTS: u64 = 64;
-/// Heights that may be output and not applied while catching up.
+/// Maximum number of heights that are output and not applied while catching up.
 const AHEAD: u64 = 128;
-/// Ticks without progress, while others have certificates, after which the first is asked.
+/// Ticks without progress, while others have certificates, after which the first validator is asked.
 const STILL: u64 = 2;
 /// Ticks after which another validator is asked.
 const PATIENCE: u64 = 4;
-/// Ticks for which a validator that gave a false answer is not asked.
+/// Ticks for which a validator that sent a false answer is not asked.
 const SHUNNED: u64 = 40;
 
-/// What is asked of whom.
+/// The state of catching up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sync {
     tick: u64,
-    /// Who was asked, and when.
+    /// The validator that was asked, and when.
     asked: Option<(Index, u64)>,
-    /// The last certified height at the last tick, and for how many ticks it is that: who moves on by itself need not
-    /// ask.
+    /// The last certified height at the last tick, and for how many ticks it has been the same: a validator that
+    /// advances by itself need not ask.
     certified_before: u64,
     still: u64,
     turn: usize,
-    /// Whether others are ahead, and none of them gives the heights that are missing here.
+    /// Whether others are ahead, and none of them sends the heights that are missing here.
     pub(crate) stranded: bool,
 }
 
 impl Engine {
-    /// Asks another validator for decided heights, if others are ahead and this one did not move since the last tick.
+    /// Asks another validator for decided heights, if others are ahead and this one made no progress since the last
+    /// tick.
     pub(crate) fn sync_tick(&mut self) {
         self.sync.tick += 1;
-        // What one says is enough to ask it: its answer is checked.
+        // A validator's own claim is enough to ask it: its answer is checked.
         let said = self.peers.iter().filter(|peer| peer.is_known).map(|peer| peer.status.certified);
         let behind = said.max().unwrap_or(0) > self.certified;
         let moved = std::mem::replace(&mut self.sync.certified_before, self.certified) != self.certified;
@@ -71,26 +72,26 @@ impl Engine {
         self.send([peer].into_iter().collect(), Frame::SyncRequest { from, to });
     }
 
-    /// A validator asks for decided heights: the shell answers from the archive.
+    /// Handles a request for decided heights: the shell answers from the archive.
     pub(crate) fn on_sync_request(&mut self, peer: Index, from: u64, to: u64) -> Result<(), Refused> {
         if from == 0 || to < from || to - from >= HEIGHTS {
             return Err(Refused::Sync);
         }
         let to = to.min(self.certified.min(self.applied));
-        // An answer holds the sub-blocks of one height at least. Who has had enough for now asks again.
+        // An answer holds the sub-blocks of one height at least. A peer without allowance asks again later.
         if from <= to && self.grant(peer, self.rules.payload_bytes) {
             self.turn.serve.push((peer, from, to));
         }
         Ok(())
     }
 
-    /// An answer; what was not asked is not looked at.
+    /// Handles an answer; one that was not asked for is ignored.
     pub(crate) fn on_sync(&mut self, from: Index, blocks: Vec<Decided>) -> Result<(), Refused> {
         if self.sync.asked.is_none_or(|(asked, _)| asked != from) {
             return Ok(());
         }
         if blocks.is_empty() {
-            // It does not hold them any more. Others may; and after a while it is asked again.
+            // It no longer holds them. Others may hold them, and after a while it is asked again.
             self.peers[usize::from(from)].shunned_to = self.sync.tick + SHUNNED;
         }
         for block in blocks {
@@ -107,7 +108,7 @@ impl Engine {
 
     fn take_decided(&mut self, block: Decided) -> Result<(), Refused> {
         let height = block.certificate.statement.height;
-        // What is above the last height is for the next epoch's engine to ask for.
+        // Heights above the last one are for the next epoch's engine to ask for.
         if height <= self.certified || height > *self.chain.heights.end() {
             return Ok(());
         }
@@ -122,7 +123,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Outputs a superblock that its certificate names.
+    /// Outputs a superblock named by its certificate.
     fn take_superblock(&mut self, certificate: &Certificate, sub_blocks: Vec<(Index, Payload)>) -> Result<(), Refused> {
         if !sub_blocks.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(Refused::Sync);

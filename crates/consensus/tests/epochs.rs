@@ -1,4 +1,4 @@
-//! Where one committee ends and the next begins.
+//! The transition from one committee to the next.
 
 use consensus::{
     ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Refused, Rules, Setup, Start,
@@ -53,7 +53,7 @@ fn who_comes_from_another_epoch_is_told_all() {
     engine.on_up(1);
     engine.on_frame(1, status(0, 10));
     engine.propose(11, [1; 9].to_vec().into());
-    assert!(!is_about(&engine.take_turn(), 1, 11), "it would not take it");
+    assert!(!is_about(&engine.take_turn(), 1, 11), "it would reject it");
     engine.on_frame(1, status(1, 10));
     assert!(is_about(&engine.take_turn(), 1, 11));
     engine.on_frame(1, status(1, 10));
@@ -104,7 +104,7 @@ fn no_height_beyond_the_last_is_begun() {
     assert!(!engine.is_over());
 }
 
-/// Keys that were given up after an epoch certify nothing of later ones.
+/// Keys that were given up after an epoch cannot certify later heights.
 #[test]
 fn an_old_committee_certifies_its_own_heights_alone() {
     let chain = second_epoch();

@@ -1,4 +1,5 @@
-//! Committees of state machines over a simulated network: known answers, faults, and what must hold under all of them.
+//! Committees of state machines over a simulated network: known answers, faults, and invariants that must hold in all
+//! runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -28,24 +29,25 @@ impl Dice {
     }
 }
 
-/// What faulty validators do.
+/// The behaviour of faulty validators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Faults {
     None,
-    /// They say nothing.
+    /// They send nothing.
     Silent,
-    /// They answer every message with any votes to each validator, and propose different things to different ones.
+    /// They answer every message with random votes, different ones to each validator, and make different proposals to
+    /// each.
     Random,
 }
 
-/// How the network behaves. A unit is a thousand ticks, and the unit of timers.
+/// The behaviour of the network. A unit is a thousand ticks; timers use the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Network {
     /// 50 to 200 ticks.
     Timely,
-    /// Anything for 20 units, then timely.
+    /// Arbitrary delays for 20 units, then timely.
     TimelyAfter20,
-    /// Heavy tails for ever.
+    /// Heavy tails forever.
     HeavyTailed,
 }
 
@@ -62,7 +64,7 @@ enum Event {
         vote: Vote,
     },
     Timer(Timer),
-    /// The process is killed and starts again with what it had recorded.
+    /// The process is killed and restarts with its records.
     Restart,
 }
 
@@ -75,19 +77,19 @@ struct Run {
     unit: u64,
     nodes: Vec<Height>,
     records: Vec<Vec<Record>>,
-    /// What each has sent since it started, to be sent again on a new connection.
+    /// What each validator has sent since it started, to be sent again on a new connection.
     sent: Vec<Vec<Vote>>,
     faulty: BTreeSet<Index>,
-    /// One side of what is parted before the network becomes timely.
+    /// One side of a partition before the network becomes timely.
     side: BTreeSet<Index>,
     queue: BinaryHeap<Reverse<(u64, u64, Index, Event)>>,
     now: u64,
     events: u64,
     messages: u64,
     dice: Dice,
-    /// Votes of correct validators that may be sent but once: by sender, and the vote without what it says.
+    /// Votes of correct validators that may be sent only once: by sender, and the vote without its content.
     said: BTreeMap<(Index, Vote), Vote>,
-    /// What faulty ones have reacted to.
+    /// Votes to which the faulty ones have reacted.
     reacted: BTreeSet<(Index, Vote)>,
     equivocations: u64,
     /// After how many events all processes stop at once, and which of them restarts without its records.
@@ -177,7 +179,7 @@ impl Run {
         self.queue.push(Reverse((self.now + delay, self.events, to, event)));
     }
 
-    /// To everybody, oneself included; oneself has counted it already, if it is a vote.
+    /// To all, including the sender; the sender has already counted its own votes.
     fn broadcast(&mut self, from: Index, event: &Event) {
         for to in self.committee.members() {
             self.messages += 1;
@@ -302,7 +304,7 @@ impl Run {
         }
     }
 
-    /// On a new connection everybody sends again what it has sent.
+    /// On a new connection every validator sends again what it has sent.
     fn resend_to(&mut self, to: Index) {
         let correct: Vec<Index> = self.correct().filter(|index| *index != to).collect();
         for from in correct {
@@ -351,7 +353,7 @@ impl Run {
         }
     }
 
-    /// What may be said but once is.
+    /// Checks that votes that may be sent only once are.
     fn check_once(&mut self, node: Index, vote: Vote) {
         let without = match vote {
             Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
@@ -375,7 +377,7 @@ impl Run {
         }
     }
 
-    /// A faulty validator answers with whatever the dice say, to each validator something else.
+    /// A faulty validator answers at random, each validator differently.
     fn react(&mut self, me: Index, event: &Event) {
         let vote = match (self.faults, event) {
             (Faults::Random, Event::Vote { vote, .. }) => *vote,
@@ -568,7 +570,7 @@ fn sent(from: Index, effect: &HeightEffect) -> Option<(Index, Vote)> {
     }
 }
 
-/// How often runs with a change to the rules end in a broken invariant.
+/// How often runs with a changed rule end in a broken invariant.
 fn caught(change: impl Fn(&mut Run) + std::panic::RefUnwindSafe) -> usize {
     let broken = |seed: u64| {
         let networks = [Network::Timely, Network::TimelyAfter20, Network::HeavyTailed];
@@ -582,7 +584,7 @@ fn caught(change: impl Fn(&mut Run) + std::panic::RefUnwindSafe) -> usize {
     (0..600).filter(|seed| broken(*seed)).count()
 }
 
-/// A check that cannot fail is worth nothing.
+/// A check that cannot fail proves nothing.
 #[test]
 fn lowered_thresholds_and_too_many_faulty_ones_are_caught() {
     assert_eq!(caught(|_| {}), 0);

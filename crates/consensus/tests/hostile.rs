@@ -1,4 +1,5 @@
-//! What one faulty validator cannot do to another one: no crash, no memory, no storm of answers, no belief in its word.
+//! What one faulty validator cannot do to another one: crash it, exhaust its memory, provoke a storm of answers, or
+//! make it believe a false claim.
 
 use consensus::tendermint::{self, Kind, Message, Messages, Value};
 use consensus::{
@@ -58,7 +59,7 @@ fn an_impossible_status_crashes_nobody() {
                 let lie = Status { decided, certified, live, waits: true, asks: true, epoch: 0 };
                 engine.on_frame(LIAR, Frame::Status(lie));
                 assert_eq!(engine.take_turn().refused, [(LIAR, Refused::Status)], "{lie:?}");
-                // Everything that sums up what others said.
+                // Everything that aggregates what others reported.
                 engine.substitute(0);
                 engine.on_tick();
                 engine.on_frame(LIAR, Frame::SyncRequest { from: 1, to: u64::MAX });
@@ -67,7 +68,7 @@ fn an_impossible_status_crashes_nobody() {
                 assert_eq!(engine.certified_anywhere(), 0);
             }
         }
-        // What could be is taken, and harms nobody either.
+        // A possible status is accepted, and does no harm either.
         let mut engine = engine(rules);
         engine.rejoin();
         let most = Status { decided: HEIGHT_MAX, certified: HEIGHT_MAX, live: HEIGHT_MAX, ..Status::default() };
@@ -84,13 +85,13 @@ fn one_liar_makes_nobody_believe_that_it_lags() {
     engine.on_frame(LIAR, status(1_000_000, 1_000_000));
     assert_eq!(engine.certified_anywhere(), 0, "one of four may lie");
     (0..400).for_each(|_| engine.on_tick());
-    assert!(!engine.is_stranded(), "no state is fetched for what a liar says");
+    assert!(!engine.is_stranded(), "no state is fetched because of a false claim");
     engine.on_frame(1, status(7, 7));
-    assert_eq!(engine.certified_anywhere(), 7, "one of two is correct, and the lower of them is surely reached");
+    assert_eq!(engine.certified_anywhere(), 7, "one of two is correct, so the lower height is surely reached");
     engine.on_frame(4, status(9, 9));
     assert_eq!(engine.certified_anywhere(), 7, "a follower does not count");
     engine.on_down(1);
-    assert_eq!(engine.certified_anywhere(), 0, "nor does who is gone");
+    assert_eq!(engine.certified_anywhere(), 0, "nor does a disconnected one");
 }
 
 fn round_proposal(round: u32, digest: Digest) -> Message {
@@ -115,7 +116,7 @@ fn proposals_of_rounds_to_come_fill_neither_memory_nor_log() {
     let mut engine = engine(Rules::tendermint());
     (1..4).for_each(|peer| engine.on_frame(peer, status(0, 0)));
     engine.take_turn();
-    // The liar proposes in rounds 2, 6, 10, … of height 1: two values each, with votes for every round.
+    // The faulty validator proposes in rounds 2, 6, 10, … of height 1: two values each, with votes for every round.
     let (mut entries, mut bytes) = (0, 0);
     for turn in 0..500u32 {
         let round = 2 + 4 * turn;
@@ -184,7 +185,7 @@ fn answers_on_demand_are_metered() {
     let allowance = 16 * (50_000 + (64 << 10));
     assert!(fetched > 500_000 && fetched <= allowance, "{fetched} bytes for 84 kB of requests");
     assert!(replayed > 200_000 && replayed <= allowance, "{replayed} bytes for 58 kB of statuses");
-    // Who waits gets more; who asks for nothing gets everything.
+    // A peer that waits gets more; a peer that asked for nothing gets everything.
     (0..8).for_each(|_| engine.on_tick());
     engine.take_turn();
     engine.on_frame(LIAR, Frame::Fetch { height: 1, slot: ME, digest });
@@ -221,8 +222,8 @@ fn a_thousand_contradictions_are_one_proof() {
     assert_eq!(engine.take_turn().evidence.len(), 1);
 }
 
-/// With more than f faulty a certificate can name a superblock that is not the one decided here. The alarm must be
-/// raised whichever comes first.
+/// With more than f faulty validators, a certificate can name a superblock other than the one decided here. The alarm
+/// must be raised whichever arrives first.
 #[test]
 fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
     let lone = Chain { keys: vec![secret(ME).public()], ..chain() };
@@ -240,7 +241,7 @@ fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
     let commit = Commit::sign(&lone, statement, ME, &secret(ME));
     let certificate = Certificate { epoch: 0, statement, signatures: vec![(ME, commit.signature)] };
     for certificate_first in [true, false] {
-        // The root is not known yet, so that nothing is committed to here.
+        // The root is not known yet, so this validator does not commit.
         let start =
             Start { height: 0, superblock: Digest::default(), benches: benches.clone(), applied: 0, roots: vec![] };
         let mut engine = Engine::new(setup.clone(), start);

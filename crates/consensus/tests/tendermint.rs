@@ -20,7 +20,7 @@ fn chain(size: Index) -> Chain {
     Chain { genesis: Digest([4; 32]), epoch: 0, heights: ALL_HEIGHTS, keys }
 }
 
-/// Payloads in these tests say nothing, or begin with a time.
+/// Payloads in these tests are empty of meaning, or begin with a time.
 fn contents(bytes: &[u8]) -> Option<Contents> {
     let time_ms = bytes.strip_prefix(b"at ").and_then(|rest| Some(u64::from_le_bytes(rest.try_into().ok()?)));
     Some(Contents { transactions: bytes.len(), time_ms })
@@ -42,11 +42,11 @@ fn engine(size: Index, me: Index) -> Engine {
 struct Network {
     engines: Vec<Engine>,
     queue: Vec<(Index, Index, Frame)>,
-    /// Of what kind, how many.
+    /// Number of sent messages by kind.
     sent: BTreeMap<&'static str, usize>,
     logs: Vec<Vec<(u64, Entry)>>,
     decided: Vec<Vec<(Index, Payload)>>,
-    /// In which round the first validator saw each height decided.
+    /// The round in which the first validator saw each height decided.
     rounds: Vec<u32>,
     timers: Vec<(usize, u64, Timer)>,
 }
@@ -86,7 +86,7 @@ impl Network {
         network
     }
 
-    /// Carries out turns until nothing is under way.
+    /// Performs turns until nothing is in flight.
     fn run(&mut self) {
         loop {
             for from in 0..self.engines.len() {
@@ -111,7 +111,7 @@ impl Network {
                 return;
             }
             for (from, to, frame) in std::mem::take(&mut self.queue) {
-                let frame = Frame::from_bytes(&frame.to_bytes()).expect("what is sent can be read");
+                let frame = Frame::from_bytes(&frame.to_bytes()).expect("sent frames decode");
                 self.engines[usize::from(to)].on_frame(from, frame);
             }
         }
@@ -119,7 +119,7 @@ impl Network {
 }
 
 impl Network {
-    /// Lets all timers fire that were set.
+    /// Fires all timers that were set.
     fn fire(&mut self) {
         for (of, height, timer) in std::mem::take(&mut self.timers) {
             self.engines[of].on_timer(height, timer);
@@ -127,7 +127,7 @@ impl Network {
         self.run();
     }
 
-    /// Proposes, by each clock, what is asked for, and lets time pass until a height is decided.
+    /// Proposes what is asked for, with the given clocks, and lets time pass until a height is decided.
     fn decide_by(&mut self, clock_ms: impl Fn(usize) -> u64) {
         for _ in 0..200 {
             for of in 0..self.engines.len() {
@@ -182,7 +182,7 @@ fn clocks_an_hour_apart_still_decide() {
     assert!((12..=15).contains(&network.rounds[0]), "{:?}", network.rounds);
 }
 
-/// Who finds a clock off does not keep the others from deciding, and takes what they have decided.
+/// A validator that finds a clock off does not keep the others from deciding, and accepts their decision.
 #[test]
 fn a_height_that_the_others_decided_is_taken_whatever_its_clock_says() {
     let mut network = Network::new(4);
@@ -216,7 +216,7 @@ fn who_waits_is_passed_the_turn() {
     let other = (first + 2) % 4;
     network.engines[usize::from(other)].set_waiting(true);
     network.run();
-    // The proposer has nothing, and is asked all the same.
+    // The proposer has nothing to propose, and is asked all the same.
     let opening = network.engines[usize::from(first)].opening().expect("its turn");
     assert!(opening.urgent && network.engines[usize::from(other)].opening().is_none());
 }
@@ -246,7 +246,7 @@ fn a_restarted_validator_votes_as_before_whatever_it_hears_next() {
     let mut again = engine(4, me);
     again.restore(before.entries.clone());
     assert_eq!(again.take_turn().entries, [], "all of it is in the log");
-    // The proposer says something else now: it is evidence, and no reason for another vote.
+    // The proposer now sends another proposal: it is evidence, and no reason for another vote.
     let other: Payload = b"another".to_vec().into();
     let proposal = Proposal::sign(&chain(4), 1, first, &other, &secret(first));
     again.on_frame(first, Frame::Proposal(proposal, other.clone()));
@@ -294,7 +294,7 @@ proptest! {
         }
     }
 
-    /// Whatever is in messages, an engine takes it or refuses it.
+    /// Whatever messages contain, an engine processes or rejects them.
     #[test]
     fn nothing_that_is_said_stops_an_engine(
         said in prop::collection::vec((0u8..4, any::<u32>(), any::<bool>(), any::<bool>(), 0u8..6, any::<bool>()),

@@ -1,6 +1,6 @@
-//! What the doors ask of the node behind them: an intake, point reads, and how the node stands.
+//! The interface of the doors to their node: an intake, point reads, and the node's status.
 //!
-//! Everything that scans is answered from [`Published`]. What is here costs the node a bounded amount of work: one
+//! Everything that scans is answered from [`Published`]. Each call here costs the node a bounded amount of work: one
 //! account, one page of offers, one proof, one block.
 
 use std::net::SocketAddr;
@@ -23,8 +23,7 @@ use crate::metrics::Metrics;
 use crate::published::Published;
 use replica::{EthereumReject, ValidatorStatus};
 
-/// A node, as its doors see it. Calls may block for a moment; the doors make them away from the threads that serve
-/// connections.
+/// A node as its doors see it. Calls may block briefly; the doors make them off the threads that serve connections.
 pub trait Backend: Send + Sync + 'static {
     /// What the node publishes with every block.
     fn published(&self) -> &Published;
@@ -32,111 +31,111 @@ pub trait Backend: Send + Sync + 'static {
     /// The node's counters.
     fn metrics(&self) -> &Metrics;
 
-    /// How the node stands now.
+    /// The current status of the node.
     fn standing(&self) -> Standing;
 
     /// Limits of this node that clients should know.
     fn limits(&self) -> NodeLimits;
 
-    /// Submits transactions. The receiver hears one answer for each, in order; with `wait`, pending ones come with a
-    /// receiver that hears of the block.
+    /// Submits transactions. The receiver gets one answer for each, in order; with `wait`, pending ones come with a
+    /// receiver that is notified of the block.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
     fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
 
-    /// Submits Ethereum transactions in their EIP-2718 form, and recovers who signed them; one answer for each, in
-    /// order. One that waits or was executed already is taken.
+    /// Submits Ethereum transactions in their EIP-2718 form, and recovers their senders; returns one answer for each,
+    /// in order. A transaction that is pending or was executed already counts as accepted.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
     fn submit_ethereum(&self, transactions: Vec<Vec<u8>>)
     -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
 
-    /// An Ethereum transaction that waits for a block, and who sent it.
+    /// A pending Ethereum transaction, and its sender.
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)>;
 
-    /// The nonce above those of an account that wait without a gap, if the account's next is `next`.
+    /// The nonce above the gapless pending nonces of an account whose next nonce is `next`.
     fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64;
 
-    /// What Ethereum saw of an account at a moment.
+    /// The account in the form that Ethereum sees, at a moment.
     ///
     /// # Errors
     /// [`UndoError`] if the state of that moment is not kept.
     fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError>;
 
-    /// The value of a slot at a moment, big-endian; `None` stands for zero.
+    /// The value of a slot at a moment, big-endian; `None` means zero.
     ///
     /// # Errors
     /// [`UndoError`] if the state of that moment is not kept.
     fn ethereum_slot(&self, address: &Address, slot: &[u8; 32], moment: Moment) -> Result<Option<[u8; 32]>, UndoError>;
 
-    /// Units for sale at a moment of an offer that a contract placed; `None` if it does not rest.
+    /// Units for sale, at a moment, of an offer that a contract placed; `None` if it does not rest.
     ///
     /// # Errors
     /// [`UndoError`] if the state of that moment is not kept.
     fn ethereum_offer(&self, pair: Pair, place: &Place, moment: Moment) -> Result<Option<Amount>, UndoError>;
 
-    /// What the token of an asset says of itself after a height.
+    /// The facts about the token of an asset after a height.
     ///
     /// # Errors
     /// [`UndoError`] if the state after that height is not kept.
     fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError>;
 
-    /// What the book says now of room for offers, and whether it has offers of a pair.
+    /// The book's current room for offers, and whether it has offers of a pair.
     fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool);
 
     /// Code that an account has, or had at a height that is kept.
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode>;
 
-    /// The digest of a block, if it is one of those that contracts can ask for.
+    /// The digest of a block, if contracts can ask for it.
     fn block_digest(&self, height: Height) -> Option<Digest>;
 
-    /// What the transactions of a sub-block are executed under.
+    /// The context in which the transactions of a sub-block are executed.
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext;
 
-    /// An account and slots of it, with their paths to the state root.
+    /// An account and some of its slots, with their paths to the state root.
     ///
     /// # Errors
-    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_storage(
         &self,
         address: &Address,
         slots: &[[u8; 32]],
     ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError>;
 
-    /// Whether a transaction of either kind waits for a block, or its block is not published yet.
+    /// Whether a transaction of either kind is pending, or its block is not published yet.
     fn is_pending(&self, id: &TransactionId) -> bool;
 
-    /// The highest sequence number of an account among waiting transactions; 0 if none waits.
+    /// The highest sequence number of an account among pending transactions; 0 if there is none.
     fn pending_sequence(&self, account: &Address) -> Sequence;
 
-    /// An account as it stands.
+    /// An account in the current state.
     fn account(&self, address: &Address) -> AccountRead;
 
-    /// At most `count` offers of a pair from `first` on, none behind `last`, in order of execution.
+    /// At most `count` offers of a pair from `first` to `last`, in order of execution.
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead;
 
     /// An account, or its absence, with its path to the state root.
     ///
     /// # Errors
-    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError>;
 
     /// A resting offer, or its absence, with its path to the state root.
     ///
     /// # Errors
-    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError>;
 
     /// The registry of validators with its path to the state root.
     ///
     /// # Errors
-    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError>;
 
-    /// Where the shards of the payment lane's members listen, in the order of the genesis; none if this node's operator
-    /// names none.
+    /// The addresses of the shards of the payment lane's members, in the order of the genesis; empty if this node's
+    /// operator names none.
     fn lane_addresses(&self) -> Vec<SocketAddr>;
     /// Whether these shards speak TLS.
     fn lane_has_tls(&self) -> bool;
@@ -144,10 +143,11 @@ pub trait Backend: Send + Sync + 'static {
     /// An output that the ledger created in the payment lane; `None` if it did not, or its epoch is over.
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead>;
 
-    /// The board on which the members of the payment lane made the group key of an epoch; `None` if they made none.
+    /// The board on which the members of the payment lane generated the group key of an epoch; `None` if they
+    /// generated none.
     fn lane_board(&self, epoch: u64) -> Option<Vec<u8>>;
 
-    /// Contested outputs of the payment lane that have no verdict.
+    /// Contested outputs of the payment lane without a verdict.
     fn lane_cases(&self) -> Vec<LaneCaseRead>;
 
     /// A block; `None` if the node does not hold it.
@@ -156,7 +156,7 @@ pub trait Backend: Send + Sync + 'static {
     /// [`ReadError::Archive`] if the archive cannot be read.
     fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError>;
 
-    /// The encoded block, as it was logged; `None` if the node does not hold it.
+    /// The encoded block, as logged; `None` if the node does not hold it.
     ///
     /// # Errors
     /// [`ReadError::Archive`] if the archive cannot be read.
@@ -168,19 +168,20 @@ pub trait Backend: Send + Sync + 'static {
     /// [`ReadError::Archive`] if the archive cannot be read.
     fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError>;
 
-    /// The encoded receipts of a block, as they were archived; `None` if the node does not hold them.
+    /// The encoded receipts of a block, as archived; `None` if the node does not hold them.
     ///
     /// # Errors
     /// [`ReadError::Archive`] if the archive cannot be read.
     fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError>;
 
-    /// What a quorum of validators has signed of a block; `None` if there is no certificate here, as in a solo node.
+    /// What a quorum of validators has certified about a block; `None` if there is no certificate here, as in a solo
+    /// node.
     ///
     /// # Errors
     /// [`ReadError::Archive`] if the archive cannot be read.
     fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError>;
 
-    /// Handovers from an epoch on, as many as an answer holds; `None` in a solo node, which has no committees.
+    /// Handovers from an epoch on, as many as fit into one answer; `None` in a solo node, which has no committees.
     ///
     /// # Errors
     /// [`ReadError::Archive`] if they cannot be read.
@@ -191,7 +192,7 @@ pub trait Backend: Send + Sync + 'static {
         false
     }
 
-    /// Takes in an Ethereum transaction of an account that did not sign it; on a developers' chain alone.
+    /// Submits an Ethereum transaction of an account that did not sign it; only on a developers' chain.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take it now.
@@ -199,56 +200,56 @@ pub trait Backend: Send + Sync + 'static {
         Ok(Err(EthereumReject::Fault(EthereumFault::Signature)))
     }
 
-    /// Does what a developer asks of the chain, between two blocks. What it answers depends on the order.
+    /// Performs an order of the developer, between two blocks. The result depends on the order.
     ///
     /// # Errors
-    /// [`DeveloperRefusal`] says why not; always on any other chain.
+    /// [`DeveloperRefusal`] gives the reason; always on any other chain.
     fn develop(&self, _: DeveloperOrder) -> Result<u64, DeveloperRefusal> {
-        Err(DeveloperRefusal("this is no developers' chain".into()))
+        Err(DeveloperRefusal("this is not a developers' chain".into()))
     }
 }
 
-/// What a developer asks of a developers' chain.
+/// An order to a developers' chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeveloperOrder {
-    /// Blocks, and seconds that pass after each of them.
+    /// Makes a number of blocks; the second number is the seconds that pass after each of them.
     Mine(u64, u64),
-    /// Keeps the present state; answers by a number.
+    /// Keeps the present state; returns its number.
     Snapshot,
-    /// Goes back to the state that was kept under a number; answers 1, or 0 where there is none.
+    /// Reverts to the state kept under a number; returns 1, or 0 if there is none.
     Revert(u64),
-    /// Goes back to the genesis; answers 1.
+    /// Reverts to the genesis; returns 1.
     Reset,
     /// Edits an account, in a block of its own.
     Edit(DeveloperEdit),
-    /// Lets seconds pass; answers how many the chain is ahead of the machine's clock.
+    /// Moves time forward by some seconds; returns how many seconds the chain is ahead of the machine's clock.
     IncreaseTime(u64),
-    /// The next block's time, in seconds since 1970.
+    /// Sets the next block's time, in seconds since 1970.
     NextTime(u64),
-    /// Seconds between blocks, whatever the clock says; `None` follows the clock again.
+    /// Sets the seconds between blocks, whatever the clock says; `None` follows the clock again.
     StepTime(Option<u64>),
-    /// When blocks are made.
+    /// Sets when blocks are made.
     Mining(Mining),
-    /// Answers 1 if blocks are made as soon as transactions wait, else 0.
+    /// Returns 1 if blocks are made as soon as transactions are pending, otherwise 0.
     IsInstant,
-    /// Takes a transaction out of the pool; answers 1 if it was there, else 0.
+    /// Removes a transaction from the pool; returns 1 if it was there, otherwise 0.
     Drop(TransactionId),
-    /// Nothing. Blocks that were due are made before it is answered.
+    /// Does nothing. Blocks that are due are made before it is answered.
     Settle,
 }
 
 /// When a developers' chain makes blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mining {
-    /// As soon as transactions wait.
+    /// As soon as transactions are pending.
     Instant,
-    /// Every so many milliseconds, whether transactions wait or not.
+    /// Every so many milliseconds, whether transactions are pending or not.
     Interval(u64),
     /// When it is told to.
     Manual,
 }
 
-/// Why a developers' chain does not do what it was asked.
+/// Why a developers' chain rejects an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DeveloperRefusal(pub String);
@@ -262,42 +263,42 @@ pub enum Moment {
     Within(Height),
 }
 
-/// What a submitted transaction is answered.
+/// The answer to a submitted transaction.
 #[derive(Debug)]
 pub enum Answer {
-    /// It waits for a block. The receiver, if one was asked for, hears when it is durable.
+    /// It is pending. The receiver, if requested, is notified when its block is durable.
     Pending(TransactionId, Option<oneshot::Receiver<Found>>),
     /// It is in a block already.
     Committed(TransactionId, Found),
     /// The mempool is full.
     Full,
-    /// The ledger would refuse it.
+    /// The ledger would reject it.
     Refused(Refusal),
 }
 
-/// Where a transaction went.
+/// The place of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Height of its block.
     pub height: Height,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
 /// Why nothing can be submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
-    /// Too many submissions wait to be checked.
-    #[error("too many submissions wait to be checked; try again shortly")]
+    /// Too many submissions are queued.
+    #[error("too many submissions are queued; try again shortly")]
     Busy,
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
-    /// The disk is about to be full.
-    #[error("the disk of this node is almost full; it takes transactions again when there is room")]
+    /// The disk is nearly full.
+    #[error("the disk of this node is almost full; it accepts transactions again when there is space")]
     DiskFull,
-    /// The node is none of the epoch's validators, and nothing that it took would be proposed.
-    #[error("this node follows and is no validator now; submit to one that is")]
+    /// The node is not a validator of the epoch, so nobody would propose what it accepts.
+    #[error("this node is a follower and not a validator now; submit to a validator")]
     Follows,
 }
 
@@ -312,29 +313,29 @@ pub enum ReadError {
     Stopping,
 }
 
-/// How a node stands.
+/// The status of a node.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// Whether it takes transactions.
+    /// Whether it accepts transactions.
     pub is_ready: bool,
-    /// Whether its disk is about to be full, so that it takes none.
+    /// Whether its disk is nearly full, so that it accepts none.
     pub disk_is_full: bool,
-    /// Whether it is to begin again with a state that it has fetched: connections must end.
+    /// Whether it must restart with a fetched state: connections must end.
     pub begins_again: bool,
     /// Milliseconds since it started.
     pub uptime_ms: u64,
-    /// How it stands among the validators; `None` in a solo node.
+    /// Its status as a validator; `None` in a solo node.
     pub validator: Option<ValidatorStatus>,
 }
 
 /// Limits of a node that clients should know.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeLimits {
-    /// Most transactions in a block.
+    /// Maximum number of transactions in a block.
     pub block_transactions: usize,
-    /// How long a transaction waits for a block at most, when there is room.
+    /// Maximum time that a transaction waits for a block, when there is room.
     pub block_interval_ms: u64,
-    /// Most waiting transactions.
+    /// Maximum number of pending transactions.
     pub mempool_transactions: usize,
 }
 
@@ -354,7 +355,7 @@ pub struct LaneOutputRead {
     pub home: u64,
     /// The key that spends it.
     pub to: PublicKey,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
     /// Units.
     pub amount: Amount,
@@ -363,17 +364,17 @@ pub struct LaneOutputRead {
 /// A contested output of the payment lane.
 #[derive(Clone, Debug)]
 pub struct LaneCaseRead {
-    /// Its name.
+    /// The name of the output.
     pub output: Digest,
     /// Its home epoch.
     pub home: u64,
-    /// Whose it is.
+    /// The key of its owner.
     pub owner: PublicKey,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
     /// Units.
     pub amount: Amount,
-    /// The payments of it that validators voted for, as digest and encoding, once they are fixed.
+    /// The payments of it for which validators voted, as digest and encoding, once they are fixed.
     pub candidates: Option<Vec<(Digest, Vec<u8>)>>,
 }
 
@@ -386,7 +387,7 @@ pub struct OffersRead {
     pub offers: Vec<Offer>,
 }
 
-/// Something with a proof against the state root of a height.
+/// A value with a proof against the state root of a height.
 #[derive(Clone, Debug)]
 pub struct Proved<P> {
     /// Height of the root.
@@ -397,14 +398,14 @@ pub struct Proved<P> {
     pub proof: P,
 }
 
-/// What validators have signed of a block.
+/// What validators have certified about a block.
 #[derive(Clone, Debug)]
 pub struct CertifiedOutcome {
     /// State root after the block.
     pub state_root: Digest,
     /// Root of its receipts.
     pub receipts_root: Digest,
-    /// Who signed both.
+    /// The certificate of both.
     pub certificate: Certificate,
 }
 

@@ -1,17 +1,16 @@
-//! Bodies and receipts of the newest blocks, kept as they are written (Smart Red Belly §3.4).
+//! Bodies and receipts of the newest blocks, cached when they are written (Smart Red Belly §3.4).
 //!
-//! Clients ask for a transaction right after they have sent it. A cache that is filled by reading meets that first
-//! question with the disk; this one is filled by writing, before anybody hears that the block is committed, and only
-//! what has left it is read from the archive. What is read from the archive does not enter: who walks through history
-//! pushes nothing out.
+//! Clients ask for a transaction right after they have sent it. A cache that is filled by reads would go to the disk
+//! for that first question. This one is filled by writes, before anybody is told that the block is committed, and
+//! only blocks that have left it are read from the archive. Reads from the archive do not enter it, so a client that
+//! reads old history evicts nothing.
 //!
-//! *Properties.* Both caches are bounded, in transactions, each block counting for a hundred more; the newest block
-//! always fits. Blocks enter in order of height, without gaps. What the cache gives and what the archive gives are the
-//! same values.
+//! *Properties.* Both caches are bounded, in transactions; each block counts for a hundred more; the newest block
+//! always fits. Blocks enter in order of height, without gaps. The cache and the archive return the same values.
 //!
-//! **Deviations from the paper.** There, a block body alone is found by its number and a receipt by its transaction;
-//! here receipts stay together with the trie that proves them, so that a proof costs a path and not the hashing of a
-//! block.
+//! **Deviations from the paper.** There, only a block body is found by its number, and a receipt by its transaction;
+//! here receipts stay together with the trie that proves them, so that a proof costs one path and not the hashing of
+//! a block.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -19,12 +18,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use ledger::{BlockReceipts, EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsTrie};
 use primitives::{Address, Digest, Height, TransactionId};
 
-/// What a block counts for besides its transactions, so that empty ones are bounded too.
+/// The weight of a block besides its transactions, so that empty ones are bounded too.
 const BLOCK_WEIGHT: usize = 100;
 
-/// The newest of something by height.
+/// The newest values by height.
 pub struct Cache<T> {
-    /// Most transactions; 0 keeps nothing.
+    /// Maximum number of transactions; 0 keeps nothing.
     limit: usize,
     kept: RwLock<Kept<T>>,
 }
@@ -36,12 +35,12 @@ struct Kept<T> {
 }
 
 impl<T> Cache<T> {
-    /// A cache for the blocks of so many transactions; 0 keeps nothing.
+    /// A cache for blocks with this many transactions in total; 0 keeps nothing.
     pub fn new(limit: usize) -> Cache<T> {
         Cache { limit, kept: RwLock::new(Kept { blocks: VecDeque::new(), weight: 0 }) }
     }
 
-    /// Takes in the next block, and forgets the oldest until all fit or only this one is left.
+    /// Adds the next block, and drops the oldest until all fit or only this one is left.
     pub fn put(&self, height: Height, transactions: usize, value: Arc<T>) {
         if self.limit == 0 {
             return;
@@ -55,7 +54,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Forgets what is above a height: a developers' chain goes back to it.
+    /// Removes everything above a height, when a developers' chain reverts to it.
     pub fn cut_above(&self, height: Height) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         while kept.blocks.back().is_some_and(|(above, _, _)| *above > height) {
@@ -63,7 +62,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// What is kept of a height.
+    /// The value of a height, if it is cached.
     pub fn get(&self, height: Height) -> Option<Arc<T>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let first = kept.blocks.front()?.0;
@@ -74,7 +73,7 @@ impl<T> Cache<T> {
 
 /// The receipts of a block, and the trie whose root is signed.
 pub struct ProvenReceipts {
-    /// What became of each transaction, and the batch.
+    /// The outcome of each transaction, and the batch.
     pub receipts: BlockReceipts,
     /// The root of the trie.
     pub root: Digest,
@@ -92,17 +91,17 @@ impl ProvenReceipts {
         self.trie.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What shows that a transaction is, or is not, in the block, and its outcome.
+    /// The proof that a transaction is, or is not, in the block, with its outcome.
     pub fn prove(&self, id: &TransactionId) -> ReceiptProof {
         self.trie().prove(id, &self.receipts)
     }
 
-    /// What shows that an Ethereum transaction was, or was not, executed in the block, and its receipt.
+    /// The proof that an Ethereum transaction was, or was not, executed in the block, with its receipt.
     pub fn prove_ethereum(&self, id: &TransactionId) -> EthereumReceiptProof {
         self.trie().prove_ethereum(id, &self.receipts)
     }
 
-    /// What shows that the block changed an account, or did not.
+    /// The proof that the block changed an account, or did not.
     pub fn prove_modified(&self, account: &Address) -> ModifiedProof {
         self.trie().prove_modified(account)
     }

@@ -1,8 +1,8 @@
 //! Candles: a market's prices and volume over minutes, hours and days.
 //!
-//! A batch has one price for a market; a candle tells the first, highest, lowest and last of those at which the market
-//! traded within its interval, by the proposers' clocks, and what changed hands. Intervals in which the market did not
-//! trade have none. Candles do not depend on the order in which batches are added: a node first shows those of the
+//! A batch has one price for a market. A candle contains the first, highest, lowest and last price at which the
+//! market traded within its interval, by the proposers' clocks, and the traded amounts. Intervals without a trade
+//! have no candle. Candles do not depend on the order in which batches are added: a node first shows those of the
 //! blocks that it has just recovered, and adds older ones from the archive while it runs.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,14 +12,14 @@ use primitives::{AssetId, Height};
 
 use crate::markets::{Sides, volumes};
 
-/// Candles that are kept in all, of all markets and intervals.
+/// Maximum number of candles of all markets and intervals.
 const KEPT: usize = 1_500_000;
-/// Most candles of one market and interval.
+/// Maximum number of candles of one market and interval.
 const KEPT_EACH: usize = 1_500;
-/// Least candles of one market and interval.
+/// Minimum number of candles kept of one market and interval.
 const KEPT_EACH_AT_LEAST: usize = 60;
 
-/// How long a candle is.
+/// The length of a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Interval {
     /// One minute.
@@ -63,7 +63,7 @@ impl Interval {
             }
     }
 
-    /// The interval that is kept, from which this one's candles are joined.
+    /// The stored interval whose candles are joined to candles of this one.
     fn kept(self) -> Interval {
         match self {
             Interval::Minute | Interval::FiveMinutes | Interval::Quarter => Interval::Minute,
@@ -82,7 +82,7 @@ impl std::str::FromStr for Interval {
     }
 }
 
-/// What a market did in one interval. Prices are quote units per base unit.
+/// The trades of a market in one interval. Prices are quote units per base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candle {
     /// Its beginning, milliseconds since 1970.
@@ -95,9 +95,9 @@ pub struct Candle {
     pub low: f64,
     /// The last.
     pub close: f64,
-    /// Base units that changed hands.
+    /// Base units traded.
     pub base_volume: u128,
-    /// Quote units that did.
+    /// Quote units traded.
     pub quote_volume: u128,
     /// Batches in which the market traded.
     pub batches: u32,
@@ -106,7 +106,7 @@ pub struct Candle {
 }
 
 impl Candle {
-    /// Both together; they may come in any order, but never the same batch twice.
+    /// The union of both; they may be joined in any order, but never with the same batch twice.
     fn join(self, other: Candle) -> Candle {
         let (first, last) = if self.heights.0 < other.heights.0 { (self, other) } else { (other, self) };
         let newest = if first.heights.1 > last.heights.1 { first } else { last };
@@ -123,7 +123,7 @@ impl Candle {
         }
     }
 
-    /// The same seen from the other side of the market.
+    /// The same from the other side of the market.
     fn inverted(self) -> Candle {
         Candle {
             open: 1.0 / self.open,
@@ -175,7 +175,7 @@ impl Candles {
         }
     }
 
-    /// The price at which a market last traded, quote per base, and the height of that batch.
+    /// The last traded price of a market, quote per base, and the height of that batch.
     pub fn last(&self, sides: Sides) -> Option<(f64, Height)> {
         let day = self.of(sides, Interval::Day, u64::MAX, 1).pop()?;
         Some((day.close, day.heights.1))
@@ -211,7 +211,7 @@ mod tests {
     const MINUTE: u64 = 60_000;
     const SIDES: Sides = Sides { base: AssetId(1), quote: AssetId(0) };
 
-    /// One unit of asset 1 changes hands at this price.
+    /// One unit of asset 1 is traded at this price.
     fn batch(price: &str) -> Batch {
         let pair = Pair { sell: AssetId(1), buy: AssetId(0) };
         Batch {

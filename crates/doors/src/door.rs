@@ -1,12 +1,12 @@
-//! The door: who may be connected, for how long, and with how many bytes.
+//! The door: limits connections, their idle time, and the bytes of their requests.
 //!
-//! Upon a connection, the door counts it, in all and for its address, and closes it at once if either is full. Upon
-//! silence (no head of a request within [`DoorLimits::head`]) it closes the connection. A body is read, within its own
-//! limit of time, before the request counts among those that are served, and its bytes count as they arrive, so that
-//! slow senders cost a connection each and nothing else.
+//! The door counts each new connection, in total and per address, and closes it at once if either limit is reached.
+//! It closes a connection that sends no request head within [`DoorLimits::head`]. A body is read, within its own time
+//! limit, before the request counts among those being served, and its bytes count as they arrive, so that slow
+//! senders cost a connection each and nothing else.
 //!
 //! **Properties.** At most [`DoorLimits::connections`] are open, [`DoorLimits::connections_of_one`] from one address,
-//! and bodies hold at most [`DoorLimits::body_bytes_waiting`]. One address cannot keep another one out.
+//! and bodies hold at most [`DoorLimits::body_bytes_waiting`] bytes. One address cannot lock out another one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -24,25 +24,25 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::settings::Http;
 
-/// What a door lets in.
+/// The limits of a door.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DoorLimits {
-    /// Connections in all.
+    /// Maximum number of connections.
     pub(crate) connections: usize,
-    /// Connections from one address.
+    /// Maximum number of connections from one address.
     pub(crate) connections_of_one: usize,
-    /// From the opening of a connection, or the end of the last answer, to the end of the next request's head.
+    /// Time from the opening of a connection, or the end of the last answer, to the end of the next request's head.
     pub(crate) head: Duration,
-    /// Bytes of all bodies that are here.
+    /// Maximum bytes of all bodies held at once.
     pub(crate) body_bytes_waiting: usize,
 }
 
-/// Before the door looks again, when the system gives no more descriptors.
+/// Pause before the door tries again when the system is out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl DoorLimits {
-    /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files
-    /// and peers.
+    /// The configured limits, with connections capped at half of the system's descriptors: the rest is for files and
+    /// peers.
     pub(crate) fn new(http: &Http) -> DoorLimits {
         let connections = http.connections.min(descriptors() / 2).max(1);
         DoorLimits {
@@ -54,7 +54,7 @@ impl DoorLimits {
     }
 }
 
-/// How many files and sockets the process may have open.
+/// Maximum number of files and sockets that the process may have open.
 fn descriptors() -> usize {
     const UNKNOWN: usize = 1_024;
     let Ok(limits) = std::fs::read_to_string("/proc/self/limits") else { return UNKNOWN };
@@ -66,7 +66,7 @@ fn descriptors() -> usize {
 #[derive(Clone, Default)]
 struct Visitors(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
-/// A connection that is counted as long as this is held.
+/// A connection; it counts while this is held.
 struct Visit(Visitors, IpAddr);
 
 impl Visitors {
@@ -93,7 +93,7 @@ impl Drop for Visit {
     }
 }
 
-/// Serves `router` until told to stop; then it waits for the requests that are being served.
+/// Serves `router` until told to stop; then waits for the requests in progress.
 pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -107,7 +107,7 @@ pub(crate) async fn serve(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopped.wait_for(|stop| *stop) => break,
-            // Connections that have ended are forgotten.
+            // Ended connections are removed from the set.
             Some(_) = open.join_next() => continue,
         };
         let Ok((stream, from)) = accepted else {
@@ -121,7 +121,7 @@ pub(crate) async fn serve(
             match tls {
                 None => answer(stream, router, limits.head, stopped).await,
                 Some(tls) => {
-                    // Who does not come to terms in time is a silent connection.
+                    // A connection without a timely TLS handshake counts as silent.
                     if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
                         answer(stream, router, limits.head, stopped).await;
                     }
@@ -145,7 +145,7 @@ async fn answer(
     let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
     tokio::pin!(connection);
     tokio::select! {
-        // What goes wrong on a connection is its client's affair.
+        // Errors on a connection concern only its client.
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
     }

@@ -6,10 +6,11 @@
 //!       ◄── point reads, submissions ── Backend ◄── calls
 //! ```
 //!
-//! The doors see what the node *publishes* ([`Published`]), *point reads* and an *intake* ([`Backend`]). Whatever scans
-//! reads what is published, or pages.
+//! The doors see only what the node *publishes* ([`Published`]), *point reads* and an *intake* ([`Backend`]). Every
+//! scan uses published data, or works page by page.
 //!
-//! **Invariant**: a question never holds the ledger for longer than a point read takes, and an answer names one height.
+//! **Invariant**: a question never holds the ledger for longer than a point read takes, and an answer refers to one
+//! height.
 
 pub mod backend;
 pub mod cache;
@@ -51,31 +52,32 @@ use tokio_rustls::TlsAcceptor;
 
 use roles::Access;
 
-/// How long connections may take to end after the door is closed. One of the stream lives on until its client goes.
+/// How long connections may take to end after the door is closed. Stream connections stay open until their clients
+/// leave.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Why a door cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {0}: {1}; choose another with --listen or [http] listen")]
+    /// The address is not available.
+    #[error("cannot listen on {0}: {1}; choose another address with --listen or [http] listen")]
     Listen(SocketAddr, std::io::Error),
-    /// The address for Ethereum's tools cannot be listened on.
+    /// The address for Ethereum's tools is not available.
     #[error(
         "cannot listen for Ethereum's tools on {0}: {1}; choose another with --ethereum-listen or [ethereum] listen"
     )]
     ListenForEthereum(SocketAddr, std::io::Error),
-    /// The address for probes cannot be listened on.
-    #[error("cannot listen for probes on {0}: {1}; choose another with [http] probes")]
+    /// The address for probes is not available.
+    #[error("cannot listen for probes on {0}: {1}; choose another address with [http] probes")]
     ListenForProbes(SocketAddr, std::io::Error),
-    /// Others could reach the node without TLS.
+    /// Other machines could reach the node without TLS.
     #[error(
-        "refusing to listen on {0}, where others than this machine reach it, without TLS: set [http] certificate and \
-         certificate_key, or behind_proxy = true if a proxy that speaks TLS stands before it or its network is \
+        "refusing to listen on {0}, which other machines can reach, without TLS: set [http] certificate and \
+         certificate_key, or behind_proxy = true if a proxy with TLS is in front of it or its network is \
          private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
-    /// A certificate without its key, or the other way round.
+    /// A certificate without its key, or a key without its certificate.
     #[error("[http] certificate and certificate_key belong together: set both, or neither")]
     HalfTls,
     /// TLS cannot be offered.
@@ -86,7 +88,7 @@ pub enum ListenError {
     Token(#[from] SecretError),
 }
 
-/// Addresses that are taken, and not answered at yet.
+/// Addresses that are bound, but not answered at yet.
 pub struct Bound {
     settings: Http,
     listener: TcpListener,
@@ -97,7 +99,7 @@ pub struct Bound {
     tls: Option<TlsAcceptor>,
 }
 
-/// Doors that are open.
+/// Open doors.
 pub struct Doors {
     address: SocketAddr,
     ethereum: Option<SocketAddr>,
@@ -106,7 +108,7 @@ pub struct Doors {
 }
 
 impl Bound {
-    /// Takes the addresses, before the node behind them has recovered.
+    /// Binds the addresses, before the node behind them has recovered.
     ///
     /// # Errors
     /// [`ListenError`] names the address and the setting.
@@ -130,7 +132,7 @@ impl Bound {
         Ok(Bound { settings, listener, probes, ethereum: None, address, access, tls })
     }
 
-    /// Takes an address for Ethereum's JSON-RPC too, under the same rules and limits.
+    /// Also binds an address for Ethereum's JSON-RPC, under the same rules and limits.
     ///
     /// # Errors
     /// [`ListenError`] names the address and the setting.
@@ -142,7 +144,7 @@ impl Bound {
         Ok(Bound { ethereum: Some(TcpListener::bind(listen).await.map_err(failed)?), ..self })
     }
 
-    /// Answers from now on.
+    /// Opens the doors.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
         let Bound { settings, listener, probes, ethereum, address, access, tls } = self;
         let (stop, stopped) = watch::channel(false);
@@ -167,17 +169,17 @@ impl Bound {
 }
 
 impl Doors {
-    /// Where clients are answered.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where Ethereum's tools are answered, if they are.
+    /// The address for Ethereum's tools, if there is one.
     pub fn ethereum_address(&self) -> Option<SocketAddr> {
         self.ethereum
     }
 
-    /// Lets nobody in any more, and waits a moment for the connections that are open.
+    /// Accepts no more connections, and waits briefly for the open ones.
     pub async fn close(self) {
         self.stop.send_replace(true);
         let all = async {

@@ -1,4 +1,4 @@
-//! Markets as people look at them: an unordered pair with a price, a book by level, and the curves of its batch.
+//! Markets for people: an unordered pair with a price, a book by level, and the curves of its batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,8 @@ impl Sides {
     }
 }
 
-/// What the latest valuations say of a market with offers on both sides. It need not have traded at this price.
+/// The price of a market with offers on both sides, from the latest valuations. It need not have traded at this
+/// price.
 fn indicative(views: &Views, sides: Sides) -> Option<String> {
     let has = |pair| views.offers().prices(pair).next().is_some();
     let both = has(sides.supply()) && has(sides.demand());
@@ -53,12 +54,12 @@ fn indicative(views: &Views, sides: Sides) -> Option<String> {
     known.filter(|_| both).map(|(base, quote)| price(base, quote))
 }
 
-/// The price at which a market last traded, and when.
+/// The last traded price of a market, and its height.
 fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) {
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
-/// Base and quote units that changed hands in a batch.
+/// Base and quote units traded in a batch.
 pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
     let trade = |pair| {
         let trades = &batch.trades;
@@ -98,7 +99,7 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBo
     MarketsBody { height: views.height(), markets: markets.collect() }
 }
 
-/// The resting offers of a market by price, at most `levels` a side.
+/// The resting offers of a market by price, at most `levels` per side.
 pub fn book(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
     let side = |pair, to_base: fn(f64, u64) -> f64, to_price: fn(Price) -> String| {
         let level = |(limit, depth): (Price, Depth)| Level {
@@ -116,7 +117,7 @@ pub fn book(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides, l
         price_height,
         indicative: indicative(views, sides),
         sells: side(sides.supply(), |_, amount| amount as f64, |limit| limit.to_string()),
-        // Who sells the quote at l base per quote pays up to 1/l quote per base.
+        // An offer that sells the quote at l base per quote pays up to 1/l quote per base.
         buys: side(sides.demand(), |limit, amount| amount as f64 * limit, |limit| rounded(1.0 / limit.to_f64())),
     }
 }
@@ -128,7 +129,8 @@ pub fn before_batch(views: &Views, batch: &BatchSummary, pair: Pair) -> BTreeMap
     for fill in batch.batch.fills_of(pair) {
         *by_limit.entry(fill.place.limit).or_default() += fill.offered() - fill.left;
     }
-    // What contracts placed after it was not there. An offer may come and go, so a sum may pass below zero.
+    // Offers that contracts placed after the batch were not there. An offer may come and go, so a sum may be
+    // temporarily negative.
     for event in views.after_batch() {
         let (of, place, amount) = match *event {
             OfferEvent::Placed(of, place, amount) => (of, place, amount.wrapping_neg()),
@@ -143,7 +145,7 @@ pub fn before_batch(views: &Views, batch: &BatchSummary, pair: Pair) -> BTreeMap
     by_limit
 }
 
-/// Supply and demand of a market in the last batch, as it stood before it traded; `None` before the first batch.
+/// Supply and demand of a market in the last batch, before it traded; `None` before the first batch.
 pub fn curves(views: &Views, symbols: &Symbols, sides: Sides, points: usize) -> Option<Curves> {
     let batch = views.batches().next_back()?;
     let at = |asset: AssetId| batch.batch.valuations.get(asset.0 as usize).map_or(1.0, |price| price.to_f64());
@@ -179,7 +181,7 @@ fn demand(by_limit: BTreeMap<Price, u64>) -> Vec<(f64, f64)> {
         sum += amount as f64;
         (highest, sum / highest)
     };
-    // The lowest limits pay the highest prices; rising prices are wanted.
+    // The lowest limits pay the highest prices, but the result is ordered by ascending price.
     let mut points: Vec<_> = by_limit.into_iter().map(cumulate).collect();
     points.reverse();
     points
@@ -194,7 +196,7 @@ fn thin(curve: Vec<(f64, f64)>, rate: f64, points: usize) -> Vec<CurvePoint> {
     (0..count).map(pick).map(point).collect()
 }
 
-/// The places from which and up to which offers with limits within a range rest; `None` if the range is empty.
+/// The first and the last place of offers with limits in a range; `None` if the range is empty.
 pub fn places(from: Option<Price>, to: Option<Price>) -> Option<(Place, Place)> {
     let first = Place { limit: from.unwrap_or(Price::MIN), account: Address([0; 20]), id: 0 };
     let last = Place { limit: to.unwrap_or(Price::MAX), account: Address([u8::MAX; 20]), id: u64::MAX };

@@ -1,4 +1,4 @@
-//! What Prometheus is told. Names are in base units, as that world likes them.
+//! Metrics for Prometheus. Names use base units, by its convention.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -34,13 +34,13 @@ struct ValidatorLabel {
 /// The node's metrics.
 pub struct Metrics {
     registry: Registry,
-    /// Waiting transactions.
+    /// Pending transactions.
     pub mempool: Gauge,
     /// Open connections of the stream.
     pub streams: Gauge,
-    /// Connections of the stream that were cut because they did not keep up.
+    /// Stream connections that were closed because they did not keep up.
     pub streams_dropped: Counter,
-    /// Time to work a block's changes into the tries.
+    /// Time to apply a block's changes to the tries.
     pub hashing: Histogram,
     /// The last certified height.
     pub certified: Gauge,
@@ -50,7 +50,7 @@ pub struct Metrics {
     pub vote_syncs: Counter,
     /// Contradictory statements that validators signed.
     pub evidence: Counter,
-    /// Transactions that were given to another validator, because this one's sub-blocks are left out.
+    /// Transactions forwarded to another validator, because this one's sub-blocks are left out.
     pub handed_over: Counter,
     /// Shards of the payment lane that clients cannot reach.
     pub lane_shards_unreachable: Gauge,
@@ -100,47 +100,47 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The version of this node", build);
         registry.register("block_height", "Height of the last committed block", metrics.height.clone());
-        registry.register("mempool_transactions", "Transactions that wait for a block", metrics.mempool.clone());
-        let submitted = "Submitted transactions, by what they were answered";
+        registry.register("mempool_transactions", "Pending transactions", metrics.mempool.clone());
+        let submitted = "Submitted transactions, by answer";
         registry.register("submitted_transactions", submitted, metrics.submitted.clone());
         let committed = "Transactions that took effect in a block";
         registry.register("committed_transactions", committed, metrics.committed.clone());
         let refused = "Transactions that a block's filter removed";
         registry.register("refused_transactions", refused, metrics.refused.clone());
         registry.register("fills", "Offers that executed, in full or in part", metrics.fills.clone());
-        let not_full = "Batches in which some offer beyond the band was not filled";
+        let not_full = "Batches in which some offer that had to fill was not filled";
         registry.register("batches_not_full", not_full, metrics.batches_not_full.clone());
         let stages = "Time of each stage of a block";
         registry.register_with_unit("block_stage", stages, Unit::Seconds, metrics.stages.clone());
-        let hashing = "Time to work a block's changes into the tries";
+        let hashing = "Time to apply a block's changes to the tries";
         registry.register_with_unit("state_hashing", hashing, Unit::Seconds, metrics.hashing.clone());
         let transactions = "Transactions in a block";
         registry.register("block_transactions", transactions, metrics.block_transactions.clone());
         registry.register("stream_connections", "Open connections of the stream", metrics.streams.clone());
-        let dropped = "Connections of the stream that were cut because they did not keep up";
+        let dropped = "Stream connections that were closed because they did not keep up";
         registry.register("stream_connections_dropped", dropped, metrics.streams_dropped.clone());
-        let certified = "The last height that has a certificate here, as all below";
+        let certified = "The last height up to which all heights are certified here";
         registry.register("certified_height", certified, metrics.certified.clone());
         registry.register("connected_validators", "Other validators that are connected", metrics.connected.clone());
         registry.register("vote_log_syncs", "Syncs of the vote log", metrics.vote_syncs.clone());
         let evidence = "Contradictory statements that validators have signed";
         registry.register("evidence", evidence, metrics.evidence.clone());
-        let handed = "Transactions that were given to another validator to propose";
+        let handed = "Transactions that were forwarded to another validator to propose";
         registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
-        let unreachable = "Shards of the payment lane that cannot start, or whose address somebody else has";
+        let unreachable = "Shards of the payment lane that cannot start, or whose address is in use";
         registry.register("lane_shards_unreachable", unreachable, metrics.lane_shards_unreachable.clone());
-        let refused = "Frames of other validators that were not taken, by reason";
+        let refused = "Rejected frames of other validators, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());
         registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());
         Metrics { registry, ..metrics }
     }
 
-    /// Counts a frame that was not taken.
+    /// Counts a rejected frame.
     pub fn refused_frame(&self, why: consensus::Refused) {
         self.refused_frames.get_or_create(&ReasonLabel { reason: why.code() }).inc();
     }
 
-    /// Counts who is in a superblock.
+    /// Counts the proposers of a superblock.
     pub fn decided(&self, proposers: impl Iterator<Item = consensus::Index>) {
         for validator in proposers {
             self.sub_blocks.get_or_create(&ValidatorLabel { validator: validator.into() }).inc();
@@ -172,7 +172,7 @@ impl Metrics {
         }
     }
 
-    /// The text that Prometheus reads.
+    /// The metrics in the text format of Prometheus.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("writing to memory cannot fail");

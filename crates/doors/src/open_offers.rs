@@ -1,7 +1,7 @@
-//! The resting offers, by account and by price, kept up from what blocks publish.
+//! The resting offers, by account and by price, updated from published blocks.
 //!
-//! *Invariant*: after a block, an offer is here with the amount with which it rests in the ledger's book, and the sums
-//! by asset and by price are those of the offers.
+//! *Invariant*: after a block, every offer is here with the amount that it has in the ledger's book, and the sums by
+//! asset and by price are those of the offers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ pub struct Resting {
 pub struct Depth {
     /// Units for sale.
     pub amount: Amount,
-    /// How many offers.
+    /// Number of offers.
     pub offers: usize,
 }
 
@@ -51,7 +51,7 @@ struct Prices {
 }
 
 impl OpenOffers {
-    /// Those of a book.
+    /// The offers of a book.
     pub fn of(book: &OrderBook) -> OpenOffers {
         let mut all = OpenOffers::default();
         for (pair, offers) in book.iter() {
@@ -62,7 +62,7 @@ impl OpenOffers {
         all
     }
 
-    /// Notes that an offer rests with this amount; with 0 it is gone.
+    /// Sets the amount of a resting offer; 0 removes it.
     pub fn set(&mut self, pair: Pair, place: Place, amount: Amount) {
         self.remove(&place.account, place.id);
         if amount == 0 {
@@ -79,7 +79,7 @@ impl OpenOffers {
         self.count += 1;
     }
 
-    /// Notes that an offer is gone.
+    /// Removes an offer.
     pub fn remove(&mut self, account: &Address, id: Sequence) {
         let Some(own) = self.accounts.get_mut(account) else { return };
         let Some(Resting { pair, limit, amount }) = own.offers.remove(&id) else { return };
@@ -101,12 +101,12 @@ impl OpenOffers {
         }
     }
 
-    /// How many rest.
+    /// Number of resting offers.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether none rests.
+    /// Whether there are no resting offers.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -131,13 +131,13 @@ impl OpenOffers {
         self.prices.get(&pair).into_iter().flat_map(|prices| &prices.by_limit).map(|(limit, depth)| (*limit, *depth))
     }
 
-    /// How many offers of a pair rest.
+    /// Number of resting offers of a pair.
     pub fn pair_len(&self, pair: Pair) -> usize {
         self.prices.get(&pair).map_or(0, |prices| prices.count)
     }
 }
 
-/// Subtracts from a sum, and forgets a sum of nothing.
+/// Subtracts from a sum, and removes a sum of zero.
 fn subtract(sums: &mut BTreeMap<AssetId, Amount>, asset: AssetId, amount: Amount) {
     let sum = sums.get_mut(&asset).expect("it was added");
     *sum -= amount;

@@ -1,9 +1,9 @@
-//! The small part of the ledger that every block publishes whole.
+//! The small part of the ledger that every block publishes completely.
 
 use ledger::{Asset, LaneBridge, LaneRegistration, LaneTerms, Ledger, Schedule, Validators};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
-/// What the ledger says of itself after a block, in a few kilobytes. With it, no reader asks the ledger.
+/// A summary of the ledger after a block, in a few kilobytes, so that readers need not access the ledger.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The chain's number.
@@ -18,11 +18,11 @@ pub struct Outline {
     pub height: Height,
     /// Its digest.
     pub block: Digest,
-    /// How many accounts there are.
+    /// Number of accounts.
     pub accounts: usize,
     /// The assets by number.
     pub assets: Vec<Asset>,
-    /// Who has staked, and the committees.
+    /// The registry and the committees.
     pub validators: Validators,
     /// When committees change.
     pub schedule: Schedule,
@@ -32,41 +32,41 @@ pub struct Outline {
     pub contracts: Option<ContractsOutline>,
 }
 
-/// What the ledger says of contracts.
+/// The contract parameters of the ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct ContractsOutline {
-    /// Wei that a unit of gas costs at least, in the next block.
+    /// The base fee of the next block, in wei per unit of gas.
     pub base_fee: u64,
-    /// The least that it ever costs.
+    /// The minimum base fee.
     pub least_base_fee: u64,
     /// Gas that the Ethereum transactions of a block may declare.
     pub block_gas: u64,
 }
 
-/// What the ledger says of the payment lane.
+/// The payment lane in the ledger.
 #[derive(Clone, Debug)]
 pub struct LaneOutline {
-    /// The identity that all that is signed in the lane names.
+    /// The identity that every signature in the lane covers.
     pub network: Digest,
     /// The lane epoch of the next block.
     pub epoch: u64,
-    /// Heights that are left of that epoch.
+    /// Heights left of that epoch.
     pub heights_left: u64,
     /// Whether the lane is halted.
     pub is_halted: bool,
-    /// The number that a vote to halt names.
+    /// The number that a vote to halt must name.
     pub halt_round: u64,
     /// Open cases.
     pub open_cases: usize,
-    /// Claims that wait for a limit.
+    /// Claims delayed by a limit.
     pub waiting_claims: usize,
-    /// What the genesis says.
+    /// The terms of the genesis.
     pub terms: LaneTerms,
     /// Units in escrow of each asset of the terms.
     pub escrow: Vec<u128>,
     /// Keys of the epochs that count, and of the next one.
     pub registrations: Vec<LaneRegistration>,
-    /// The epochs of these for which the members made a group key.
+    /// Those epochs for which the members generated a group key.
     pub group_keys: Vec<u64>,
     /// Members that contradicted themselves.
     pub convicted: Vec<u8>,
@@ -93,7 +93,7 @@ impl LaneOutline {
 }
 
 impl Outline {
-    /// Of a ledger, between two blocks.
+    /// The outline of a ledger, between two blocks.
     pub fn of(ledger: &Ledger) -> Outline {
         Outline {
             chain: ledger.chain(),

@@ -1,10 +1,10 @@
-//! The page for people, embedded in the binary when it was built beforehand.
+//! The page for people, embedded in the binary if it was built beforehand.
 
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
-/// What Vite made of `web/`; empty where Node was missing at build time.
+/// The build result of `web/`; empty if Node was missing at build time.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
@@ -19,12 +19,12 @@ const MISSING: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>W
     <code>make page</code>, then build again. The exchange itself is complete: see \
     <a href=/v1/status>/v1/status</a> and <a href=/v1/openapi.json>/v1/openapi.json</a>.</p></html>";
 
-/// Whether this binary carries the page.
+/// Whether this binary contains the page.
 pub fn is_embedded() -> bool {
     Files::get("index.html").is_some()
 }
 
-/// Serves a file of the page, or says that there is none of that name.
+/// Serves a file of the page, or an error if there is none with that name.
 pub(crate) async fn serve(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.is_empty() && !is_embedded() {
@@ -43,7 +43,7 @@ pub(crate) async fn serve(uri: Uri) -> Response {
         None => {
             let error = crate::json::ErrorText {
                 code: "not_found",
-                message: "nothing stands at this address; /v1/openapi.json lists what does".into(),
+                message: "there is nothing at this address; /v1/openapi.json lists all addresses".into(),
             };
             (StatusCode::NOT_FOUND, axum::Json(crate::json::ErrorBody { error })).into_response()
         }

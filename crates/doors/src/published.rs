@@ -1,9 +1,8 @@
-//! What a node publishes: one delta for each block, and the summaries that readers are answered from.
+//! The published state of a node: one delta per block, and the summaries from which readers are answered.
 //!
-//! The node's publisher writes. A reader waits for the publisher alone, and the publisher only for a reader that copies
-//! out a bounded answer.
-//! No reader touches the ledger here, so that no question can delay a commit. Locks are taken in this order: views,
-//! candles.
+//! The node's publisher writes. A reader waits only for the publisher, and the publisher only for a reader that
+//! copies a bounded answer. Readers do not access the ledger here, so that no question can delay a commit. Locks are
+//! taken in this order: views, candles.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -16,10 +15,10 @@ use crate::backend::Found;
 use crate::candles::Candles;
 use crate::views::{CommittedBlock, Views};
 
-/// Blocks that a reader of the stream may fall behind.
+/// Maximum number of blocks that a reader of the stream may fall behind.
 pub const STREAM_BACKLOG: usize = 256;
 
-/// Announcements of pending Ethereum transactions that a reader may fall behind.
+/// Maximum number of announcements of pending Ethereum transactions that a reader may fall behind.
 const PENDING_BACKLOG: usize = 1_024;
 
 /// See the module text.
@@ -31,14 +30,14 @@ pub struct Published {
 }
 
 impl Published {
-    /// Begins with the views of a state that was just recovered.
+    /// Begins with the views of a recovered state.
     pub fn new(views: Views) -> Published {
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let (pending, _) = broadcast::channel(PENDING_BACKLOG);
         Published { views: RwLock::new(views), candles: RwLock::default(), events, pending }
     }
 
-    /// Goes back to an earlier state, see [`Views::go_back`]. Candles are those of recent blocks.
+    /// Reverts to an earlier state, see [`Views::go_back`]. The remaining candles are those of recent blocks.
     pub fn go_back(&self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         let is_back = views.go_back(ledger, root, after_batch);
@@ -48,24 +47,24 @@ impl Published {
         is_back
     }
 
-    /// Begins again with the views of an earlier state, without candles.
+    /// Restarts with the views of an earlier state, without candles.
     pub fn begin_again(&self, views: Views) {
         *self.views.write().unwrap_or_else(PoisonError::into_inner) = views;
         *self.candles.write().unwrap_or_else(PoisonError::into_inner) = Candles::default();
     }
 
-    /// Takes in a block that was just committed, with its native transactions in order and what its Ethereum
-    /// transactions came to. Whoever is told "committed" after this finds the block.
+    /// Adds a committed block, with its native transactions in order and the receipts of its Ethereum transactions. A
+    /// client that is told "committed" after this finds the block.
     pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         views.commit(committed, transactions, contracts);
-        // Under the lock of the views, so that whoever holds that one sees both at one height.
+        // Under the lock of the views, so that a holder of that lock sees both at one height.
         self.add_batch(committed.batch.height, committed.batch.time_ms, &committed.batch.batch);
     }
 
-    /// Tells the readers of the stream of a block.
+    /// Notifies the readers of the stream of a block.
     pub fn announce(&self, committed: Arc<CommittedBlock>) {
-        // No reader, no matter.
+        // It is fine if there is no reader.
         drop(self.events.send(committed));
     }
 
@@ -74,7 +73,7 @@ impl Published {
         self.candles.write().unwrap_or_else(PoisonError::into_inner).add(height, time_ms, batch);
     }
 
-    /// Notes the state root after a block.
+    /// Sets the state root after a block.
     pub fn set_state_root(&self, height: Height, root: Digest) {
         self.views.write().unwrap_or_else(PoisonError::into_inner).set_state_root(height, root);
     }
@@ -84,25 +83,25 @@ impl Published {
         self.events.subscribe()
     }
 
-    /// Tells whoever listens that Ethereum transactions have come in.
+    /// Notifies listeners of new Ethereum transactions.
     pub fn announce_pending(&self, ids: &[TransactionId]) {
         if !ids.is_empty() && self.pending.receiver_count() > 0 {
-            // Whoever listened may have gone away.
+            // The listeners may be gone.
             drop(self.pending.send(ids.into()));
         }
     }
 
-    /// A feed of Ethereum transactions that come in.
+    /// A feed of new Ethereum transactions.
     pub fn subscribe_pending(&self) -> broadcast::Receiver<Arc<[TransactionId]>> {
         self.pending.subscribe()
     }
 
-    /// Where a transaction went.
+    /// The place of a transaction.
     pub fn find(&self, id: &TransactionId) -> Option<Found> {
         self.views().find(id)
     }
 
-    /// Recent blocks, resting offers and the outline, of one height.
+    /// Recent blocks, resting offers and the outline, all at one height.
     pub fn views(&self) -> RwLockReadGuard<'_, Views> {
         self.views.read().unwrap_or_else(PoisonError::into_inner)
     }

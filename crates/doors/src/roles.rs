@@ -1,13 +1,13 @@
-//! Who may call what: one table, one check.
+//! Permissions of callers: one table, one check.
 //!
 //! | role | who may call it |
 //! |---|---|
 //! | read | everybody |
-//! | submit | everybody; where `[http] submit_token_file` is set, who has its token or the operator's |
-//! | operator | who has the token of `[http] operator_token_file`; nobody where that is not set |
-//! | probe | everybody at a door on loopback and at `[http] probes`; elsewhere who has the operator's token |
+//! | submit | everybody; if `[http] submit_token_file` is set, callers with its token or the operator's |
+//! | operator | callers with the token of `[http] operator_token_file`; nobody if that is not set |
+//! | probe | everybody at a door on loopback and at `[http] probes`; elsewhere callers with the operator's token |
 //!
-//! A token is the first line of a file that its owner alone can read, and travels as `Authorization: Bearer TOKEN`.
+//! A token is the first line of a file that only its owner can read, and is sent as `Authorization: Bearer TOKEN`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,23 +17,23 @@ use primitives::Digest;
 
 use crate::settings::Http;
 
-/// Least characters of a token.
+/// Minimum number of characters of a token.
 const TOKEN_LEAST: usize = 32;
 
-/// What a caller must be to be served.
+/// The permission that an endpoint requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Reads what is public.
+    /// Reads public data.
     Read,
-    /// Sends transactions.
+    /// Submits transactions.
     Submit,
-    /// Runs the node.
+    /// Operates the node.
     Operator,
     /// Measures the node.
     Probe,
 }
 
-/// Every endpoint with its role. What is not listed is a file of the page.
+/// Every endpoint with its role. All other paths are files of the page.
 pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/healthz", Role::Read),
     ("GET", "/readyz", Role::Read),
@@ -82,11 +82,11 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("POST", "/v1/operator/resume", Role::Operator),
 ];
 
-/// The role of an endpoint; the operator's for a route that the table forgets.
+/// The role of an endpoint; the operator's for a route that is missing in the table.
 pub(crate) fn role_of(method: &str, path: &str) -> Role {
     let method = if method == "HEAD" { "GET" } else { method };
     let found = ENDPOINTS.iter().find(|(known, route, _)| *known == method && *route == path);
-    // A route answers other methods with 405 whoever asks.
+    // For other methods a route answers 405 to every caller.
     let is_known = || ENDPOINTS.iter().any(|(_, route, _)| *route == path);
     match found {
         Some((_, _, role)) => *role,
@@ -95,13 +95,13 @@ pub(crate) fn role_of(method: &str, path: &str) -> Role {
     }
 }
 
-/// Whom a door lets through.
+/// The access rules of a door.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Digests, so that a comparison tells nothing of the token.
+    /// Digests, so that a comparison reveals nothing about the token.
     operator: Option<Digest>,
     submit: Option<Digest>,
-    /// Whether others than this machine can reach the door.
+    /// Whether other machines can reach the door.
     is_exposed: bool,
 }
 
@@ -116,20 +116,20 @@ pub enum SecretError {
         /// Why.
         reason: std::io::Error,
     },
-    /// Others can read the file.
-    #[error("{}: others can read it (mode {mode:o}); run `chmod 600` on it, and make a new secret", path.display())]
+    /// Other users can read the file.
+    #[error("{}: others can read it (mode {mode:o}); run `chmod 600` on it, and create a new secret", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// A token that can be guessed.
-    #[error("{}: a token is a line of at least 32 characters, as `openssl rand -hex 32` makes it", .0.display())]
+    /// A token is too short.
+    #[error("{}: a token must be a line of at least 32 characters; run `openssl rand -hex 32`", .0.display())]
     Short(PathBuf),
 }
 
-/// Reads a file that its owner alone can read.
+/// Reads a file that only its owner can read.
 pub(crate) fn read_secret(path: &Path) -> Result<String, SecretError> {
     let unreadable = |reason| SecretError::Unreadable { path: path.into(), reason };
     let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode() & 0o777;
@@ -162,12 +162,12 @@ impl Access {
         })
     }
 
-    /// The same for the address of probes, where whoever reaches it may measure.
+    /// The same for the address of probes, which anybody who can reach it may use.
     pub(crate) fn of_probes(&self) -> Access {
         Access { is_exposed: false, ..self.clone() }
     }
 
-    /// Whether a request may have what takes a role.
+    /// Whether a request may make calls of a role.
     pub(crate) fn admits(&self, role: Role, headers: &HeaderMap) -> bool {
         let shown = bearer(headers).map(digest);
         let is = |token: Option<Digest>| token.is_some() && token == shown;

@@ -1,4 +1,4 @@
-//! What an operator sets of the doors: the section `[http]` of the configuration.
+//! The operator's settings of the doors: the section `[http]` of the configuration.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,47 +9,47 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Http {
-    /// Where to listen. Loopback by default.
+    /// The address to listen on, by default loopback.
     pub listen: SocketAddr,
-    /// Largest request body.
+    /// Maximum size of a request body.
     pub body_bytes: usize,
-    /// Most transactions in one batch call.
+    /// Maximum number of transactions in one batch call.
     pub batch_transactions: usize,
-    /// Most requests served at once.
+    /// Maximum number of requests served at once.
     pub concurrent_requests: usize,
-    /// Another address for `/healthz`, `/readyz` and `/metrics`, which no client of the interface can crowd out.
+    /// An additional address for `/healthz`, `/readyz` and `/metrics` that clients of the interface cannot crowd out.
     pub probes: Option<SocketAddr>,
-    /// Most connections.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Most connections from one address.
+    /// Maximum number of connections from one address.
     pub connections_of_one: usize,
     /// How long a connection may take to send the head of its next request.
     pub head_seconds: u64,
     /// How long a request may take to send its body.
     pub body_seconds: u64,
-    /// Bytes of request bodies that may be here at once.
+    /// Maximum bytes of request bodies held at once.
     pub body_bytes_waiting: usize,
-    /// Most WebSocket connections.
+    /// Maximum number of WebSocket connections.
     pub stream_connections: usize,
     /// Certificate chain (PEM) for TLS at `listen`; with it, plain HTTP is not answered.
     pub certificate: Option<PathBuf>,
-    /// Its private key (PEM), which its owner alone can read.
+    /// Its private key (PEM); only its owner may be able to read it.
     pub certificate_key: Option<PathBuf>,
-    /// That a proxy which speaks TLS stands before the node, or that its network is private: without that or a
-    /// certificate it listens on loopback alone.
+    /// Set if a proxy with TLS is in front of the node, or its network is private: without this or a certificate the
+    /// node listens only on loopback.
     pub behind_proxy: bool,
-    /// File with the operator's token, which its owner alone can read. Without it nobody is the operator.
+    /// A file with the operator's token; only its owner may be able to read it. Without it nobody is the operator.
     pub operator_token_file: Option<PathBuf>,
-    /// File with the token that sending transactions takes, likewise. Without it everybody may send.
+    /// A file with the token required for sending transactions, likewise. Without it everybody may send.
     pub submit_token_file: Option<PathBuf>,
     /// Origins, such as `https://desk.example`, whose pages may call this node (CORS).
     pub origins: Vec<String>,
-    /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
+    /// Host names, besides loopback ones and IP addresses, under which a browser may call this node.
     pub hosts: Vec<String>,
 }
 
 impl Http {
-    /// With paths that are relative taken from a directory.
+    /// Resolves relative paths against a directory.
     pub fn within(mut self, directory: &Path) -> Http {
         for path in [
             &mut self.certificate,

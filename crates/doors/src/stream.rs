@@ -1,4 +1,5 @@
-//! The WebSocket stream: for each channel a snapshot, then increments; every message numbered; slow readers cut.
+//! The WebSocket stream: a snapshot for each channel, then increments; every message is numbered; slow readers are
+//! disconnected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,29 +20,29 @@ use crate::json;
 use crate::markets::{self, Sides};
 use crate::views::CommittedBlock;
 
-/// Most channels of one connection.
+/// Maximum number of channels of one connection.
 const CHANNELS: usize = 64;
-/// Largest message that a client may send.
+/// Maximum size of a client's message.
 const MESSAGE_BYTES: usize = 16 << 10;
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// A reader that cannot be written to for so long is cut.
+/// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a client can listen to.
+/// A channel of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
     Blocks,
     Batches,
-    /// Trades of one market, given as it was asked for, or of all.
+    /// Trades of one market, named as requested, or of all.
     Trades(Option<(String, String)>),
     /// Candles of one market.
     Candles(String, String, Interval),
     Account(Address),
 }
 
-/// What a client says.
+/// A client's request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -129,7 +130,7 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Err(RecvError::Lagged(_)) => Err("too slow: connect again and take a snapshot"),
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
-            // A connection would keep the stores from a node that begins again.
+            // An open connection would keep the stores in use and prevent the node's restart.
             _ = heartbeat.tick() => match api.blocking(|api| api.backend.standing()).await {
                 Ok(standing) if standing.begins_again => {
                     Err("the node begins again with a fetched state: connect again")
@@ -145,7 +146,7 @@ async fn serve(api: &Api, socket: WebSocket) {
     api.backend.metrics().streams_dropped.inc();
     let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
     let close = connection.socket.send(Message::Close(Some(frame)));
-    // A reader that does not read does not hear why either.
+    // A reader that does not read does not receive the reason either.
     drop(tokio::time::timeout(HEARTBEAT, close).await);
 }
 
@@ -266,7 +267,7 @@ fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Vec<V
     }
 }
 
-/// What each market traded in a batch; of one market, or of all.
+/// The trades of each market in a batch; of one market, or of all.
 fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::BatchSummary) -> Vec<Value> {
     let chosen: Vec<Sides> = match market {
         Some((base, quote)) => api.sides(base, quote).into_iter().collect(),

@@ -13,28 +13,28 @@ use crate::roles::{SecretError, read_secret};
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The key file.
+    /// The key file cannot be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A file that is no PEM.
+    /// A file is not valid PEM.
     #[error("{}: {reason}; [http] certificate and certificate_key are PEM files", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: pem::Error,
     },
-    /// Certificate and key do not fit.
+    /// Certificate and key do not match.
     #[error("{}: {reason}", path.display())]
     Refused {
         /// The certificate's file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: rustls::Error,
     },
 }
 
-/// What accepts connections with this certificate, whose key its owner alone can read.
+/// A TLS acceptor with this certificate; only its owner may be able to read the key.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
     let unreadable = |path: &Path| {
         let path = path.to_path_buf();

@@ -1,5 +1,5 @@
-//! What clients ask for and the ledger does not keep: recent blocks and batches, where a transaction went, which offers
-//! an account has. Everything here can be rebuilt from the ledger and the archive, and is bounded.
+//! Data that clients ask for and the ledger does not keep: recent blocks and batches, the places of transactions, the
+//! offers of an account. Everything here is bounded, and can be rebuilt from the ledger and the archive.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::backend::Found;
 use crate::open_offers::OpenOffers;
 use crate::outline::Outline;
 
-/// Blocks whose summaries and batches stay in memory.
+/// Number of blocks whose summaries and batches stay in memory.
 pub const RECENT_BLOCKS: usize = 2_000;
-/// Blocks that are found by their digest.
+/// Number of blocks that can be found by their digest.
 const BLOCKS_BY_DIGEST: usize = 100_000;
-/// Pair trades of recent batches that stay in memory.
+/// Number of pair trades of recent batches that stay in memory.
 const RECENT_TRADES: usize = 2_000_000;
 
-/// A block in short.
+/// The summary of a block.
 #[derive(Clone, Debug)]
 pub struct BlockSummary {
     /// Height.
@@ -36,7 +36,7 @@ pub struct BlockSummary {
     pub proposers: Vec<u32>,
     /// Native transactions in the block.
     pub transactions: usize,
-    /// How many took effect.
+    /// Number of transactions that took effect.
     pub applied: usize,
     /// Ethereum transactions that were executed.
     pub ethereum: usize,
@@ -54,7 +54,7 @@ pub struct BlockSummary {
     pub stages_ms: Vec<(&'static str, f64)>,
 }
 
-/// A batch, with what the solver said.
+/// A batch, with the solver's report.
 #[derive(Clone, Debug)]
 pub struct BatchSummary {
     /// Height of the block.
@@ -63,14 +63,14 @@ pub struct BatchSummary {
     pub time_ms: u64,
     /// Valuations, trades, fills and what was burnt.
     pub batch: Batch,
-    /// The solver's report; `None` for an empty book, after a restart, or where the clearing came with the block.
+    /// The solver's report; `None` for an empty book, after a restart, or if the clearing came with the block.
     pub report: Option<clearing::Report>,
 }
 
-/// A committed block, as it is told to the stream and to those who wait.
+/// A committed block, as sent to the stream and to waiting clients.
 #[derive(Debug)]
 pub struct CommittedBlock {
-    /// The block in short.
+    /// The summary of the block.
     pub summary: BlockSummary,
     /// Its batch.
     pub batch: Arc<BatchSummary>,
@@ -78,7 +78,7 @@ pub struct CommittedBlock {
     pub outcomes: Vec<(Address, TransactionId, Outcome)>,
     /// Accounts that others paid.
     pub credited: HashSet<Address>,
-    /// What the ledger said of itself after it; `None` for a block of the archive.
+    /// The outline of the ledger after it; `None` for a block of the archive.
     pub outline: Option<Arc<Outline>>,
 }
 
@@ -91,14 +91,14 @@ pub struct Views {
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: OpenOffers,
-    /// What contracts did to offers after the last batch.
+    /// Changes of offers by contracts after the last batch.
     after_batch: Vec<OfferEvent>,
     outline: Arc<Outline>,
     /// The newest state root and its height.
     newest_root: (Height, Digest),
-    /// State roots that were there before the summary of their block.
+    /// State roots that arrived before the summary of their block.
     early_roots: BTreeMap<Height, Digest>,
-    /// Transactions that took effect, and that were refused in a block, since start.
+    /// Number of transactions that took effect, and that were rejected in a block, since start.
     pub totals: (u64, u64),
     ethereum: EthereumIndex,
     heights: HashMap<Digest, Height>,
@@ -107,7 +107,7 @@ pub struct Views {
 }
 
 impl Views {
-    /// The views of a ledger that has just been recovered, with its root.
+    /// The views of a recovered ledger, with its root.
     pub fn new(ledger: &Ledger, root: Digest, index_limit: usize) -> Views {
         Views {
             blocks: VecDeque::new(),
@@ -128,7 +128,7 @@ impl Views {
         }
     }
 
-    /// Begins the index of Ethereum receipts anew, with those of archived blocks; the newest is of the present height.
+    /// Replaces the index of Ethereum receipts by one of archived blocks; the newest must be of the present height.
     pub fn with_ethereum(self, ethereum: EthereumIndex) -> Views {
         Views { ethereum, ..self }
     }
@@ -138,7 +138,7 @@ impl Views {
         &self.ethereum
     }
 
-    /// Takes in a block that has just been committed.
+    /// Adds a committed block.
     pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         self.ethereum.add(contracts);
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
@@ -164,7 +164,7 @@ impl Views {
         self.remember(committed);
     }
 
-    /// Offers that contracts placed and cancelled, after the batch.
+    /// Applies the offers that contracts placed and cancelled after the batch.
     fn follow_contracts(&mut self, contracts: &ContractReceipts) {
         self.after_batch = contracts.offer_events().collect();
         for event in &self.after_batch {
@@ -175,13 +175,13 @@ impl Views {
         }
     }
 
-    /// What contracts did to offers after the last batch, in order.
+    /// Changes of offers by contracts after the last batch, in order.
     pub fn after_batch(&self) -> &[OfferEvent] {
         &self.after_batch
     }
 
-    /// Goes back to an earlier state, with what contracts did to offers after its last batch: a developers' chain does.
-    /// False if no recent block is left; then begin anew.
+    /// Reverts to an earlier state, with the changes of offers by contracts after its last batch, on a developers'
+    /// chain. Returns false if no recent block is left; then start with new views.
     pub fn go_back(&mut self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
         let height = ledger.height();
         while self.blocks.back().is_some_and(|block| block.height > height) {
@@ -204,12 +204,12 @@ impl Views {
         height == 0 || !self.blocks.is_empty()
     }
 
-    /// Takes in a block of the archive, oldest first, without its effects on offers.
+    /// Adds a block of the archive, oldest first, without its effects on offers.
     pub fn remember(&mut self, committed: &CommittedBlock) {
         let height = committed.summary.height;
         let outcomes = outcomes_by_id(committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome)));
         for (id, outcome) in &outcomes {
-            // A copy that a later block refuses must not hide the transaction that counted.
+            // A copy rejected in a later block must not hide the transaction that took effect.
             let refused = outcome.refusal().is_some();
             if !(refused && self.index.contains_key(id)) {
                 self.index.insert(*id, Found { height, outcome: *outcome });
@@ -238,17 +238,17 @@ impl Views {
         }
     }
 
-    /// Transactions that took effect per second, over the blocks of the last minute by the proposer's clock.
+    /// Transactions that took effect per second, over the blocks of the last minute by the proposers' clocks.
     pub fn rate_per_second(&self) -> f64 {
         let Some(newest) = self.blocks.back().map(|block| block.time_ms) else { return 0.0 };
         let minute = || self.blocks.iter().rev().take_while(move |block| block.time_ms + 60_000 >= newest);
         let Some(oldest) = minute().last().map(|block| block.time_ms) else { return 0.0 };
-        // The oldest block's transactions came before the span begins.
+        // The oldest block's transactions were made before the time span.
         let applied: usize = minute().filter(|block| block.time_ms > oldest).map(|block| block.applied).sum();
         if newest > oldest { applied as f64 * 1_000.0 / (newest - oldest) as f64 } else { 0.0 }
     }
 
-    /// Notes the state root of a recent block.
+    /// Sets the state root of a recent block.
     pub fn set_state_root(&mut self, height: Height, root: Digest) {
         if height >= self.newest_root.0 {
             self.newest_root = (height, root);
@@ -286,7 +286,7 @@ impl Views {
         self.batches.iter()
     }
 
-    /// Where a transaction went.
+    /// The place of a transaction.
     pub fn find(&self, id: &TransactionId) -> Option<Found> {
         self.index.get(id).copied()
     }
@@ -296,12 +296,12 @@ impl Views {
         &self.offers
     }
 
-    /// What the ledger says of itself.
+    /// The outline of the ledger.
     pub fn outline(&self) -> &Arc<Outline> {
         &self.outline
     }
 
-    /// The height that all of this is of.
+    /// The height of these views.
     pub fn height(&self) -> Height {
         self.outline.height
     }
@@ -313,7 +313,7 @@ impl Views {
 }
 
 impl CommittedBlock {
-    /// What a block that was just applied did, and what the ledger says of itself after it.
+    /// The effects of a block that was just applied, and the outline of the ledger after it.
     pub fn new(
         block: &Superblock,
         applied: &Applied,
@@ -337,7 +337,7 @@ impl CommittedBlock {
         committed
     }
 
-    /// What an archived block did.
+    /// The effects of an archived block.
     pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> CommittedBlock {
         let accounts = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account);
         let outcomes = accounts.zip(receipts.outcomes).map(|(account, (id, outcome))| (account, id, outcome)).collect();
@@ -376,12 +376,12 @@ impl CommittedBlock {
     }
 }
 
-/// Ethereum transactions that a block executed; the settlement receipt is of none.
+/// Number of Ethereum transactions that a block executed; the settlement receipt does not count.
 pub(crate) fn executed(contracts: &ContractReceipts) -> usize {
     contracts.receipts.iter().filter(|receipt| receipt.position.is_some()).count()
 }
 
-/// Who received a payment or an issue that took effect.
+/// The receivers of payments and issues that took effect.
 fn paid(block: &Superblock, outcomes: &[(Address, TransactionId, Outcome)]) -> HashSet<Address> {
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
     let applied = transactions.zip(outcomes).filter(|(_, (_, _, outcome))| *outcome == Outcome::Applied);

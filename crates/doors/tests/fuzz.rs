@@ -1,4 +1,4 @@
-//! The door as strangers meet it: whatever bytes they send, it answers or closes, and goes on.
+//! The door against arbitrary input: whatever bytes it gets, it answers or closes the connection, and keeps working.
 
 mod fake;
 
@@ -26,12 +26,12 @@ fn post(path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// For so long a whole request is waited for, before the door is told that no more of it comes.
+/// How long to wait for an answer to a whole request, before the door is told that no more bytes follow.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// A door that hangs fails the test, whatever the machine does.
+/// A door that hangs this long fails the test, however slow the machine.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Status of the answer; `None` if the door closes without one.
+/// The status of the answer; `None` if the door closes without one.
 fn answer(server: SocketAddr, request: &[u8], patience: Duration) -> Option<u16> {
     let mut stream = TcpStream::connect(server).expect("it listens");
     stream.set_read_timeout(Some(patience)).expect("set");
@@ -112,7 +112,7 @@ fn requests_of_strangers() {
             let target = Target { words: &words, room, takes_seeds: false, ..Target::new("http", seeds) };
             let ran = target.run(|request| {
                 let status = answer(server, request, PATIENCE);
-                // The fake backend's archive fails on purpose, where a block's receipts are asked for as bytes.
+                // The fake backend's archive fails on purpose when a block's receipts are requested as bytes.
                 let archive = String::from_utf8_lossy(request).contains("/receipts");
                 assert!(status.is_none_or(|status| status < 500 || status == 503 || archive), "{status:?}");
                 let status = status.ok_or("closed")?;
@@ -122,15 +122,15 @@ fn requests_of_strangers() {
                     Err(format!("status {}", word(status)))
                 }
             });
-            assert!(ran.taken > ran.cases / 50, "hardly anything is answered: {ran:?}");
-            assert_eq!(answer(server, &get("/v1/status"), HANGS), Some(200), "it goes on");
+            assert!(ran.taken > ran.cases / 50, "hardly anything was answered: {ran:?}");
+            assert_eq!(answer(server, &get("/v1/status"), HANGS), Some(200), "it still works");
         });
         fuzzed.await.expect("the test passes");
         doors.close().await;
     });
 }
 
-/// A status that makes a kind of answer of its own.
+/// Maps a status to the kind of answer that it represents.
 fn word(status: u16) -> String {
     status.to_string().chars().map(|digit| char::from(digit as u8 - b'0' + b'a')).collect()
 }

@@ -1,4 +1,5 @@
-//! An account and what its offers lock are of one height, also while the published state is behind the ledger.
+//! An account and the amounts that its offers lock are of the same height, also while the published state lags behind
+//! the ledger.
 
 mod fake;
 
@@ -39,7 +40,7 @@ fn an_account_is_told_at_one_height() {
         let doors = Bound::new(settings).await.expect("a free port").open(fake.clone());
         let server = doors.address();
         for (sequence, path) in [(1, ""), (2, "/proof"), (3, "")] {
-            // The ledger is ahead of what is published, for a while.
+            // The ledger is ahead of the published state for a while.
             let publish = fake.apply(offer(sequence));
             let asked = tokio::task::spawn_blocking(move || account(server, path));
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,4 +1,5 @@
-//! What is published follows the ledger: after any blocks, the offers by account and by price are those of the book.
+//! The published state follows the ledger: after any blocks, the offers by account and by price are those of the
+//! book.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,7 +27,7 @@ fn genesis() -> Genesis {
     Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }
 }
 
-/// What one person does.
+/// An action of a person.
 #[derive(Clone, Debug)]
 enum Act {
     Offer {
@@ -35,7 +36,7 @@ enum Act {
         amount: u64,
         percent: u32,
     },
-    /// Cancels the offer that was made so many before.
+    /// Cancels the offer made `back` offers before.
     Cancel {
         back: usize,
     },
@@ -146,7 +147,7 @@ proptest! {
             prop_assert_eq!(of_views(&views), of_book(&ledger));
             prop_assert_eq!(views.offers().len(), ledger.book().len());
             prop_assert_eq!((views.height(), views.outline().block), (ledger.height(), ledger.last_block()));
-            // Whoever begins with the state knows the same.
+            // Views built from the state are the same.
             prop_assert_eq!(of_views(&Views::new(&ledger, Digest::default(), 1_000)), of_book(&ledger));
             for (pair, offers) in ledger.book().iter() {
                 let before = offers.before(committed.batch.batch.fills_of(pair));

@@ -1,4 +1,4 @@
-//! Every cell of the table of endpoints and roles, TLS, origins, and what a door refuses to be.
+//! Every cell of the table of endpoints and roles, TLS, origins, and invalid door settings.
 
 mod fake;
 
@@ -27,7 +27,7 @@ fn loopback() -> Http {
     Http { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Http::default() }
 }
 
-/// Runs `test` against doors with these settings; it runs in a thread of its own, as clients do.
+/// Runs `test` against doors with these settings; it runs in its own thread, as clients do.
 fn with_doors<T: Send + 'static>(settings: Http, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
     runtime.block_on(async {
@@ -53,7 +53,7 @@ fn exchange(stream: &mut (impl Read + Write), method: &str, path: &str, headers:
     let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
     stream.write_all(head.as_bytes()).expect("sent");
     let mut answer = Vec::new();
-    // A peer may end TLS without a word.
+    // A peer may end TLS without a close message.
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer).into_owned();
     let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -64,7 +64,7 @@ fn call(server: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) 
     exchange(&mut TcpStream::connect(server).expect("listens"), method, path, headers)
 }
 
-/// A path of a route, with something in each place.
+/// A path of a route, with a value in each place.
 fn concrete(route: &str) -> String {
     let part = |name: &str| match name {
         "{address}" | "{account}" => format!("0x{}", "11".repeat(20)),
@@ -134,8 +134,8 @@ fn the_table_lists_what_there_is() {
     assert_eq!(described, listed, "left: the description; right: roles::ENDPOINTS");
 }
 
-/// What validators of such documents found: a null where something else belongs, a parameter of any form, an answer
-/// that is not listed.
+/// Regressions found by validators of such documents: a null where something else belongs, a parameter without a
+/// format, an answer that is not listed.
 #[test]
 fn the_description_is_exact() {
     let (_, answer) = with_doors(loopback(), |server| call(server, "GET", "/v1/openapi.json", &[]));
@@ -177,7 +177,7 @@ fn the_operator_turns_submissions_away() {
         assert!(status == 200 && answer.contains("\"draining\":true"), "{answer}");
         let (status, answer) = call(server, "GET", "/readyz", &[]);
         assert!(status == 503 && answer.contains("\"draining\""), "{answer}");
-        assert_eq!(call(server, "GET", "/v1/status", &[]).0, 200, "reads go on");
+        assert_eq!(call(server, "GET", "/v1/status", &[]).0, 200, "reads still work");
         assert_eq!(call(server, "POST", "/v1/operator/resume", &operator).0, 200);
         assert_eq!(call(server, "GET", "/readyz", &[]).0, 200);
     });
@@ -255,7 +255,7 @@ fn the_door_speaks_tls() {
         let mut stream = rustls::StreamOwned::new(tls, TcpStream::connect(server).expect("listens"));
         let (status, answer) = exchange(&mut stream, "GET", "/v1/status", &[]);
         assert!(status == 200 && answer.contains("\"engine\":\"solo\""), "{answer}");
-        // Who speaks plain HTTP, or nothing, gets nothing and is closed.
+        // A client that sends plain HTTP, or nothing, gets no answer and is disconnected.
         for said in ["GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n", ""] {
             let mut plain = TcpStream::connect(server).expect("listens");
             plain.write_all(said.as_bytes()).expect("sent");

@@ -1,5 +1,5 @@
-//! The test vectors of `docs/specification.md`: every operation, at the edges of its fields. The file is made by this
-//! test (`WALRAS_WRITE_VECTORS=1`) and held against it; a program in another language holds it against the text.
+//! The test vectors of `docs/specification.md`: every operation, at the limits of its fields. This test generates the
+//! file (`WALRAS_WRITE_VECTORS=1`) and compares with it; a program in another language compares it with the text.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ fn bodies() -> Vec<(u8, Body)> {
     let mut operations = vec![
         create(2),
         create(200),
-        // The own account under a new key.
+        // The account itself under a new key.
         Operation::CreateAccount { account: own(3), key: key(4).public() },
         Operation::CreateAccount { account: Address([0xff; 20]), key: PublicKey([0; 32]) },
         pay([0x11; 20], 0, 1),
@@ -126,7 +126,7 @@ fn bodies() -> Vec<(u8, Body)> {
     ]);
     for (number, address) in ["a.example:9100", "127.0.0.1:1", "[2001:db8::1]:65535", "x:9"].into_iter().enumerate() {
         let number = number as u8;
-        // The bodies that follow have chain 7 + their position and the account of key position + 1.
+        // The following bodies have chain 7 + their position and the account of key position + 1.
         let at = operations.len() as u64;
         operations.push(stake(u64::from(number) * 1_000, address, 7 + at, &own(at as u8 + 1), 100 + number));
     }
@@ -308,8 +308,8 @@ fn the_vectors_are_those_of_the_code() {
     assert!(kept == text, "docs/vectors.json differs: an encoding has changed, or the vectors have");
 }
 
-/// What a stake's possession and an accusation's statements sign is in the vectors, too: a program that makes them must
-/// arrive at signatures that hold.
+/// The possession proof of a stake and the statements of an accusation are signed in the vectors, too: a program that
+/// creates them must arrive at valid signatures.
 #[test]
 fn what_the_vectors_sign_inside_holds() {
     for (number, body) in bodies() {

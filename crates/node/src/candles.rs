@@ -1,4 +1,4 @@
-//! Candles of the time before a start: the blocks of the archive tell them again.
+//! Rebuilds the candles of the time before a start from the archived blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use replica::ReplicaError;
 
 use crate::shared::{ExchangeError, Shared};
 
-/// The candles thread: makes those of archived blocks again, newest first, from this height down.
+/// The candles thread: rebuilds the candles of archived blocks, newest first, from this height down.
 pub(crate) fn remember_candles(shared: &Arc<Shared>, from: Height) {
     let last = from.saturating_sub(shared.config.store.candle_blocks);
     for height in (last + 1..=from).rev() {
@@ -19,13 +19,13 @@ pub(crate) fn remember_candles(shared: &Arc<Shared>, from: Height) {
         match archived(shared, height) {
             Ok(Some((time_ms, batch))) => shared.published.add_batch(height, time_ms, &batch),
             Ok(None) => return,
-            // A node needs no old block to go on; `walras inspect` says what else is damaged.
-            Err(error) => return tracing::warn!(%error, height, "no candles of older blocks"),
+            // A node runs without old blocks; `walras inspect` reports what else is damaged.
+            Err(error) => return tracing::warn!(%error, height, "cannot read older blocks: they have no candles"),
         }
     }
 }
 
-/// Clock and batch of an archived block; `None` if it is not there.
+/// Time and batch of an archived block; `None` if it is not held.
 fn archived(shared: &Shared, height: Height) -> Result<Option<(u64, Batch)>, ExchangeError> {
     let (block, receipts) = (shared.archive.block(height)?, shared.archive.receipts(height)?);
     let (Some(block), Some(receipts)) = (block, receipts) else { return Ok(None) };

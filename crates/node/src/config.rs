@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, every key of which the environment can override.
+//! The configuration: one TOML file; the environment can override every key.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::lane_keys::LaneKeySafe;
 use crate::lane_member::{LaneKeys, LaneMember};
 
-/// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
+/// The operator's settings. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -21,9 +21,9 @@ pub struct Config {
     pub ethereum: EthereumConfig,
     /// The connections to other validators.
     pub network: NetworkConfig,
-    /// BlocksConfig.
+    /// How blocks are made.
     pub blocks: BlocksConfig,
-    /// Waiting transactions.
+    /// Pending transactions.
     pub mempool: MempoolConfig,
     /// The store.
     pub store: StoreConfig,
@@ -35,7 +35,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EthereumConfig {
-    /// Where to listen. Loopback by default; TLS, tokens and limits are those of the HTTP interface.
+    /// The address to listen on, by default loopback. TLS, tokens and limits are those of the HTTP interface.
     pub listen: SocketAddr,
 }
 
@@ -49,8 +49,8 @@ impl Default for EthereumConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LaneConfig {
-    /// Where the shards of all members listen, in the order of the genesis; each takes eight ports, from this one on.
-    /// None: the node takes no part in the lane.
+    /// The addresses of the shards of all members, in the order of the genesis; each shard takes eight ports, from
+    /// this one on. If empty, the node takes no part in the lane.
     pub addresses: Vec<SocketAddr>,
     /// Whether the shards of all members speak TLS with clients, under their registered keys.
     pub tls: bool,
@@ -59,7 +59,8 @@ pub struct LaneConfig {
 }
 
 impl LaneConfig {
-    /// The place of a node whose key this is: its registrar, or where keys do not change that of its one shard.
+    /// The lane membership of the node with this key: its registrar key, or where keys do not change the key of its
+    /// one shard.
     pub fn member(
         &self,
         terms: &LaneTerms,
@@ -74,7 +75,7 @@ impl LaneConfig {
             own.to_vec()
         };
         let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
-        // One too many is refused like one too few.
+        // One address too many is rejected like one too few.
         addresses.extend(rest.iter().map(|one| vec![*one]));
         let keys =
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
@@ -86,37 +87,37 @@ impl LaneConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// Where to listen for the other validators (UDP).
+    /// The UDP address to listen on for the other validators.
     pub listen: SocketAddr,
-    /// The socket of `walras signer`, if it holds the validator's key; relative to the home.
+    /// The socket of `walras signer`, if the signer holds the validator's key; relative to the home.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<PathBuf>,
-    /// Whether evidence against a validator is sent to the ledger, by the validator's own account.
+    /// Whether evidence against a validator is sent to the ledger, from the validator's own account.
     pub accuse: bool,
     /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others
-    /// hold the blocks no longer.
+    /// no longer hold the blocks.
     pub state_behind: u64,
 }
 
-/// BlocksConfig.
+/// How blocks are made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlocksConfig {
-    /// Most transactions in a block; a block is made as soon as so many wait.
+    /// Maximum number of transactions in a block; a block is made as soon as so many are pending.
     pub transactions: usize,
-    /// A block is made when a transaction has waited this long.
+    /// A block is made when a transaction has been pending this long.
     pub interval_ms: u64,
-    /// Threads that apply blocks; 0 takes one for each core.
+    /// Threads that apply blocks; 0 for one per core.
     pub threads: usize,
-    /// Whether signatures in other validators' sub-blocks are checked as these arrive, while they are being agreed on.
+    /// Whether signatures in other validators' sub-blocks are checked on arrival, during agreement.
     pub check_ahead: bool,
 }
 
-/// Waiting transactions.
+/// Pending transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MempoolConfig {
-    /// Most transactions that wait.
+    /// Maximum number of pending transactions.
     pub transactions: usize,
 }
 
@@ -124,19 +125,19 @@ pub struct MempoolConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// A checkpoint is written in the background every so many blocks.
+    /// The number of blocks between checkpoints, which are written in the background.
     pub checkpoint_blocks: u64,
-    /// How many blocks at least are kept, with their receipts, behind the newest checkpoint; 0 keeps all.
+    /// Minimum number of blocks kept, with their receipts, behind the newest checkpoint; 0 keeps all.
     pub keep_blocks: u64,
-    /// Bytes that shall stay free on the disk: with less the node takes no transactions.
+    /// Bytes to keep free on the disk: with less, the node accepts no transactions.
     pub free_bytes: u64,
-    /// How many transactions stay findable by their id.
+    /// Number of transactions that can be found by their id.
     pub indexed_transactions: usize,
-    /// Of how many transactions the newest blocks' bodies stay in memory; 0 keeps none.
+    /// Number of transactions whose blocks' bodies stay in memory, newest first; 0 keeps none.
     pub cached_bodies: usize,
-    /// Of how many transactions the newest blocks' receipts stay in memory, ready to be proved; 0 keeps none.
+    /// Number of transactions whose blocks' receipts stay in memory, newest first, ready to be proved; 0 keeps none.
     pub cached_receipts: usize,
-    /// Of how many blocks the candles are made again, in the background, when the node starts.
+    /// Number of blocks whose candles are rebuilt in the background when the node starts.
     pub candle_blocks: u64,
 }
 
@@ -173,7 +174,7 @@ impl Default for StoreConfig {
     }
 }
 
-/// What is wrong with a configuration.
+/// Errors in a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -184,12 +185,12 @@ pub enum ConfigError {
         /// Why.
         reason: std::io::Error,
     },
-    /// Not TOML, an unknown key, or a value of another kind.
+    /// Not TOML, an unknown key, or a value of the wrong type.
     #[error("{place}: {message}")]
     Invalid {
         /// The file or the variable.
         place: String,
-        /// What is wrong, and what may have been meant.
+        /// The error, and what may have been meant.
         message: String,
     },
 }
@@ -198,7 +199,7 @@ pub enum ConfigError {
 pub const TEMPLATE: &str = include_str!("config.toml");
 
 impl Config {
-    /// Reads a file (defaults where there is none), then the variables that begin with `WALRAS_`.
+    /// Reads a file (defaults if there is none), then the variables that begin with `WALRAS_`.
     ///
     /// # Errors
     /// [`ConfigError`] names the file or variable, the key, and for an unknown key the nearest known one.
@@ -213,7 +214,7 @@ impl Config {
         let mut variables: Vec<_> = variables.filter(|(name, _)| name.starts_with("WALRAS_")).collect();
         variables.sort();
         for (name, value) in variables {
-            // Variables without a section, such as WALRAS_DATA, belong to others.
+            // Variables without a section, such as WALRAS_DATA, are not configuration keys.
             if let Some((section, key)) = name["WALRAS_".len()..].to_lowercase().split_once("__") {
                 overlay(&mut table, &name, section, key, &value)?;
             }
@@ -227,7 +228,7 @@ fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
     ConfigError::Invalid { place: place.to_string(), message: message.trim_end().to_string() }
 }
 
-/// The defaults as a table: what keys there are. What is not set by default stands in it all the same.
+/// The defaults as a table of all keys, including those that are unset by default.
 fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);

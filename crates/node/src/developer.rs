@@ -1,33 +1,33 @@
-//! The pipeline of a developers' chain: one node, whose developer decides when blocks are made, what accounts have,
-//! what time it is, and what never happened.
+//! The pipeline of a developers' chain: one node, whose developer decides when blocks are made, what accounts hold,
+//! what time it is, and which blocks are reverted.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - *Nowhere else.* The genesis says that a chain is a developers'; that is part of its identity, it has the number
-//!   31337, one node and no validators, and only doors on loopback, or with tokens
-//!   ([`StartError::Developers`](crate::StartError)). On every other chain the methods do not exist.
+//! - *Only on developers' chains.* The genesis says that a chain is a developers' chain. That is part of its
+//!   identity: it has the number 31337, one node and no validators, and its doors listen only on loopback or require
+//!   tokens ([`StartError::Developers`](crate::StartError)). On every other chain the methods do not exist.
 //! - *Blocks are the only source of state.* An edit of an account is a block of its own
 //!   ([`ledger::contracts::DeveloperEdit`]); a chosen time is the time of a block. So a restart replays to the same
 //!   root, and proofs and `walras inspect` work.
-//! - *A reverted block never was.* The log is cut at the height of the snapshot, all of it or nothing whatever a crash
-//!   leaves ([`store::Store::cut_above`]); then ledger, tries, pool, views and caches begin again there, while the
-//!   doors stay open. What waited in the pool is dropped. Filters go on from that height.
-//! - *Orders come one at a time*, between two blocks, on the thread that makes blocks. Whoever is answered sees what
-//!   was done.
+//! - *A reverted block leaves no trace.* The log is cut at the height of the snapshot, completely or not at all even
+//!   if a crash intervenes ([`store::Store::cut_above`]). Then ledger, tries, pool, views and caches restart from
+//!   there, while the doors stay open. Pending transactions are dropped. Filters continue from that height.
+//! - *Orders are performed one at a time*, between two blocks, on the thread that makes blocks. An answer is sent
+//!   after the order's effect is visible.
 //!
-//! # How
+//! # Implementation
 //!
-//! One thread is producer, publisher and roots, so that nothing is on its way when the chain goes back. It makes a
-//! block as soon as transactions wait ([`Mining::Instant`], where `[blocks] interval_ms` is 0), at an interval, or when
-//! it is told to. A transaction is answered when the block that was due has been made.
+//! One thread is producer, publisher and roots, so that nothing is in flight when the chain reverts. It makes a block
+//! as soon as transactions are pending ([`Mining::Instant`], where `[blocks] interval_ms` is 0), at an interval, or
+//! when it is told to. A transaction is answered after the block that was due has been made.
 //!
-//! A snapshot is a copy of the ledger, which shares its memory with the present one: [`SNAPSHOTS_MAX`] are kept, the
-//! newest. Their numbers mean nothing after a restart. There are no checkpoints, because the chain may go back below
+//! A snapshot is a copy of the ledger, which shares memory with the present one; the newest [`SNAPSHOTS_MAX`] are
+//! kept. Their numbers are invalid after a restart. There are no checkpoints, because the chain may revert to below
 //! them: a restart replays every block.
 //!
-//! *Time* is the machine's clock and an offset. What the developer says of time moves the offset; it is not held
-//! to a minute a block, as that of other chains is, but time never goes back. A block of an edit comes one
-//! millisecond after its parent, so that a time that was chosen for the next block stays possible.
+//! *Time* is the machine's clock plus an offset. The developer's time orders change the offset; unlike on other
+//! chains, a block may be more than a minute after its parent, but time never goes back. A block of an edit comes one
+//! millisecond after its parent, so that a time chosen for the next block stays possible.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -47,52 +47,52 @@ use crate::pipeline::{LANE_BYTES, Log, apply_threads, follow_one, log_and_apply,
 use crate::recovery::recover_views;
 use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
 
-/// Snapshots that are kept.
+/// Maximum number of snapshots kept.
 const SNAPSHOTS_MAX: usize = 1_000;
-/// Blocks of one order at most.
+/// Maximum number of blocks of one order.
 const BLOCKS_MAX: u64 = 100_000;
-/// Orders that wait at most.
+/// Maximum number of pending orders.
 const ORDERS_MAX: usize = 256;
-/// Between two looks whether the node stops.
+/// Interval at which the thread checks whether the node stops.
 const LOOK: Duration = Duration::from_millis(100);
 
 type Answered = Result<u64, DeveloperRefusal>;
 
-/// Orders that wait, with who waits for the answer; `None` where nobody takes them.
+/// Pending orders, each with the channel for its answer; `None` where nobody takes them.
 #[derive(Default)]
 pub(crate) struct Orders(Option<VecDeque<(DeveloperOrder, SyncSender<Answered>)>>);
 
 impl Shared {
-    /// Takes orders from now on.
+    /// Accepts orders from now on.
     pub(crate) fn open_orders(&self) {
         poisoned(self.orders.lock()).0 = Some(VecDeque::new());
     }
 
-    /// On a developers' chain, waits for the block that is due: who sends a transaction expects it there.
+    /// On a developers' chain, waits for the block that is due: the sender of a transaction expects it in there.
     pub(crate) fn settle(&self) {
         if self.is_developers {
-            // Why there is no block is another's to say.
+            // If no block can be made, another part reports why.
             drop(self.order(DeveloperOrder::Settle));
         }
     }
 
-    /// Gives an order to a developers' chain, and waits until it is done.
+    /// Gives an order to a developers' chain, and waits until it is performed.
     pub(crate) fn order(&self, order: DeveloperOrder) -> Answered {
         let refused = |why: &str| Err(DeveloperRefusal(why.into()));
         let (reply, answer) = sync_channel(1);
         match &mut poisoned(self.orders.lock()).0 {
             None => return refused("the node is stopping"),
-            Some(waiting) if waiting.len() >= ORDERS_MAX => return refused("too many orders wait; try again"),
+            Some(waiting) if waiting.len() >= ORDERS_MAX => return refused("too many pending orders; try again later"),
             Some(waiting) => waiting.push_back((order, reply)),
         }
-        // Whoever looks for work under this lock sees the order, or is woken.
+        // A thread that looks for work under this lock sees the order, or is woken.
         drop(self.lock_mempool());
         self.fill.notify_all();
         answer.recv().unwrap_or_else(|_| refused("the node is stopping"))
     }
 }
 
-/// Answers everybody who waits when the thread ends.
+/// Answers all pending orders when the thread ends.
 struct Closing<'a>(&'a Shared);
 
 impl Drop for Closing<'_> {
@@ -111,15 +111,15 @@ pub(crate) fn develop(shared: &Arc<Shared>, genesis: &Genesis) {
     }
 }
 
-/// A state to go back to.
+/// A state that the chain can revert to.
 struct Kept {
     ledger: Ledger,
-    /// What contracts did to offers after its last batch.
+    /// Changes of offers by contracts after its last batch.
     after_batch: Vec<OfferEvent>,
     ahead_ms: i64,
 }
 
-/// What is due.
+/// What the thread does next.
 enum Due {
     Block,
     Order,
@@ -130,7 +130,7 @@ fn is_nothing(entries: &[PoolEntry], lane: &ProposedLane) -> bool {
     entries.is_empty() && lane.transactions.is_empty()
 }
 
-/// Writes a block to the log, to be synced with one that follows.
+/// Appends a block to the log; a later block syncs it.
 fn append(store: &mut Store<RealDisk>, block: &Superblock) -> Result<(), StoreError> {
     store.append(block.height, &block.to_bytes())
 }
@@ -140,13 +140,13 @@ struct DevelopersChain<'a> {
     genesis: Genesis,
     pool: rayon::ThreadPool,
     mining: Mining,
-    /// When the next block of an interval is made.
+    /// When the next block of an interval is due.
     next_block: Instant,
     /// Milliseconds that the chain is ahead of the machine's clock.
     ahead_ms: i64,
-    /// The time of the next block, where it was chosen.
+    /// The chosen time of the next block, if there is one.
     next_ms: Option<u64>,
-    /// Milliseconds from block to block, where they were chosen.
+    /// The chosen milliseconds between blocks, if there are any.
     step_ms: Option<u64>,
     snapshots: BTreeMap<u64, Kept>,
     /// The number of the last snapshot.
@@ -171,7 +171,7 @@ impl<'a> DevelopersChain<'a> {
             pool,
             mining,
             next_block: Instant::now(),
-            // A chain that was sent into the future stays there.
+            // A chain whose time was moved into the future stays there.
             ahead_ms: time_ms.saturating_sub(clock_ms()) as i64,
             next_ms: None,
             step_ms: None,
@@ -180,7 +180,7 @@ impl<'a> DevelopersChain<'a> {
         })
     }
 
-    /// Blocks and orders in turn, so that neither keeps the other waiting.
+    /// Makes blocks and performs orders in turn, so that neither delays the other for long.
     fn run(&mut self) -> Result<(), ExchangeError> {
         loop {
             match self.wait() {
@@ -191,14 +191,14 @@ impl<'a> DevelopersChain<'a> {
             let order = poisoned(self.shared.orders.lock()).0.as_mut().and_then(VecDeque::pop_front);
             if let Some((order, reply)) = order {
                 let answer = self.perform(order)?;
-                // Whoever asked may have gone away.
+                // The sender may be gone.
                 drop(reply.send(answer));
             }
         }
     }
 
-    /// Waits until something is due. What waits is put into last blocks before the node stops, where blocks are
-    /// made without being asked for.
+    /// Waits until something is due. Before the node stops, pending transactions are put into last blocks, if blocks
+    /// are made automatically.
     fn wait(&self) -> Due {
         let shared = self.shared;
         let mut mempool = shared.lock_mempool();
@@ -221,19 +221,19 @@ impl<'a> DevelopersChain<'a> {
         }
     }
 
-    /// The block that is due: at an interval also one of nothing.
+    /// Makes the block that is due; at an interval it may be empty.
     fn make_due(&mut self) -> Result<(), ExchangeError> {
         if let Mining::Interval(interval) = self.mining {
             self.next_block = Instant::now() + Duration::from_millis(interval);
             return self.mine(true);
         }
         let (entries, lane) = self.take();
-        // A transaction above a gap waits, and makes no block.
+        // A transaction above a nonce gap stays pending, and causes no block.
         if is_nothing(&entries, &lane) { Ok(()) } else { self.commit(entries, lane, None, replica::log) }
     }
 
-    /// A block of what waits, if only of nothing. Of several blocks of nothing in a row the last one is synced, and
-    /// the others with it, before the order for them is answered.
+    /// Makes a block of the pending transactions, even if there are none. Of several empty blocks in a row only the
+    /// last is synced, which syncs the others with it, before their order is answered.
     fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
         let (entries, lane) = self.take();
         let log: Log = if is_last || !is_nothing(&entries, &lane) { replica::log } else { append };
@@ -248,7 +248,8 @@ impl<'a> DevelopersChain<'a> {
         (entries, mempool.ethereum.take(LANE_BYTES, self.shared.now_ms()))
     }
 
-    /// Makes a block durable, applies and publishes it. Its time is the next one, unless it is given.
+    /// Makes a block durable, applies and publishes it. Its time is [`next_time`](Self::next_time) unless it is
+    /// given.
     fn commit(
         &mut self,
         entries: Vec<PoolEntry>,
@@ -272,7 +273,7 @@ impl<'a> DevelopersChain<'a> {
         })
     }
 
-    /// The time of a block after one of `parent_ms`.
+    /// The time of a block whose parent has the time `parent_ms`.
     fn next_time(&mut self, parent_ms: u64) -> u64 {
         let clock = clock_ms();
         let wanted = match (self.next_ms.take(), self.step_ms.filter(|_| parent_ms > 0)) {
@@ -327,7 +328,8 @@ impl<'a> DevelopersChain<'a> {
                 if next_ms <= parent_ms || next_ms > TIME_MAX_MS {
                     let last = parent_ms / 1_000;
                     return refused(format!(
-                        "{seconds} is no time for the next block: the last one was made at {last}, and no year is above 9999"
+                        "{seconds} is no time for the next block: the last one was made at {last}, \
+                         and no year is above 9999"
                     ));
                 }
                 self.next_ms = Some(next_ms);
@@ -350,11 +352,11 @@ impl<'a> DevelopersChain<'a> {
         }))
     }
 
-    /// How many seconds the chain is ahead of the clock once so many more have passed.
+    /// Moves the chain's time forward; returns how many seconds it is ahead of the clock then.
     fn increase_time(&mut self, seconds: u64) -> Answered {
         let ahead_ms = i64::try_from(seconds.saturating_mul(1_000)).ok().and_then(|ms| self.ahead_ms.checked_add(ms));
         match ahead_ms.filter(|ahead| clock_ms().saturating_add_signed(*ahead) <= TIME_MAX_MS) {
-            None => Err(DeveloperRefusal(format!("in {seconds} seconds the year is above 9999"))),
+            None => Err(DeveloperRefusal(format!("{seconds} more seconds lead beyond the year 9999: choose fewer"))),
             Some(ahead_ms) => {
                 self.ahead_ms = ahead_ms;
                 Ok(u64::try_from(ahead_ms / 1_000).unwrap_or(0))
@@ -368,7 +370,7 @@ impl<'a> DevelopersChain<'a> {
         self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0), replica::log)
     }
 
-    /// Keeps the present state; its number.
+    /// Keeps the present state; returns its number.
     fn keep(&mut self) -> u64 {
         self.snapshot += 1;
         let ledger = self.shared.read_ledger().clone();
@@ -380,7 +382,7 @@ impl<'a> DevelopersChain<'a> {
         self.snapshot
     }
 
-    /// Goes back to a snapshot; it and all later ones are used up. 0 if there is none of this number.
+    /// Reverts to a snapshot; it and all later ones are used up. Returns 0 if there is no snapshot with this number.
     fn revert(&mut self, snapshot: u64) -> Result<Answered, ExchangeError> {
         if !self.snapshots.contains_key(&snapshot) {
             return Ok(Ok(0));
@@ -389,14 +391,15 @@ impl<'a> DevelopersChain<'a> {
         self.begin_again(gone.remove(&snapshot).expect("it is there"))
     }
 
-    /// Begins again with an earlier state; 1 when it is done. Nothing is on its way meanwhile: this thread does it all.
+    /// Restarts from an earlier state; returns 1 when done. Nothing is in flight meanwhile: this thread does
+    /// everything.
     fn begin_again(&mut self, kept: Kept) -> Result<Answered, ExchangeError> {
         let (shared, Kept { ledger, after_batch, ahead_ms }) = (self.shared, kept);
         let height = ledger.height();
         let mut roots = Roots::of(&ledger);
         let root = roots.parts().root();
         match shared.lock_store().cut_above(height) {
-            // A home that was made from a snapshot holds nothing below it.
+            // A home that was made from a snapshot holds nothing below the snapshot.
             Err(error @ StoreError::OutOfOrder { .. }) => return Ok(Err(DeveloperRefusal(error.to_string()))),
             cut => cut?,
         }
@@ -410,7 +413,7 @@ impl<'a> DevelopersChain<'a> {
             shared.bodies.cut_above(height);
             shared.receipts.cut_above(height);
             let are_views_back = shared.published.go_back(&present, root, after_batch);
-            // Nobody will answer them.
+            // Nobody will answer these waiters.
             poisoned(shared.waiters.lock()).clear();
             are_views_back
         };
@@ -424,7 +427,7 @@ impl<'a> DevelopersChain<'a> {
             remember_candles(shared, height);
         }
         (self.ahead_ms, self.next_ms) = (ahead_ms, None);
-        tracing::info!(height, "the chain has gone back");
+        tracing::info!(height, "the chain was reverted");
         Ok(Ok(1))
     }
 }

@@ -1,4 +1,4 @@
-//! A running node: what its threads share, and how the doors use it.
+//! A running node: what its threads share, and the interface for the doors.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -25,9 +25,9 @@ use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
 use crate::validator::{self, Ends};
 
-/// Submissions that wait for intake.
+/// Maximum number of submissions queued for intake.
 const INTAKE_QUEUE: usize = 1_024;
-/// Blocks that wait for the publisher.
+/// Maximum number of blocks queued for the publisher.
 const PUBLISH_QUEUE: usize = 2;
 
 fn home(data: &std::path::Path) -> Result<Home<RealDisk>, ReplicaError> {
@@ -42,17 +42,17 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Recovers from the store what was committed, and starts.
+    /// Recovers the committed state from the store, and starts.
     ///
     /// # Errors
-    /// [`ExchangeError`] says what keeps the node from starting, with the file where one is to blame.
+    /// [`ExchangeError`] says what prevents the start, with the file at fault if there is one.
     pub fn start(
         config: Config,
         genesis: &Genesis,
         data: &std::path::Path,
         network: Option<Network>,
     ) -> Result<Exchange, ExchangeError> {
-        // A state that was fetched before takes its place first.
+        // A state that was fetched before is installed first.
         let home = network.as_ref().map(|_| home(data)).transpose()?;
         home.as_ref().map_or(Ok(()), replica::state_sync::finish)?;
         let recovered = recover(&config, genesis, data)?;
@@ -83,10 +83,10 @@ impl Exchange {
         Ok(Exchange { shared, intake, threads: Mutex::new(threads) })
     }
 
-    /// Takes part in the payment lane. What is in `data` is the node's own directory.
+    /// Takes part in the payment lane. `data` is the node's data directory.
     ///
     /// # Errors
-    /// [`LaneStartError`] says what keeps it from doing so; the node goes on without the lane.
+    /// [`LaneStartError`] says what prevents it; the node continues without the lane.
     pub fn start_lane(&self, member: LaneMember, data: &std::path::Path) -> Result<(), LaneStartError> {
         let host = LaneHost::start(&self.shared, self.intake.clone(), member, data)?;
         let run = spawn("lane-host", &self.shared, move |_| host.run());
@@ -94,28 +94,29 @@ impl Exchange {
         Ok(())
     }
 
-    /// How this validator stands among the others; `None` in a solo node.
+    /// The status of this validator; `None` in a solo node.
     pub fn status(&self) -> Option<ValidatorStatus> {
         poisoned(self.shared.status.lock()).clone()
     }
 
-    /// The last height that has a certificate here, as all below; 0 in a solo node.
+    /// The last height up to which all heights are certified here; 0 in a solo node.
     pub fn certified(&self) -> Height {
         self.shared.certified.load(Ordering::Acquire)
     }
 
-    /// Whether it stopped because it has fetched a state from others: to be started again as it was, it goes on with
-    /// it.
+    /// Whether the pipeline stopped because it has fetched a state from others: start it again with the same
+    /// settings, and it continues from that state.
     pub fn is_to_begin_again(&self) -> bool {
         self.shared.again.load(Ordering::Acquire)
     }
 
-    /// Shards of the payment lane that clients cannot reach: they cannot start, or somebody else has their port.
+    /// Number of shards of the payment lane that clients cannot reach: they cannot start, or another process has
+    /// their port.
     pub fn lane_shards_unreachable(&self) -> u64 {
         self.shared.metrics.lane_shards_unreachable.get() as u64
     }
 
-    /// What proves the committees from an epoch on, in order and as many as fit an answer; none in a solo node.
+    /// The proofs of the committees from an epoch on, in order, as many as fit into an answer; empty in a solo node.
     ///
     /// # Errors
     /// [`ExchangeError`] if they cannot be read.
@@ -133,7 +134,7 @@ impl Exchange {
         poisoned(self.shared.links.lock()).transport.upgrade()
     }
 
-    /// Submits transactions; the receiver hears one answer for each, in order.
+    /// Submits transactions; the receiver gets one answer for each, in order.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
@@ -158,7 +159,8 @@ impl Exchange {
     }
 
     /// Submits Ethereum transactions: senders are recovered on this thread's rayon pool, and no lock is held
-    /// meanwhile. One answer for each, in order; one that waits or was executed already is taken.
+    /// meanwhile. Returns one answer for each, in order. A transaction that is pending or executed already counts as
+    /// accepted.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
@@ -172,7 +174,7 @@ impl Exchange {
         Ok(answers)
     }
 
-    /// Submits an Ethereum transaction of an account that did not sign it; a developers' chain alone takes it.
+    /// Submits an Ethereum transaction of an account that did not sign it; only a developers' chain accepts it.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take it now.
@@ -191,7 +193,7 @@ impl Exchange {
         Ok(answer)
     }
 
-    /// Reads the ledger. Blocks are held up while `read` runs: copy out what is needed.
+    /// Reads the ledger. Blocks wait while `read` runs: copy out what is needed.
     pub fn read<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
         read(&self.shared.read_ledger())
     }
@@ -201,12 +203,12 @@ impl Exchange {
         self.shared.published.subscribe()
     }
 
-    /// Transactions that took effect, and that were refused inside a block, since start.
+    /// Number of transactions that took effect, and that were rejected inside a block, since start.
     pub fn totals(&self) -> (u64, u64) {
         self.shared.published.views().totals
     }
 
-    /// Waits until the pipeline fails by itself; says why.
+    /// Waits until the pipeline fails; returns the reason.
     pub async fn failed(&self) -> String {
         loop {
             let notified = self.shared.failed.notified();
@@ -217,7 +219,7 @@ impl Exchange {
         }
     }
 
-    /// Stops: what waits in the mempool is put into last blocks, which are published; then the threads end.
+    /// Stops: pending transactions are put into last blocks, which are published; then the threads end.
     pub fn stop(&self) {
         self.shared.stop();
         let threads: Vec<_> = poisoned(self.threads.lock()).drain(..).collect();

@@ -1,9 +1,10 @@
-//! Who founds a network of validators, and what they agree on: the part `consensus` of a genesis file.
+//! The founders of a network of validators and their common settings: the section `consensus` of a genesis file.
 //!
-//! A genesis without this part is that of a chain with one node. With it, the chain's identity is [`Founding::digest`],
-//! which every validator says at the beginning of every connection: who disagrees about anything here but an address is
-//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy; the ledger's
-//! registry has no address of a founder either until its account names one.
+//! A genesis without this section is that of a chain with one node. With it, the chain's identity is
+//! [`Founding::digest`], which every validator sends at the beginning of every connection: a validator whose settings
+//! differ in anything but an address belongs to another network. Addresses are left out of the digest, so that one
+//! may be corrected in a single validator's copy. The ledger's registry has no address of a founder either until its
+//! account sets one.
 
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use primitives::{Address, Amount, Digest, Fraction, PublicKey, is_network_addres
 use replica::{EthereumLane, Lineage, Network, OwnKeys, PeerAddress};
 use serde::{Deserialize, Serialize};
 
-/// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
+/// Bounds of the settings, so that a typing error does not create a network that cannot work.
 const WINDOW_MAX: u64 = 64;
-/// Windows from the drawing of a committee to the last height of the one before.
+/// Windows from the drawing of a committee to the last height of the committee before.
 const DELAY_WINDOWS: u64 = 2;
 const PAYLOAD_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=64 << 20;
 const EPOCH_HEIGHTS_MAX: u64 = 1_000_000_000;
@@ -28,15 +29,15 @@ const TIME_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FoundingEngine {
-    /// Superblocks of everybody's sub-blocks.
+    /// DBFT: superblocks of the sub-blocks of all validators.
     #[default]
     Dbft,
-    /// Blocks of one proposer each.
+    /// Tendermint: blocks of one proposer each.
     Tendermint,
 }
 
 impl FoundingEngine {
-    /// The default rules of its networks.
+    /// The default rules of networks with this engine.
     pub fn rules(self) -> Rules {
         match self {
             FoundingEngine::Dbft => Rules::default(),
@@ -48,64 +49,64 @@ impl FoundingEngine {
 /// A validator at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Founder {
-    /// The key that it signs and authenticates itself by.
+    /// The key for its signatures and its links.
     pub key: PublicKey,
-    /// Host and port (UDP) where the others reach it.
+    /// Host and port (UDP) at which the others reach it.
     pub address: String,
-    /// The account that it stakes from and is paid to.
+    /// The account that holds its stake and receives its rewards.
     pub account: Address,
     /// Its stake in units of the first asset.
     pub stake: Amount,
 }
 
-/// How others take the founders' place, and what validating earns and risks.
+/// How committees change, and what validators earn and risk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
 pub struct Succession {
-    /// Heights from one drawing of a committee to the next; 0 if the founders stay for ever.
+    /// Heights from one drawing of a committee to the next; 0 if the founders stay forever.
     pub epoch_heights: u64,
-    /// Validators that are drawn.
+    /// Size of a drawn committee.
     pub committee: u32,
-    /// Least units that a validator stakes.
+    /// Minimum stake of a validator, in units.
     pub minimum_stake: Amount,
-    /// Epochs for which what was staked can be punished after the last that it counted in.
+    /// Epochs for which a stake can still be punished after the last epoch in which it counted.
     pub unbonding_epochs: u64,
-    /// Units that the proposer of a sub-block is paid.
+    /// Units paid to the proposer of a sub-block.
     pub reward: Amount,
-    /// Units that rewards are paid from.
+    /// Units from which rewards are paid.
     pub reward_pool: Amount,
-    /// The part of its stake that a validator loses that contradicts itself.
+    /// The part of its stake that a validator loses if it signs contradictory statements.
     pub slash: Fraction,
 }
 
-/// The validators at the start and what all of them do alike.
+/// The first validators and the common settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Founding {
     /// How blocks are agreed on.
     pub engine: FoundingEngine,
-    /// The validators, by index.
+    /// The founding validators, by index.
     pub validators: Vec<Founder>,
-    /// How others take their place.
+    /// How committees change.
     pub succession: Succession,
     /// The rules of consensus.
     pub rules: Rules,
-    /// The unit of the timers of rounds: about twice a round trip between the farthest validators.
+    /// The unit of the round timers: about twice a round trip between the farthest validators.
     pub unit: Duration,
-    /// How long an absent sub-block is waited for once enough are in.
+    /// How long to wait for missing sub-blocks once enough have arrived.
     pub grace: Duration,
-    /// An empty sub-block is proposed after so long without any.
+    /// The interval after which an empty sub-block is proposed.
     pub heartbeat: Duration,
-    /// With what the network has begun again, if it has.
+    /// What the network restarted with, if it has.
     pub restarted: Option<Restarted>,
 }
 
-/// The beginning of a network that began again with a state of an earlier one.
+/// The beginning of a network that restarted from a state of an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restarted {
-    /// Its number, and the snapshot: they and the first network's identity are its identity.
+    /// The restart number and the snapshot; with the first network's identity they make the new identity.
     pub restart: Restart,
     /// The height of the state.
     pub height: u64,
-    /// The committee of the next height, as the state has it.
+    /// The committee of the next height, from the state.
     pub keys: Vec<PublicKey>,
 }
 
@@ -119,23 +120,23 @@ struct RestartEntry {
     keys: Vec<String>,
 }
 
-/// The part of the file, with the defaults of what it leaves out.
+/// The section of the file, with defaults for omitted fields.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
     engine: FoundingEngine,
     validators: Vec<FounderEntry>,
-    /// Z; n−f if it is not given.
+    /// Z; n−f by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     enough: Option<usize>,
     #[serde(default)]
     fast_path: bool,
-    /// The engine's default if it is not given.
+    /// The engine's default if omitted.
     #[serde(default)]
     window: Option<u64>,
     #[serde(default = "defaults::root_lag")]
     root_lag: u64,
-    /// The engine's default if it is not given.
+    /// The engine's default if omitted.
     #[serde(default)]
     bench_after: Option<u32>,
     #[serde(default = "defaults::sub_block_bytes")]
@@ -148,10 +149,10 @@ pub(crate) struct Part {
     heartbeat_ms: u64,
     #[serde(default)]
     epoch_heights: u64,
-    /// The founders' number if it is not given.
+    /// By default the number of founders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     committee: Option<u32>,
-    /// A 1024th of what the founders stake together if it is not given.
+    /// By default a 1024th of the founders' total stake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     minimum_stake: Option<String>,
     #[serde(default = "defaults::unbonding_epochs")]
@@ -162,7 +163,7 @@ pub(crate) struct Part {
     reward_pool: String,
     #[serde(default = "defaults::slash")]
     slash: String,
-    /// Of a network that began again with a state; `walras restart` writes it.
+    /// Only in a network that restarted from a state; `walras restart` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     restart: Option<RestartEntry>,
 }
@@ -172,7 +173,7 @@ pub(crate) struct Part {
 struct FounderEntry {
     key: String,
     address: String,
-    /// The key's own address if it is not given.
+    /// By default the key's own address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<String>,
     stake: String,
@@ -219,7 +220,7 @@ mod defaults {
     }
 }
 
-/// What is wrong, by field.
+/// The field, and what is wrong with it.
 type Fault = (String, String);
 
 impl Founding {
@@ -246,7 +247,8 @@ impl Founding {
         }
     }
 
-    /// The identity of the network that they make of a genesis, or if it has begun again of the restarted one.
+    /// The identity of the network that these validators and a genesis make; after a restart, that of the restarted
+    /// network.
     pub fn digest(&self, genesis: &Genesis) -> Digest {
         let first = self.first_digest(genesis);
         self.restarted.as_ref().map_or(first, |restarted| restarted.restart.identity(&first))
@@ -254,7 +256,7 @@ impl Founding {
 
     /// The identity of the network when it was founded.
     pub fn first_digest(&self, genesis: &Genesis) -> Digest {
-        // The protocol is the engine's.
+        // The protocol follows from the engine.
         let Rules { enough, fast, window, lag, bench_after, payload_bytes, protocol: _, begins: _ } = self.rules;
         let founder = |one: &Founder| (one.key, one.account, one.stake);
         let validators: Vec<(PublicKey, Address, Amount)> = self.validators.iter().map(founder).collect();
@@ -285,7 +287,7 @@ impl Founding {
         self.validators.iter().position(|one| one.key == *key).map(|index| index as Index)
     }
 
-    /// The first epoch of the chain that they found.
+    /// The first epoch of the chain.
     pub fn chain(&self, genesis: &Genesis) -> Chain {
         if let Some(Restarted { height, keys, .. }) = &self.restarted {
             let (schedule, first) = (self.schedule(), height + 1);
@@ -297,19 +299,20 @@ impl Founding {
         Chain { genesis: self.digest(genesis), epoch: 0, heights: 1..=self.schedule().last_height(0), keys }
     }
 
-    /// What a client trusts that has the genesis, and nothing else yet.
+    /// The trust of a client that has only the genesis.
     pub fn lineage(&self, genesis: &Genesis) -> Lineage {
         let schedule = genesis.membership.as_ref().map_or(Schedule::default(), |membership| membership.terms.schedule);
         Lineage { schedule, lag: self.rules.lag, begins: self.rules.begins, chain: self.chain(genesis) }
     }
 
-    /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that
-    /// the others have not come near to.
+    /// When committees change. A committee begins two windows after its drawing, so that no validator works on a
+    /// height that the others are not close to.
     fn schedule(&self) -> Schedule {
         Schedule { epoch_heights: self.succession.epoch_heights, delay: DELAY_WINDOWS * self.rules.window }
     }
 
-    /// The network at its beginning as the holder of a key sees it, who follows if the key is no founder's.
+    /// The network at its beginning, as the holder of a key sees it; the node is a follower if the key is no
+    /// founder's.
     pub fn network(&self, genesis: &Genesis, own: OwnKeys, listen: std::net::SocketAddr) -> Network {
         let peer = |one: &Founder| PeerAddress { key: one.key, address: one.address.clone() };
         let mut peers: Vec<PeerAddress> = self.validators.iter().map(peer).collect();
@@ -371,7 +374,7 @@ impl Founding {
 }
 
 impl Part {
-    /// What the part says, or which field is wrong and how to mend it.
+    /// Checks the section and converts it; otherwise names the wrong field and the remedy.
     pub(crate) fn read(self) -> Result<Founding, Fault> {
         let size = self.validators.len();
         within("validators", size, 1..=MEMBERS_MAX)?;
@@ -394,7 +397,7 @@ impl Part {
         within("sub_block_bytes", self.sub_block_bytes, PAYLOAD_BYTES)?;
         if succession.epoch_heights > 0 && self.root_lag > DELAY_WINDOWS * window {
             let most = DELAY_WINDOWS * window;
-            let why = format!("{}: at most {most}, or no committee certifies the one after it", self.root_lag);
+            let why = format!("{}: choose at most {most}, or no committee certifies the next one", self.root_lag);
             return Err(("consensus.root_lag".into(), why));
         }
         check_sizes(self.sub_block_bytes as u64, size.max(succession.committee as usize) as u64, window)?;
@@ -427,12 +430,12 @@ impl Part {
     }
 }
 
-/// What the part says of a restart.
+/// Converts the restart entry.
 fn restarted(entry: RestartEntry) -> Result<Restarted, Fault> {
     let wrong = |field: &str, why: String| (format!("consensus.restart.{field}"), why);
     let snapshot =
-        entry.snapshot.parse().map_err(|_| wrong("snapshot", format!("{:?} is no digest", entry.snapshot)))?;
-    let key = |text: &String| text.parse().map_err(|_| wrong("keys", format!("{text:?} is no public key")));
+        entry.snapshot.parse().map_err(|_| wrong("snapshot", format!("{:?} is not a digest", entry.snapshot)))?;
+    let key = |text: &String| text.parse().map_err(|_| wrong("keys", format!("{text:?} is not a public key")));
     let keys: Vec<PublicKey> = entry.keys.iter().map(key).collect::<Result<_, _>>()?;
     if entry.number == 0 {
         return Err(wrong(
@@ -467,7 +470,7 @@ impl Part {
     }
 }
 
-/// What a committee proposes at a time must fit into a block and into a log of votes.
+/// The proposals of a committee at a time must fit into a block and into a vote log.
 fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fault> {
     let heights = Rules { window, ..Rules::default() }.horizon();
     let sizes = [
@@ -482,7 +485,7 @@ fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fa
     Err(("consensus.sub_block_bytes".into(), why))
 }
 
-/// A 1024th of what the founders stake together, and at least a unit.
+/// A 1024th of the founders' total stake, and at least one unit.
 fn usual_minimum_stake(founders: &[Founder]) -> Amount {
     let staked: u128 = founders.iter().map(|founder| u128::from(founder.stake)).sum();
     u64::try_from(staked / 1_024).unwrap_or(Amount::MAX).max(1)
@@ -495,7 +498,7 @@ fn number<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str)
 fn founder(index: usize, entry: &FounderEntry) -> Result<Founder, Fault> {
     let key: PublicKey = entry.key.parse().map_err(|error| at(index, "key", format!("{error}")))?;
     let stake = entry.stake.parse().ok().filter(|stake| *stake > 0);
-    let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is no positive whole number", entry.stake)))?;
+    let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is not a positive whole number", entry.stake)))?;
     let account =
         entry.account.as_ref().map(|text| text.parse().map_err(|error| at(index, "account", format!("{error}"))));
     let account = account.transpose()?.unwrap_or_else(|| key.address());

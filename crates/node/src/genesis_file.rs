@@ -1,7 +1,7 @@
-//! The genesis as a file that people can read: JSON, with symbols for assets and strings for amounts.
+//! The genesis as a readable file: JSON, with symbols for assets and strings for amounts.
 //!
-//! The fee is stated in decimals of the first asset, and is never left out: a chain whose transactions cost nothing
-//! says `"fee": "0"`. Supplies, stakes and least sizes are whole units.
+//! The fee is given in decimals of the first asset, and may not be omitted: a chain without fees says `"fee": "0"`.
+//! Supplies, stakes and minimum sizes are whole units.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ struct File {
     consensus: Option<Part>,
 }
 
-/// [`Limits`], with the defaults of what is left out.
+/// [`Limits`], with defaults for omitted fields.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct LimitsEntry {
@@ -86,16 +86,16 @@ struct BalanceEntry {
     amount: String,
 }
 
-/// What is wrong with a genesis file.
+/// Errors in a genesis file.
 #[derive(Debug, thiserror::Error)]
 pub enum GenesisFileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
-    /// Not the JSON that is expected; line and column are named.
+    /// The file is not the expected JSON; line and column are named.
     #[error("{0}: {1}")]
     Json(String, serde_json::Error),
-    /// A field that does not parse.
+    /// A field cannot be parsed.
     #[error("{file}: {field}: {message}")]
     Field {
         /// The file.
@@ -105,12 +105,12 @@ pub enum GenesisFileError {
         /// Why.
         message: String,
     },
-    /// Fields that do not fit together.
+    /// Fields contradict each other.
     #[error("{0}: {1}")]
     Unsound(String, GenesisError),
 }
 
-/// Reads and checks a genesis file; what it says of validators is checked and left out.
+/// Reads and checks a genesis file. The section about validators is checked and left out.
 ///
 /// # Errors
 /// As [`read_with_founding`].
@@ -118,7 +118,7 @@ pub fn read(path: &Path) -> Result<Genesis, GenesisFileError> {
     read_with_founding(path).map(|(genesis, _)| genesis)
 }
 
-/// Reads and checks a genesis file: the ledger's part, and that of the validators if there is one.
+/// Reads and checks a genesis file: the ledger's part, and the validators' part if there is one.
 ///
 /// # Errors
 /// [`GenesisFileError`] names file, line or field, and the reason.
@@ -128,7 +128,7 @@ pub fn read_with_founding(path: &Path) -> Result<(Genesis, Option<Founding>), Ge
     parse(&name, &text)
 }
 
-/// Reads and checks the text of a genesis file, which errors call `name`.
+/// Reads and checks the text of a genesis file; errors call it `name`.
 ///
 /// # Errors
 /// As [`read_with_founding`].
@@ -150,7 +150,7 @@ pub fn write(path: &Path, genesis: &Genesis) -> Result<(), GenesisFileError> {
     write_with_founding(path, genesis, None)
 }
 
-/// Writes a genesis file, with the validators if there are any.
+/// Writes a genesis file, including the validators if there are any.
 ///
 /// # Errors
 /// [`GenesisFileError::Io`].
@@ -418,7 +418,7 @@ mod tests {
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
         }
-        // Four sub-blocks of 64 MiB fit, those of 40 validators do not.
+        // Four sub-blocks of 64 MiB fit, 40 do not.
         let large = text.replacen("\"sub_block_bytes\": 99999", "\"sub_block_bytes\": 67108864", 1);
         std::fs::write(&path, &large).expect("written");
         read(&path).expect("sound");
@@ -430,7 +430,7 @@ mod tests {
         assert!(read(&path).expect_err("refused").to_string().contains("consensus.validators[1].key"));
     }
 
-    /// Everything but addresses is part of what all must agree on.
+    /// The identity of a network covers everything but addresses.
     #[test]
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
@@ -475,7 +475,11 @@ mod tests {
         let mut moved = founding.clone();
         moved.validators[2].address = "elsewhere.example:9100".into();
         assert_eq!(moved.digest(&genesis), digest);
-        assert_eq!(founding.digest(&founding.found(genesis.clone())), digest, "what it is itself part of");
+        assert_eq!(
+            founding.digest(&founding.found(genesis.clone())),
+            digest,
+            "the digest does not depend on the genesis that contains it"
+        );
         assert_eq!(moved.found(genesis.clone()), founding.found(genesis));
     }
 }

@@ -1,9 +1,9 @@
-//! What waits for the loop, in three lanes: results of jobs, votes, bulk.
+//! The inputs that wait for the loop, in three lanes: results of jobs, votes, bulk.
 //!
-//! Results are taken first, then votes, then bulk. A lane of frames is bounded, and whoever fills it waits. Results are
-//! not bounded here: there are no more of them than jobs under way, and whoever works for the loop must never wait for
-//! it, since the loop may be waiting for that worker. A step keeps a share for bulk, so that a flood of votes does not
-//! hold up sub-blocks for ever.
+//! Results are taken first, then votes, then bulk. A lane of frames is bounded, and a link that fills it waits.
+//! Results are not bounded here: there are no more of them than jobs in progress, and a worker must never wait for
+//! the loop, since the loop may be waiting for that worker. A step keeps a share for bulk, so that a flood of votes
+//! does not delay sub-blocks forever.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -14,23 +14,23 @@ use transport::Lane;
 
 use crate::shared::poisoned;
 
-/// Frames that wait in one lane; the links wait when there are so many.
+/// Maximum number of frames in one lane; then the links wait.
 const FRAMES_MAX: usize = 4_096;
-/// Of one step, what bulk has for itself if so much of it waits.
+/// The share of a step that is reserved for bulk, if so much of it is there.
 const BULK_OF_A_STEP: usize = INPUTS_OF_A_STEP / 8;
 
-/// The loop's end: the lanes close when it goes.
+/// The loop's end; the lanes close when it is dropped.
 pub(crate) struct Inbox(InboxSender);
 
-/// Where inputs are put.
+/// The sending end.
 #[derive(Clone)]
 pub(crate) struct InboxSender(Arc<Waiting>);
 
 struct Waiting {
     lanes: Mutex<Lanes>,
-    /// Something has come.
+    /// Signals that an input has arrived.
     came: Condvar,
-    /// There is room in a lane, or nobody listens any more.
+    /// Signals that a lane has room, or that the receiver is gone.
     room: Condvar,
 }
 
@@ -48,12 +48,12 @@ impl Inbox {
         Inbox(InboxSender(Arc::new(waiting)))
     }
 
-    /// Where inputs are put.
+    /// A sending end.
     pub(crate) fn sender(&self) -> InboxSender {
         self.0.clone()
     }
 
-    /// What a step takes; waits so long for the first of it.
+    /// Takes the inputs of a step; waits at most `wait` for the first of them.
     pub(crate) fn take(&self, wait: Duration) -> Vec<Input> {
         let until = Instant::now() + wait;
         let waiting = &self.0.0;
@@ -80,12 +80,12 @@ impl Drop for Inbox {
 }
 
 impl InboxSender {
-    /// Puts the result of a job; never waits. False if nobody listens any more.
+    /// Puts the result of a job; never waits. Returns false if the receiver is gone.
     pub(crate) fn put_result(&self, result: Input) -> bool {
         self.put(poisoned(self.0.lanes.lock()), None, result)
     }
 
-    /// Puts what came over a link; waits while its lane is full. False if nobody listens any more.
+    /// Puts a frame of a link; waits while its lane is full. Returns false if the receiver is gone.
     pub(crate) fn put_frame(&self, lane: Lane, input: Input) -> bool {
         let mut lanes = poisoned(self.0.lanes.lock());
         while lanes.of(Some(lane)).len() >= FRAMES_MAX && !lanes.is_closed {
@@ -106,7 +106,7 @@ impl InboxSender {
 }
 
 impl Lanes {
-    /// What waits of a lane of frames, or of results.
+    /// The queue of a lane of frames, or of results.
     fn of(&mut self, lane: Option<Lane>) -> &mut VecDeque<Input> {
         match lane {
             None => &mut self.results,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use primitives::Digest;
 
-    /// An input that stands for the lane by its height.
+    /// An input that can be recognized by its height.
     fn input(height: u64) -> Input {
         Input::StateRoot(height, Digest::default())
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(taken.iter().filter(|height| **height == 3).count(), BULK_OF_A_STEP);
     }
 
-    /// The lane of results takes what comes also where frames have no room, and frames wait for the loop.
+    /// The lane of results accepts inputs even while frames have no room; frames wait for the loop.
     #[test]
     fn a_full_lane_holds_up_frames_and_no_results() {
         let inbox = Inbox::new();

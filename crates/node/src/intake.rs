@@ -1,4 +1,4 @@
-//! How transactions come in: signatures are checked in batches, and the pool is asked.
+//! The intake of transactions: signatures are checked in batches, then the pool decides.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::shared::{Shared, Submission, poisoned};
 
-/// Transactions whose signatures are checked together.
+/// Maximum number of transactions whose signatures are checked together.
 const INTAKE_BATCH: usize = 8_192;
 
 /// The intake thread.
@@ -36,11 +36,11 @@ pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) 
         for mut submission in gathered {
             let ethereum = std::mem::take(&mut submission.ethereum);
             if !ethereum.is_empty() {
-                // Another validator cannot get them in: what is refused here is that one's to tell.
+                // Another validator forwarded them; it reports rejections to its clients itself.
                 drop(admit_ethereum(shared, ethereum));
             }
             let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
-            // Whoever asked may have gone away.
+            // The sender may be gone.
             drop(submission.reply.send(answers));
         }
     }
@@ -95,7 +95,7 @@ fn admit(
     answers
 }
 
-/// Takes Ethereum transactions in, as [`crate::Exchange::submit_ethereum`] says.
+/// Admits Ethereum transactions; see [`crate::Exchange::submit_ethereum`].
 pub(crate) fn admit_ethereum(
     shared: &Shared,
     transactions: Vec<Vec<u8>>,
@@ -111,7 +111,7 @@ pub(crate) fn admit_ethereum(
     enter(shared, transactions.into_par_iter().map(recover).collect())
 }
 
-/// Gives Ethereum transactions whose senders are known to the pool.
+/// Adds Ethereum transactions with known senders to the pool.
 pub(crate) fn enter(
     shared: &Shared,
     candidates: Vec<Result<EthereumCandidate, EthereumFault>>,

@@ -1,17 +1,18 @@
-//! Members of the lane that contradict themselves on the ledger: every node that takes part in the lane accuses them.
+//! Evidence on the ledger against lane members that contradict themselves: every node in the lane accuses them.
 //!
-//! Votes, views and certificates stand in blocks with their signatures. A second vote or view of a member does nothing
-//! there, and convicts it here: the node posts both to the ledger, which slashes the stake that answers for the member.
-//! What stood in blocks before the node started it does not know; other nodes and watchers do.
+//! Blocks contain votes, views and certificates with their signatures. The ledger ignores a second vote or view of a
+//! member, but both together convict it: the node posts both to the ledger, which slashes the stake behind the
+//! member. The node does not know the posts in blocks from before its start; other nodes and watchers do.
 
 use ledger::{LaneBridge, Outcome};
 use payments::{BridgeOperation, EvidenceFinder};
 use primitives::{Operation, Superblock};
 
-/// Confirmations that are kept, and views: of some hundred open cases in a committee of a hundred.
+/// Maximum number of confirmations and views that are kept: enough for some hundred open cases in a committee of a
+/// hundred.
 const ENTRIES_MAX: usize = 1 << 14;
 
-/// What transactions of a block that counted posted about the lane and carries a member's signature.
+/// The posts about the lane in a block that took effect and carry a member's signature.
 pub(crate) fn posts_of(block: &Superblock, outcomes: &[Outcome]) -> Vec<BridgeOperation> {
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native).zip(outcomes);
     let post = |(transaction, outcome): (&primitives::Transaction, &Outcome)| match &transaction.body.operation {
@@ -29,11 +30,11 @@ impl LaneWitness {
         LaneWitness(EvidenceFinder::new(ENTRIES_MAX))
     }
 
-    /// Takes in what a block posted; accusations that the ledger does not have yet.
+    /// Takes the posts of a block; returns accusations that the ledger does not have yet.
     pub(crate) fn see(&mut self, mut posts: Vec<BridgeOperation>, lane: &LaneBridge) -> Vec<BridgeOperation> {
         let bridge = lane.bridge();
         self.0.forget_before(bridge.oldest());
-        // A certificate counts where somebody has voted, in the same block too.
+        // A certificate counts where a member has voted, also in the same block.
         posts.sort_by_key(|post| matches!(post, BridgeOperation::Redeem { .. }));
         let found = posts.iter().flat_map(|post| self.0.note_post(post)).collect::<Vec<_>>();
         let is_new = |evidence: &payments::LaneEvidence| !bridge.convicted().contains(&evidence.accused().validator);

@@ -1,11 +1,11 @@
-//! Keys of a member's shards: a file for each lane epoch and shard, made in the epoch before and destroyed after the
-//! last epoch in which the home committee signs.
+//! Keys of a member's shards: a file for each lane epoch and shard, created in the epoch before and destroyed after
+//! the last epoch in which the home committee signs.
 //!
-//! The file is `data/lane/EPOCH/SHARD/shard-key`, which its owner alone reads. It is encrypted as the other keys of a
-//! home are, under the passphrase that the node was started with ([`LaneKeySafe`]); without one it is the 32 bytes of
-//! the key. Those that a node made before it was given a passphrase are read as they are. Its worth ends with its
-//! epoch. It is overwritten before it is removed; a disk that moves what is overwritten (a solid-state one, a copying
-//! file system) may keep a copy, which nobody reads without the passphrase.
+//! The file is `data/lane/EPOCH/SHARD/shard-key`; only its owner can read it. It is encrypted like the other keys of
+//! a home, under the passphrase that the node was started with ([`LaneKeySafe`]); without a passphrase it contains
+//! the 32 bytes of the key. Files made before the node had a passphrase are read as they are. A key is worthless
+//! after its epoch. The file is overwritten before it is removed. A disk that relocates overwritten data (a
+//! solid-state one, a copying file system) may keep a copy, which nobody can read without the passphrase.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,14 +19,14 @@ use zeroize::Zeroizing;
 const NAME: &str = "shard-key";
 const UNFINISHED: &str = "shard-key.unfinished";
 
-/// How the files of lane keys are encrypted.
+/// The encryption of lane key files.
 #[derive(Clone)]
 pub struct LaneKeySafe {
-    /// Of all keys of the home.
+    /// The passphrase of all keys of the home.
     pub passphrase: Zeroizing<String>,
-    /// The bytes of a key's file.
+    /// Encrypts a key; returns the bytes of its file.
     pub seal: fn(&SecretKey, &str) -> io::Result<Vec<u8>>,
-    /// The key in the bytes of a file.
+    /// Decrypts the bytes of a key file.
     pub open: fn(&[u8], &str) -> io::Result<SecretKey>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn directory(lane: &Path, home: HomeEpoch, shard: u16) -> PathBuf {
     lane.join(home.to_string()).join(shard.to_string())
 }
 
-/// The key of a shard, if it was made.
+/// The key of a shard, if it exists.
 pub(crate) fn load(
     lane: &Path,
     home: HomeEpoch,
@@ -56,7 +56,7 @@ pub(crate) fn load(
     }
 }
 
-/// The key of a shard, durable; it is made if there is none.
+/// The key of a shard, durable; it is created if there is none.
 pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16, safe: Option<&LaneKeySafe>) -> io::Result<SecretKey> {
     if let Some(key) = load(lane, home, shard, safe)? {
         return Ok(key);
@@ -79,11 +79,11 @@ pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16, safe: Option<&LaneK
     Ok(key)
 }
 
-/// Makes the keys of a member's shards in the first lane epoch, which the genesis names. `data` is the node's own
+/// Creates the keys of a member's shards in the first lane epoch, which the genesis names. `data` is the node's data
 /// directory.
 ///
 /// # Errors
-/// As the disk says.
+/// The error of the disk.
 pub fn make_first_lane_keys(data: &Path, shards: u16, safe: Option<&LaneKeySafe>) -> io::Result<Vec<PublicKey>> {
     (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe).map(|key| key.public())).collect()
 }
@@ -116,7 +116,7 @@ pub(crate) fn homes(lane: &Path) -> Vec<HomeEpoch> {
     homes
 }
 
-/// Whether to be told that no keys are registered for the next epoch: in the last quarter of this one.
+/// Whether to warn that no keys are registered for the next epoch: in the last quarter of this one.
 pub(crate) fn is_urgent(heights_left: u64, epoch_heights: u64) -> bool {
     heights_left <= epoch_heights.div_ceil(4)
 }
@@ -136,7 +136,7 @@ mod tests {
         assert_ne!(make(lane, 4, 1, None).expect("made").public(), key.public(), "each epoch has its own");
         let path = directory(lane, 3, 1).join(NAME);
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
-        // Whoever holds the file open when it is destroyed reads zeros.
+        // A reader that holds the file open when it is destroyed reads zeros.
         let mut held = File::open(&path).expect("open");
         destroy(lane, 3).expect("destroyed");
         let mut bytes = Vec::new();
@@ -146,7 +146,8 @@ mod tests {
         assert_eq!(homes(lane), [4]);
     }
 
-    /// A toy: the passphrase is added to each byte, so that a file is longer than a key and opens to another one.
+    /// A toy cipher: the passphrase is added to each byte, so that a file is longer than a key and a wrong passphrase
+    /// yields another key.
     fn safe(passphrase: &str) -> LaneKeySafe {
         LaneKeySafe {
             passphrase: Zeroizing::new(passphrase.into()),
@@ -174,13 +175,13 @@ mod tests {
         let plain = make(lane, 3, 0, None).expect("made");
         let key = make(lane, 4, 0, Some(&right)).expect("made");
         let bytes = std::fs::read(directory(lane, 4, 0).join(NAME)).expect("there");
-        assert!(!bytes.windows(32).any(|part| part == key.to_seed()), "the key stands in its file");
+        assert!(!bytes.windows(32).any(|part| part == key.to_seed()), "the key is in its file in plain");
         let public = |home, safe| load(lane, home, 0, safe).map(|key| key.expect("there").public());
         assert_eq!(public(4, Some(&right)).expect("opens"), key.public());
         assert_eq!(public(3, Some(&right)).expect("opens"), plain.public());
         let refused = |safe| public(4, safe).expect_err("refused").to_string();
         assert!(refused(Some(&wrong)).contains("passphrase is wrong") && refused(None).contains("encrypted"));
-        // Nothing is made in the place of a key that does not open.
+        // A key that cannot be decrypted is not replaced.
         assert!(make(lane, 4, 0, Some(&wrong)).is_err());
         assert_eq!(std::fs::read(directory(lane, 4, 0).join(NAME)).expect("there"), bytes);
         let mut held = File::open(directory(lane, 4, 0).join(NAME)).expect("open");

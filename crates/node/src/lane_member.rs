@@ -1,4 +1,4 @@
-//! A validator's place in the payment lane, and why it may not take it.
+//! A validator's membership in the payment lane, and the errors when it cannot take part.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::lane_keys::LaneKeySafe;
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
 
-/// A validator's place in the lane.
+/// A validator's membership in the lane.
 #[derive(Clone)]
 pub struct LaneMember {
     /// Its index in the committee.
@@ -25,16 +25,16 @@ pub struct LaneMember {
     pub tls: bool,
     /// The key of the account that posts votes and views.
     pub account: SecretKey,
-    /// How the keys that the node makes are encrypted on its disk; `None` if they are not.
+    /// How the node encrypts the keys that it creates; `None` if it does not.
     pub safe: Option<LaneKeySafe>,
 }
 
 /// Where the keys of a member's shards come from.
 #[derive(Clone)]
 pub enum LaneKeys {
-    /// These serve in every epoch: the genesis has no registrars.
+    /// These keys serve in every epoch: the genesis has no registrars.
     Fixed(Vec<SecretKey>),
-    /// The node makes fresh keys for each epoch, and this key of the genesis registers them.
+    /// The node creates fresh keys for each epoch, and this key of the genesis registers them.
     Registrar(Box<SecretKey>),
 }
 
@@ -45,16 +45,16 @@ impl LaneMember {
     }
 }
 
-/// Why a validator does not take part in the lane.
+/// Why a validator cannot take part in the lane.
 #[derive(Debug, thiserror::Error)]
 pub enum LaneStartError {
-    /// The chain has none.
+    /// The chain has no lane.
     #[error("the genesis has no `lane` section: this chain has no payment lane")]
     NoLane,
-    /// The lane runs already.
-    #[error("this node takes part in the lane already")]
+    /// The lane is running already.
+    #[error("this node takes part in the lane already: start it only once")]
     Running,
-    /// A key that the genesis does not name.
+    /// The genesis does not name a key.
     #[error(
         "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
     )]
@@ -64,32 +64,34 @@ pub enum LaneStartError {
         /// The keys given.
         keys: Vec<PublicKey>,
     },
-    /// A registrar that the genesis does not name, or keys where it names registrars.
-    #[error("lane.registrars[{0}] in the genesis is not the key given: use this member's lane-key.json")]
+    /// The genesis does not name the registrar, or names registrars where shard keys are given.
+    #[error("lane.registrars[{0}] in the genesis does not match the key given: use this member's lane-key.json")]
     Registrar(u8),
-    /// Addresses that do not fit the committee.
-    #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
+    /// The number of addresses does not match the committee.
+    #[error(
+        "`[lane] addresses` needs one address for each shard of each member, whose port and the 7 above it are valid"
+    )]
     Addresses,
-    /// A directory or a log.
+    /// A directory or a log failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A directory.
+    /// A directory cannot be used.
     #[error("{0}: {1}")]
     Directory(String, std::io::Error),
-    /// A thread.
+    /// A thread could not be started.
     #[error("{0}")]
     Thread(String),
-    /// A shard that cannot start.
+    /// A shard cannot start.
     #[error(transparent)]
     Shard(#[from] ShardError),
 }
 
-/// Where a shard of a home epoch listens.
+/// The address at which a shard of a home epoch listens.
 pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
     SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
 }
 
-/// Holds a place against the terms of the chain.
+/// Checks a membership against the terms of the chain.
 pub(crate) fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
     let (terms, at) = (lane.terms(), usize::from(member.index));
     match &member.keys {

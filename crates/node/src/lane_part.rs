@@ -17,7 +17,7 @@ pub(crate) struct LanePart {
     /// The keys that register the members' keys of later epochs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     registrars: Vec<String>,
-    /// Which BLS keys they register: "aggregate" or "threshold"; none if it is not there.
+    /// Which BLS keys they register: "aggregate" or "threshold"; no BLS keys if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bls: Option<String>,
     /// The accounts whose stakes answer for the members.

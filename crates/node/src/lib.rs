@@ -1,7 +1,8 @@
 //! The shell around the replica: threads, channels, real time and configuration.
 //!
-//! [`Exchange`] runs the pipeline on threads of its own; [`Node`] opens the `doors` before it, which read it through
-//! `reads`. Nothing here decides: that is `replica`, and below it `ledger` and `consensus`.
+//! [`Exchange`] runs the pipeline on its own threads; [`Node`] opens the `doors` in front of it, which read it
+//! through `reads`. No decisions are made here: that is the part of `replica`, and below it of `ledger` and
+//! `consensus`.
 
 mod candles;
 pub mod config;
@@ -48,7 +49,7 @@ use ledger::Genesis;
 
 use reads::Reads;
 
-/// A node that serves.
+/// A running node with open doors.
 pub struct Node {
     exchange: Arc<Exchange>,
     doors: Doors,
@@ -57,16 +58,16 @@ pub struct Node {
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The pipeline.
+    /// The pipeline cannot start.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// Doors of a developers' chain that strangers could come through.
+    /// The doors of a developers' chain would be open to strangers.
     #[error(
         "{0}: everybody at this address could change any account of this developers' chain: listen on loopback, or set \
          [http] submit_token_file"
     )]
     Developers(SocketAddr),
-    /// An address that the doors should listen on.
+    /// A door cannot listen on its address.
     #[error(transparent)]
     Listen(#[from] ListenError),
 }
@@ -99,12 +100,12 @@ impl Node {
         Ok(Node { exchange, doors })
     }
 
-    /// Where it listens.
+    /// The address of the HTTP interface.
     pub fn address(&self) -> SocketAddr {
         self.doors.address()
     }
 
-    /// Where Ethereum's tools are answered, if the chain has contracts.
+    /// The address of Ethereum's JSON-RPC, if the chain has contracts.
     pub fn ethereum_address(&self) -> Option<SocketAddr> {
         self.doors.ethereum_address()
     }
@@ -114,10 +115,10 @@ impl Node {
         &self.exchange
     }
 
-    /// Stops in order: nothing new is taken, what waits is committed and answered, connections are closed.
+    /// Stops in order: accepts nothing new, commits and answers what is pending, closes connections.
     pub async fn stop(self) {
         let exchange = self.exchange.clone();
-        // The threads of the pipeline end on their own; to wait for them must not hold up connections.
+        // Waiting for the threads of the pipeline must not delay the connections.
         drop(tokio::task::spawn_blocking(move || exchange.stop()).await);
         self.doors.close().await;
     }

@@ -1,7 +1,7 @@
-//! The links of an epoch: a transport, and the thread that hands on what it hears.
+//! The links of an epoch: a transport, and the thread that forwards its events.
 //!
-//! Where the next epoch has the same peers with the same indices, the transport stays. Else another takes its place, at
-//! the same address, and what the one before still tells is void: each counts up the *generation*.
+//! If the next epoch has the same peers with the same indices, the transport stays. Otherwise another one replaces it
+//! at the same address, and later events of the old one are ignored: each new transport increments the *generation*.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -15,22 +15,23 @@ use transport::{Event, Lane, LinkReason, Peer, Transport, TransportError, Transp
 use crate::inbox::InboxSender;
 use crate::shared::clock_ms;
 
-/// Events that wait for the loop besides its inputs.
+/// Maximum number of events that wait for the loop besides its inputs.
 const EVENTS: usize = 64;
-/// Who sends an answer by the old transport holds it for a moment; so often, and so long, its address is waited for.
+/// A thread that is sending an answer holds the old transport for a moment; this is how often its address is tried,
+/// and the delay between tries.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Bytes of bulk that may wait for each peer.
+/// Maximum bytes of bulk that wait for each peer.
 const BULK_BYTES_WAITING: usize = 64 << 20;
 
-// Whatever the genesis says of sub-blocks, a frame holds the longest message about states.
+// Whatever the genesis sets for sub-blocks, a frame can hold the longest message about states.
 const _: () = assert!(replica::state_sync::message::MESSAGE_BYTES_MAX <= transport::VOTE_FRAME_BYTES_MAX);
 
-/// What the transport of a network is made of.
+/// The transport settings of a network.
 pub fn settings(network: &Network) -> TransportSettings {
     let peer = |(index, peer): (usize, &replica::PeerAddress)| {
         let (key, address) = link_key(&peer.address).unwrap_or((None, &peer.address));
-        // Whatever others were told of it: this process has no other key.
+        // Even if the registry names another link key: this process has no other.
         let key = if index == usize::from(network.me) { network.own.links.public() } else { key.unwrap_or(peer.key) };
         Peer { key, address: address.to_string() }
     };
@@ -46,9 +47,9 @@ pub fn settings(network: &Network) -> TransportSettings {
     }
 }
 
-/// The links; one thread holds them.
+/// The links; one thread owns them.
 pub(crate) struct Links {
-    /// Nothing while another takes its place.
+    /// `None` while another one replaces it.
     transport: Option<Arc<Transport>>,
     inputs: InboxSender,
 }
@@ -59,7 +60,7 @@ impl Links {
         Ok(Links { transport, inputs })
     }
 
-    /// Ends all connections and begins those of another generation.
+    /// Closes all connections and opens those of another generation.
     pub(crate) fn open_again(&mut self, network: &Network, generation: u64) -> Result<(), TransportError> {
         self.transport = None;
         for _ in 1..TRIES {
@@ -76,7 +77,7 @@ impl Links {
     }
 
     pub(crate) fn transport(&self) -> &Arc<Transport> {
-        self.transport.as_ref().expect("only for a moment there is none")
+        self.transport.as_ref().expect("it is missing only during a replacement")
     }
 }
 
@@ -99,8 +100,8 @@ fn hand_on(heard: Receiver<Event>, generation: u64, inputs: &InboxSender) {
     }
 }
 
-/// What the replica sees of an event, and the lane that it takes. A link is up before its frames count, so that goes
-/// with the votes.
+/// The replica's view of an event, and its lane. A link must be up before its frames count, so this event goes with
+/// the votes.
 fn sight(event: Event) -> Option<(Lane, Index, Sight)> {
     Some(match event {
         Event::Up { peer, ahead_ms } => (Lane::Votes, peer, Sight::Up { ahead_ms }),

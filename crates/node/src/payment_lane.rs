@@ -1,4 +1,4 @@
-//! The shards of the payment lane that a validator runs beside consensus.
+//! The shards of the payment lane that a validator runs alongside consensus.
 //!
 //! ```text
 //! publisher ─► facts of blocks ─► host ─► LaneShard of home h, h−1, h−2 … (each with its own log and socket)
@@ -6,26 +6,28 @@
 //!             votes, views, barred ┘  └─► transactions of the validator's account ─► intake
 //! ```
 //!
-//! The host is one thread. It tells shards what certified blocks say and nothing else: it holds the facts of a block
-//! back until the block has a certificate. After a restart it tells what the recovered state knows: outputs, open
-//! cases, lane time. A shard's log is made before its epoch begins, and only then. If it is missing later, the shard
-//! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
+//! The host is one thread. It tells shards only what certified blocks contain: it holds the facts of a block back
+//! until the block has a certificate. After a restart it tells them what the recovered state contains: outputs, open
+//! cases, lane time. A shard's log is created before its epoch begins, and at no other time. If it is missing later,
+//! the shard stays mute until the next epoch, and so does the shard of a validator that joins in the middle of an
+//! epoch.
 //!
-//! *Passing errors.* A full disk or a port that somebody else has ends nothing for good. A shard that cannot start is
-//! tried again, with growing gaps, and then hears what it missed; one that cannot listen tries by itself
-//! ([`LaneShard::awaits_address`]). What is to be made for the next epoch is tried again with each block. The log names
-//! each with its remedy, and `lane_shards_unreachable` counts them.
+//! *Passing errors.* A full disk or an occupied port ends nothing for good. A shard that cannot start is tried again,
+//! with growing delays, and is then told what it missed; one that cannot listen retries by itself
+//! ([`LaneShard::awaits_address`]). Preparations for the next epoch that fail are tried again with each block. The
+//! log names each error with its remedy, and `lane_shards_unreachable` counts the shards.
 //!
-//! Votes, views and accusations are posted until the ledger has them: a transaction that was lost is made again after
-//! some blocks.
+//! Votes, views and accusations are posted until the ledger has them: a lost transaction is sent again after some
+//! blocks.
 //!
-//! *Keys.* Where the genesis has registrars, the keys of the next epoch are made when an epoch begins, durably and
-//! together with their logs, and their registration is posted like a vote. If the ledger has none of it in the last
-//! quarter of the epoch, the node says so loudly. When a home is over its keys are wiped, in memory and on the disk.
+//! *Keys.* If the genesis has registrars, the keys of the next epoch are created when an epoch begins, durably and
+//! together with their logs, and their registration is posted like a vote. If the ledger does not have the
+//! registration in the last quarter of the epoch, the node logs an error. When a home is over its keys are wiped, in
+//! memory and on the disk.
 //!
-//! *Group keys.* Where the genesis asks for them the node deals for the next epoch, and complains about wrong shares.
-//! Both follow from its key of that epoch, and its share of the group's secret from this key and the ledger: a restart
-//! has nothing to remember.
+//! *Group keys.* If the genesis asks for them, the node deals for the next epoch, and complains about wrong shares.
+//! Both follow from its key of that epoch, and its share of the group's secret follows from this key and the ledger:
+//! a restart needs no further data.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -50,25 +52,25 @@ use crate::lane_keys;
 use crate::lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
 
-/// Facts of blocks, and what shards ask for, that wait for the host.
+/// Maximum number of facts of blocks and requests of shards that wait for the host.
 const HOST_QUEUE: usize = 1_024;
-/// How often the host looks whether blocks have been certified, and whether the node stops.
+/// How often the host checks whether blocks have been certified, and whether the node stops.
 const LOOK: Duration = Duration::from_millis(20);
-/// After so many blocks a post that the ledger has not is sent again.
+/// A post that the ledger does not have is sent again after this many blocks.
 const POST_AGAIN: Height = 8;
 
-/// What the host hears.
+/// The inputs of the host.
 pub(crate) enum LaneHeard {
-    /// What a block says of the lane, and what was posted in it.
+    /// The lane events of a block, and the posts in it.
     Block(Height, Vec<BridgeEvent>, Vec<BridgeOperation>),
-    /// What a shard of a home asks for.
+    /// A request of a shard of a home.
     Asked(HomeEpoch, u16, LaneEffect),
 }
 
 /// A contested output, and the payments of it.
 type OpenCase = (ContestedOutput, Option<Vec<Arc<PaymentBody>>>);
 
-/// Something to be posted to the ledger.
+/// An operation to be posted to the ledger.
 struct Post {
     operation: BridgeOperation,
     sent: Option<Height>,
@@ -83,18 +85,18 @@ pub(crate) struct LaneHost {
     told: SyncSender<LaneHeard>,
     heard: Receiver<LaneHeard>,
     homes: BTreeMap<HomeEpoch, Home>,
-    /// The lane epoch that shards have heard of.
+    /// The lane epoch that shards were told.
     now: HomeEpoch,
-    /// The epoch whose logs and keys are there, and registered.
+    /// The epoch whose logs and keys exist and are registered.
     prepared: HomeEpoch,
     /// Facts of blocks that have no certificate yet.
     waiting: VecDeque<(Height, Vec<BridgeEvent>, Vec<BridgeOperation>)>,
     posts: Vec<Post>,
     witness: LaneWitness,
-    /// Cases that certified blocks opened, with their candidates once they are fixed: a home that begins later hears of
-    /// them, too.
+    /// Cases that certified blocks opened, with their candidates once these are fixed: a home that begins later is
+    /// told of them, too.
     cases: BTreeMap<OutputId, OpenCase>,
-    /// The epochs for whose group keys it has dealt, and looked for wrong shares, since it started.
+    /// The epoch for whose group key this node has dealt and checked shares since its start.
     dealt: HomeEpoch,
     looked: HomeEpoch,
     /// The recovered state, until it is certified.
@@ -102,8 +104,8 @@ pub(crate) struct LaneHost {
 }
 
 impl LaneHost {
-    /// Makes the logs of epochs to come, and starts the shards if the recovered state is certified; else they start
-    /// once it is.
+    /// Creates the logs of epochs to come, and starts the shards if the recovered state is certified; otherwise they
+    /// start once it is.
     pub(crate) fn start(
         shared: &Arc<Shared>,
         intake: SyncSender<Submission>,
@@ -143,16 +145,16 @@ impl LaneHost {
         Ok(host)
     }
 
-    /// Makes the logs of epochs that have not begun.
+    /// Creates the logs of epochs that have not begun.
     fn prepare_first(&self, state: &Ledger) -> Result<(), LaneStartError> {
         let epoch = lane(state).bridge().clock().epoch();
-        // Before the first block nobody can have signed anything that a block backs.
+        // Before the first block, no shard can have signed anything that a block backs.
         let first = if state.height() == 0 { 0 } else { epoch + 1 };
         (first..=epoch + 1).try_for_each(|home| self.make_logs(home))?;
         self.make_keys(epoch + 1)
     }
 
-    /// Makes the keys of an epoch that has not begun, where they are fresh in each.
+    /// Creates the keys of an epoch that has not begun, if each epoch has fresh keys.
     fn make_keys(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
         let safe = self.member.safe.as_ref();
         if matches!(self.member.keys, LaneKeys::Registrar(_)) {
@@ -168,7 +170,7 @@ impl LaneHost {
         LaneStartError::Directory(self.directory.display().to_string(), error)
     }
 
-    /// The key of a shard in a home; `None` if it is not there.
+    /// The key of a shard in a home; `None` if it does not exist.
     fn key(&self, home: HomeEpoch, shard: u16) -> Result<Option<SecretKey>, LaneStartError> {
         match &self.member.keys {
             LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
@@ -179,7 +181,7 @@ impl LaneHost {
         }
     }
 
-    /// Has the keys of an epoch that has not begun registered, unless the ledger has them.
+    /// Registers the keys of an epoch that has not begun, unless the ledger has them.
     fn register(&mut self, home: HomeEpoch) -> Result<(), LaneStartError> {
         let LaneKeys::Registrar(registrar) = self.member.keys.clone() else { return Ok(()) };
         if self.is_registered(home) {
@@ -209,7 +211,7 @@ impl LaneHost {
         lane(&ledger).bridge().registrations(home).any(|of| of.member == self.member.index)
     }
 
-    /// Says loudly that an epoch is to begin for which this member has no keys in the ledger.
+    /// Logs an error if this member has no registered keys for the next epoch.
     fn warn_unregistered(&self) {
         let ledger = self.shared.read_ledger();
         let (lane, next) = (lane(&ledger), self.now + 1);
@@ -254,7 +256,7 @@ impl LaneHost {
         LogOwner { network, home, validator: self.member.index, shard }
     }
 
-    /// Makes logs and keys of the next epoch and has them registered, if that is still to be done.
+    /// Creates and registers logs and keys of the next epoch, if that is still to be done.
     fn prepare(&mut self) {
         let next = self.now + 1;
         if self.prepared == next {
@@ -265,8 +267,8 @@ impl LaneHost {
             Ok(()) => self.prepared = next,
             Err(error) => tracing::error!(
                 %error, next,
-                "logs and keys of the next lane epoch cannot be made; they are tried again with each block. Mend what \
-                 the error names before that epoch begins: without them this validator signs nothing in it"
+                "cannot create logs and keys of the next lane epoch; trying again with each block. Fix the error \
+                 before that epoch begins: without them this validator signs nothing in it"
             ),
         }
     }
@@ -285,7 +287,7 @@ impl LaneHost {
         let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
         homes.into_iter().for_each(|home| self.tell_cases_of(home));
         self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
-        // What was over when the node stopped goes now.
+        // Removes the homes that were over when the node stopped.
         for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
             self.remove(home);
         }
@@ -299,8 +301,8 @@ impl LaneHost {
         self.start_late(home);
     }
 
-    /// Starts the shards of a home that do not run and are to be tried. One whose log does not allow it to sign, or
-    /// whose key is not here, is left out: the others go on without it.
+    /// Starts the shards of a home that do not run and are due. A shard whose log does not allow it to sign, or whose
+    /// key is missing, is left out: the others run without it.
     fn start_late(&mut self, home: HomeEpoch) {
         let due = self.homes.get_mut(&home).map(Home::take_due).unwrap_or_default();
         for (shard, mut late) in due {
@@ -308,7 +310,7 @@ impl LaneHost {
             let Some(of) = self.homes.get_mut(&home) else { return };
             match started {
                 Ok(Some(mut started)) => {
-                    // Its port is that of a later home by now.
+                    // A later home uses its port by now.
                     if home + u64::from(HOME_PORTS) <= self.now {
                         started.stop_listening();
                     }
@@ -322,26 +324,30 @@ impl LaneHost {
                     of.late.insert(shard, late);
                     tracing::error!(
                         %error, home, shard,
-                        "a shard of the lane cannot start; it is tried again after some blocks, and the others go on. \
-                         Mend what the error names"
+                        "a shard of the lane cannot start; trying again after some blocks, the others run on. \
+                         Fix the error"
                     );
                 }
             }
         }
     }
 
-    /// Starts a shard; `None` if its registered key is not here.
+    /// Starts a shard; `None` if its registered key is missing.
     fn start_shard(&self, term: &Term, shard: u16) -> Result<Option<LaneShard>, LaneStartError> {
         let home = term.committee.epoch();
         let registered = term.committee.key(self.member.index, shard).ok();
         let Some(key) = self.key(home, shard)?.filter(|key| Some(key.public()) == registered) else {
-            tracing::error!(home, shard, "the lane: the key registered for this epoch is not here; nothing is signed");
+            tracing::error!(
+                home,
+                shard,
+                "the shard key registered for this lane epoch is missing on this disk: the shard signs nothing in it"
+            );
             return Ok(None);
         };
         Ok(Some(LaneShard::start(self.setup(term, shard, key), &self.disk(home, shard)?)?))
     }
 
-    /// A block has passed: what failed before is tried again, unless its time is over.
+    /// After each block: tries again what failed before, unless its time is over.
     fn try_again(&mut self) {
         self.prepare();
         let due: Vec<HomeEpoch> =
@@ -395,8 +401,12 @@ impl LaneHost {
             peers,
             limits: ShardLimits::default(),
             post: Box::new(move |effect| match told.try_send(LaneHeard::Asked(home, shard, effect)) {
-                // A restart asks again.
-                Err(TrySendError::Full(_)) => tracing::error!(home, shard, "the lane's host is overwhelmed"),
+                // The shard asks again after a restart.
+                Err(TrySendError::Full(_)) => tracing::error!(
+                    home,
+                    shard,
+                    "the queue of the lane's host is full: a request of a shard is lost until a restart"
+                ),
                 Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             }),
         }
@@ -430,7 +440,7 @@ impl LaneHost {
         }
     }
 
-    /// The height up to which blocks are certified; in a solo node every block that is durable is.
+    /// The height up to which blocks are certified; in a solo node every durable block is.
     fn certified(&self) -> Height {
         match self.shared.certificates.get() {
             Some(_) => self.shared.certified.load(Ordering::Acquire),
@@ -472,13 +482,16 @@ impl LaneHost {
                     tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
                 }
                 BridgeEvent::Convicted(member) => {
-                    tracing::error!(member, "a member of the lane contradicted itself and is convicted");
+                    tracing::error!(member, "a member of the lane signed contradictory statements and is convicted");
                 }
                 BridgeEvent::GroupKey(epoch, true) => {
-                    tracing::info!(epoch, "the members have made a group key for a lane epoch");
+                    tracing::info!(epoch, "the members have generated a group key for a lane epoch");
                 }
                 BridgeEvent::GroupKey(epoch, false) => {
-                    tracing::warn!(epoch, "no group key was made for a lane epoch: aggregates serve");
+                    tracing::warn!(
+                        epoch,
+                        "no group key was generated for a lane epoch: aggregate signatures are used instead"
+                    );
                 }
                 BridgeEvent::Uncovered(asset) => {
                     tracing::error!(%asset, "claims exceed the escrow of the lane: the lane halts");
@@ -492,7 +505,7 @@ impl LaneHost {
         }
     }
 
-    /// Accuses members that contradicted themselves in posts of a block.
+    /// Accuses members that contradict themselves in posts of a block.
     fn accuse(&mut self, posts: Vec<BridgeOperation>) {
         if posts.is_empty() {
             return;
@@ -501,14 +514,18 @@ impl LaneHost {
         for operation in self.witness.see(posts, lane(&shared.read_ledger())) {
             if let BridgeOperation::Accuse { evidence } = &operation {
                 let payments::Convicted { epoch, validator } = evidence.accused();
-                tracing::warn!(member = validator, epoch, "a member of the lane contradicts itself: it is accused");
+                tracing::warn!(
+                    member = validator,
+                    epoch,
+                    "a member of the lane signed contradictory statements: accusing it"
+                );
             }
             self.posts.push(Post { operation, sent: None });
         }
     }
 
     /// Takes part in the key generation of the next epoch: deals once everybody has registered, and complains about
-    /// wrong shares when the time to deal is over. The ledger may be ahead of certified blocks, not of decided ones.
+    /// wrong shares after the dealing period. The ledger may be ahead of certified blocks, not of decided ones.
     fn generate(&mut self) {
         let (next, me) = (self.now + 1, self.member.index);
         let generation = {
@@ -523,7 +540,7 @@ impl LaneHost {
         };
         let Some(generation) = generation else { return };
         let key = self.key(next, 0).unwrap_or_else(|error| {
-            tracing::error!(%error, next, "the key for the lane's key generation; it is read again with the next block");
+            tracing::error!(%error, next, "cannot read the key for the lane's key generation; trying again next block");
             None
         });
         let Some(key) = key else { return };
@@ -544,27 +561,23 @@ impl LaneHost {
         self.looked = next;
         for dealer in generation.standing().filter(|_| is_own) {
             if let Some(complaint) = generation.complaint(me, &secret, dealer) {
-                tracing::warn!(
-                    dealer,
-                    epoch = next,
-                    "a member of the lane dealt a wrong share: it is complained about"
-                );
+                tracing::warn!(dealer, epoch = next, "a member of the lane dealt a wrong share: complaining about it");
                 let operation = BridgeOperation::Complain { epoch: next, complaint: Box::new(complaint) };
                 self.posts.push(Post { operation, sent: None });
             }
         }
     }
 
-    /// A lane epoch begins: its shards start, and the logs of the next are made.
+    /// Begins a lane epoch: starts its shards, and creates the logs of the next.
     fn begin(&mut self, epoch: HomeEpoch) {
         self.now = epoch;
         self.tell_all(&ShardNews::Epoch(epoch));
-        // A home that is over and waits for a verdict has no clients: its port goes to this one.
+        // A home that is over and only waits for a verdict has no clients: this home takes its port.
         let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
         for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
             home.shards.values_mut().for_each(LaneShard::stop_listening);
         }
-        // The ledger may be ahead of certified blocks: what it backs by now is told when it is certified.
+        // The ledger may be ahead of certified blocks: outputs that it backs by now are told once they are certified.
         let term = Term::of(lane(&self.shared.read_ledger()), epoch, epoch, Vec::new());
         term.into_iter().for_each(|term| self.open(epoch, term));
         self.tell_cases_of(epoch);
@@ -588,7 +601,7 @@ impl LaneHost {
     }
 
     /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
-    /// Others need not wait for its verdict, so that nobody keeps their keys alive with case after case.
+    /// Other homes need not wait for the verdict, so that nobody can keep their keys alive with case after case.
     fn tell_of_case(&mut self, home: HomeEpoch, news: &ShardNews) {
         (home..=home + 1).for_each(|home| self.tell_home(home, news));
     }
@@ -635,7 +648,7 @@ impl LaneHost {
         cases.find(|(contested, _)| contested.output.id == *case).map(|(contested, _)| contested.owner)
     }
 
-    /// The home's time is over: the shard stops, and its key and log go.
+    /// Stops a shard of a home that is over, and removes its key and log.
     fn destroy(&mut self, home: HomeEpoch, shard: u16) {
         let Some(of) = self.homes.get_mut(&home) else { return };
         of.shards.remove(&shard);
@@ -652,11 +665,11 @@ impl LaneHost {
     fn remove(&self, home: HomeEpoch) {
         if let Err(error) = lane_keys::destroy(&self.directory, home) {
             let directory = self.directory.join(home.to_string());
-            tracing::error!(%error, directory = %directory.display(), "keys and logs of an epoch that is over stay");
+            tracing::error!(%error, directory = %directory.display(), "cannot remove keys and logs of a past epoch");
         }
     }
 
-    /// Posts what the ledger does not have yet.
+    /// Posts operations that the ledger does not have yet.
     fn post(&mut self) {
         if self.posts.is_empty() {
             return;
@@ -701,7 +714,7 @@ impl LaneHost {
             );
         }
         drop(ledger);
-        // If intake is full they are sent again after some blocks.
+        // If intake is full, they are sent again after some blocks.
         let submission = (!transactions.is_empty()).then(|| Submission::unanswered(transactions, Vec::new()));
         if submission.is_some_and(|submission| self.intake.try_send(submission).is_err()) {
             self.posts.iter_mut().filter(|post| post.sent == Some(height)).for_each(|post| post.sent = None);

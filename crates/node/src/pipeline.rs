@@ -1,5 +1,5 @@
-//! The threads that make blocks durable, apply and publish them. What they do is in [`replica`]; here is who does it,
-//! and who waits for whom.
+//! The threads that make blocks durable, apply and publish them. The steps are in [`replica`]; this module
+//! distributes them over threads and queues.
 //!
 //! ```text
 //! submit ─► intake ─► mempool ─► producer ─► publisher ─► answers, stream, views, receipts
@@ -7,16 +7,16 @@
 //!           signatures                            └─► roots (tries follow, one block behind)
 //! ```
 //!
-//! Four in one direction. *Intake* ([`crate::intake`]) checks signatures in batches and admits. The *producer* of a
-//! solo node makes a block when enough wait or one has waited long enough, writes it to the log and applies it at the
-//! same time, and lets nobody see the new state before both are done. The *publisher* answers those who wait: whoever
-//! hears "committed" can be sure that the block is on disk. *Roots* works the changes into the tries while the next
-//! block fills.
+//! Four threads in one direction. *Intake* ([`crate::intake`]) checks signatures in batches and admits. The
+//! *producer* of a solo node makes a block when enough transactions are pending or one has been pending long enough,
+//! writes it to the log and applies it at the same time, and lets nobody read the new state before both are done. The
+//! *publisher* answers waiting clients: a client that is told "committed" can rely on the block being on disk.
+//! *Roots* writes the changes into the tries while the next block fills.
 //!
-//! Among several validators the *executor* takes the place of the producer: blocks come decided ([`crate::validator`]).
-//! On a developers' chain one thread is producer, publisher and roots ([`crate::developer`]). The *candles* thread
-//! reads old blocks from the archive when the node has started. Locks are taken in this order: ledger, roots, mempool,
-//! published state, waiters, store.
+//! In a network of several validators the *executor* replaces the producer: blocks come from consensus
+//! ([`crate::validator`]). On a developers' chain one thread is producer, publisher and roots ([`crate::developer`]).
+//! The *candles* thread reads old blocks from the archive after the start. Locks are taken in this order: ledger,
+//! roots, mempool, published state, waiters, store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,21 +36,21 @@ use crate::shared::{ExchangeError, Shared, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
 use doors::{CommittedBlock, Found, Outline};
 
-/// Between two looks for receipts that are being archived, once an epoch.
+/// Interval of checks for receipts that are being archived; needed once per epoch.
 const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
 
-/// Bytes of Ethereum transactions in a block of a validator that makes its own.
+/// Maximum bytes of Ethereum transactions in a block of a validator that produces blocks alone.
 pub(crate) const LANE_BYTES: usize = 8 << 20;
 
-/// A block that is durable and applied, on its way to the publisher.
+/// A durable and applied block, on its way to the publisher.
 pub(crate) struct Made {
     block: Superblock,
     entries: Vec<TransactionId>,
     applied: Applied,
     outline: Outline,
     stages_ms: Vec<(&'static str, f64)>,
-    /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
-    /// make those again.
+    /// The state, if a checkpoint of it is due. The checkpoint begins once the receipts up to it are archived:
+    /// recovery does not rebuild those.
     checkpoint: Option<Ledger>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &S
     }
 }
 
-/// The executor thread: applies what the validators have decided.
+/// The executor thread: applies the superblocks that the validators have decided.
 pub(crate) fn execute(
     shared: &Shared,
     past: &Past<RealDisk>,
@@ -113,8 +113,8 @@ fn ids(block: &Superblock) -> Vec<TransactionId> {
     transactions.par_iter().map(|transaction| transaction.id()).collect()
 }
 
-/// Writes down the registry after the last applied block, if a handover needs it, before the block above is logged.
-/// False if the node has failed.
+/// Stores the registry after the last applied block, if a handover needs it, before the next block is logged. Returns
+/// false if the node has failed.
 fn keep_handover(shared: &Shared, handovers: &mut HandoverLog<RealDisk>) -> Result<bool, ExchangeError> {
     let (height, due) = {
         let ledger = shared.read_ledger();
@@ -122,7 +122,7 @@ fn keep_handover(shared: &Shared, handovers: &mut HandoverLog<RealDisk>) -> Resu
     };
     let Some(epoch) = due else { return Ok(true) };
     if shared.archive.block(height)?.is_none() {
-        tracing::warn!(epoch, height, "the handover to this epoch is not kept: its block was never here");
+        tracing::warn!(epoch, height, "cannot store the handover to this epoch: this node never had its block");
         return Ok(true);
     }
     let Some(receipts) = receipts_root(shared, height)? else { return Ok(false) };
@@ -130,7 +130,7 @@ fn keep_handover(shared: &Shared, handovers: &mut HandoverLog<RealDisk>) -> Resu
     Ok(kept.transpose()?.is_some())
 }
 
-/// The receipts root of a height whose block is here; waits for the publisher. `None` if the node has failed.
+/// The receipts root of a height whose block is held; waits for the publisher. `None` if the node has failed.
 fn receipts_root(shared: &Shared, height: Height) -> Result<Option<Digest>, ExchangeError> {
     loop {
         if let Some(receipts) = shared.receipts(height)? {
@@ -148,7 +148,7 @@ pub(crate) fn apply_threads(shared: &Shared) -> Result<rayon::ThreadPool, rayon:
     rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("apply-{i}")).build()
 }
 
-/// Commits a block and hands it on; false if nobody takes it any more.
+/// Commits a block and passes it on; false if the receiver is gone.
 fn make(
     shared: &Shared,
     block: Superblock,
@@ -161,8 +161,8 @@ fn make(
     Ok(made.send(block).is_ok() && changed.send((height, changes)).is_ok())
 }
 
-/// Commits a block; what is left is to publish it, and to let the tries follow. A developers' chain writes no
-/// checkpoints, because it may go back below them.
+/// Commits a block; it remains to publish it and to update the tries. A developers' chain writes no checkpoints,
+/// because it may revert to below them.
 pub(crate) fn log_and_apply(
     shared: &Shared,
     block: Superblock,
@@ -179,7 +179,7 @@ pub(crate) fn log_and_apply(
     Ok((Made { block, entries, applied, outline, stages_ms, checkpoint }, changes))
 }
 
-/// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
+/// Waits until a block is due. `None` if the node has failed, or stops with nothing pending.
 fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
     let blocks = &shared.config.blocks;
     let mut mempool = shared.lock_mempool();
@@ -204,7 +204,7 @@ fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
     }
 }
 
-/// What the next block builds on; waits for the state root. `None` if the node has failed.
+/// The foundation of the next block; waits for the state root. `None` if the node has failed.
 fn foundation(shared: &Shared) -> Option<Foundation> {
     let height = shared.read_ledger().height();
     let mut at = poisoned(shared.roots.lock());
@@ -236,7 +236,7 @@ type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
 /// Writes a block to the log.
 pub(crate) type Log = fn(&mut Store<RealDisk>, &Superblock) -> Result<(), StoreError>;
 
-/// Logs and applies a block side by side. Nobody reads the new state before it is durable.
+/// Logs and applies a block in parallel. Nobody can read the new state before it is durable.
 fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId], log: Log) -> Result<Commit, ExchangeError> {
     let mut ledger = poisoned(shared.ledger.write());
     let mut stages = Stages::new();
@@ -278,7 +278,7 @@ impl Stages {
     }
 }
 
-/// Starts a checkpoint in the background, if none is being written.
+/// Starts a checkpoint in the background, unless one is being written.
 fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
     let (height, keep) = (state.height(), shared.config.store.keep_blocks);
     let writer = match replica::begin_checkpoint(&mut shared.lock_store(), height, keep > 0) {
@@ -296,13 +296,13 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
         if keep > 0 {
             let needed = shared.certified_durably.load(Ordering::Acquire);
             match replica::forget(&mut shared.lock_store(), height, keep, needed) {
-                Ok(first) => tracing::debug!(first, "older blocks are forgotten"),
+                Ok(first) => tracing::debug!(first, "older blocks were removed"),
                 Err(error) => shared.fail(&error),
             }
         }
     };
     if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {
-        tracing::warn!(%error, "no checkpoint this time");
+        tracing::warn!(%error, "cannot start the checkpoint thread; the next checkpoint is tried as scheduled");
     }
 }
 
@@ -315,7 +315,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
     }
 }
 
-/// Publishes a block, and archives its receipts.
+/// Publishes a block and archives its receipts.
 pub(crate) fn publish_one(shared: &Arc<Shared>, made: Made, consensus: Option<&InboxSender>) -> Result<(), StoreError> {
     let Made { block, entries, applied, outline, stages_ms, checkpoint: state } = made;
     let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
@@ -333,12 +333,12 @@ pub(crate) fn publish_one(shared: &Arc<Shared>, made: Made, consensus: Option<&I
     if let Some(state) = state {
         checkpoint(shared, state);
     }
-    // Nobody listens when the node stops.
+    // The receiver is gone when the node stops.
     if let Some(host) = shared.lane_facts.get() {
         let posts = lane_evidence::posts_of(&block, &applied.outcomes);
         drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
     }
-    // Nobody listens when the node stops.
+    // The receiver is gone when the node stops.
     consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
     let summary = &committed.summary;
     tracing::info!(
@@ -365,7 +365,7 @@ fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
     let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
     for (id, outcome) in outcomes_by_id(outcomes) {
         for waiter in waiters.remove(&id).into_iter().flatten() {
-            // Whoever waited may have gone away.
+            // The client may be gone.
             let _ = waiter.send(Found { height: committed.summary.height, outcome });
         }
     }
@@ -378,12 +378,12 @@ pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>
             Ok(root) => root,
             Err(error) => return shared.fail(&error),
         };
-        // Nobody listens when the node stops.
+        // The receiver is gone when the node stops.
         consensus.map(|consensus| consensus.put_result(Input::StateRoot(height, root)));
     }
 }
 
-/// Lets the tries follow a block; their root.
+/// Writes the changes of a block into the tries; returns their root.
 pub(crate) fn follow_one(shared: &Shared, height: Height, changes: &Changes) -> Result<Digest, ReplicaError> {
     let begun = Instant::now();
     let mut at = poisoned(shared.roots.lock());

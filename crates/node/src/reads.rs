@@ -1,4 +1,4 @@
-//! What the doors read of a running pipeline, and what they hand to it.
+//! The doors' interface to a running pipeline: what they read and submit.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// Of a pipeline whose store is in a directory.
+    /// For a pipeline whose store is in this directory.
     pub(crate) fn new(exchange: Arc<Exchange>, data: &Path) -> Reads {
         let room = Room::new(data, exchange.shared.config.store.free_bytes);
         Reads { exchange, room }
@@ -279,7 +279,7 @@ fn archive(error: impl std::fmt::Display) -> ReadError {
 }
 
 impl Exchange {
-    /// A proof, with the root that it leads to.
+    /// A proof and the root that it leads to.
     fn prove<P>(&self, prove: impl Fn(&Ledger, &mut Roots) -> P) -> Result<Proved<P>, ReadError> {
         let proved = self.shared.with_roots(|ledger, roots| {
             let proof = prove(ledger, roots);
@@ -304,7 +304,7 @@ impl Exchange {
         self.shared.receipts(height)
     }
 
-    /// Where a transaction went, and the receipts of its block; `None` if it is in none that is known.
+    /// The place of a transaction, and the receipts of its block; `None` if it is in no known block.
     ///
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.

@@ -1,4 +1,4 @@
-//! What a node finds when it starts: the state that its store holds, and what clients ask about of the time before.
+//! Recovery when a node starts: the state of its store, and the data about earlier blocks that clients ask for.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::config::Config;
 use doors::CommittedBlock;
 use doors::views::{RECENT_BLOCKS, Views};
 
-/// What was committed, as it was found.
+/// The recovered committed data.
 pub(crate) struct Recovered {
     pub ledger: Ledger,
     pub roots: Roots,
@@ -31,7 +31,7 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
             file = repair.file,
             offset = repair.offset,
             bytes = repair.bytes,
-            "cut off what a crash left unfinished"
+            "removed an incomplete end that a crash had left"
         );
     }
     let views = recover_views(config, &ledger, &store, root)?;
@@ -47,8 +47,8 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
     Ok(Recovered { ledger, roots, store, views })
 }
 
-/// Reads the newest archived receipts back, as many as the index holds. Of blocks too old to be shown, only where their
-/// transactions went.
+/// Reads the newest archived receipts, as many as the index holds. Of blocks too old to be shown, only the places of
+/// their transactions are kept.
 pub(crate) fn recover_views(
     config: &Config,
     ledger: &Ledger,

@@ -1,27 +1,28 @@
-//! Room on the disk. A node stops taking transactions before the disk is full, so that what it took can be written.
+//! Free disk space. A node stops accepting transactions before the disk is full, so that it can write those it has
+//! accepted.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// For so long an answer of the system is believed.
+/// How long a reading of the free space stays valid.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// Watches the file system of a directory.
 pub(crate) struct Room {
     directory: PathBuf,
     least: u64,
-    /// When the system was asked, and whether there was too little.
+    /// The time of the last reading, and whether there was too little space.
     asked: Mutex<Option<(Instant, bool)>>,
 }
 
 impl Room {
-    /// Of a directory on whose file system so many bytes shall stay free.
+    /// Watches the file system of a directory on which `least` bytes should stay free.
     pub(crate) fn new(directory: &Path, least: u64) -> Room {
         Room { directory: directory.into(), least, asked: Mutex::new(None) }
     }
 
-    /// Whether less is free than shall be. Where the system does not say, there is room: writing will tell.
+    /// Whether less than that is free. If the system cannot tell, false: a write will fail then.
     pub(crate) fn is_full(&self) -> bool {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         match *asked {
@@ -31,7 +32,7 @@ impl Room {
                 let full = free.is_some_and(|free| free < self.least);
                 if full && before.is_none_or(|(_, full)| !full) {
                     let (directory, least) = (self.directory.display(), self.least);
-                    tracing::error!(%directory, free, least, "no transactions are taken: the disk fills up");
+                    tracing::error!(%directory, free, least, "the disk is nearly full: accepting no transactions");
                 }
                 *asked = Some((Instant::now(), full));
                 full
@@ -56,6 +57,9 @@ mod tests {
         assert!(free_bytes(folder.path()).is_some_and(|free| free > 0));
         assert!(!Room::new(folder.path(), 0).is_full());
         assert!(Room::new(folder.path(), u64::MAX).is_full());
-        assert!(!Room::new(&folder.path().join("nowhere"), u64::MAX).is_full(), "writing will tell");
+        assert!(
+            !Room::new(&folder.path().join("nowhere"), u64::MAX).is_full(),
+            "an unknown directory counts as not full"
+        );
     }
 }

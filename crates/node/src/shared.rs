@@ -1,4 +1,4 @@
-//! What the threads of a node share, and how they stop together.
+//! State shared by the threads of a node, and how they stop together.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,23 +23,23 @@ use crate::payment_lane::LaneHeard;
 use crate::recovery::Recovered;
 use crate::verified::Verified;
 
-/// Milliseconds since 1970, as this machine's clock says.
+/// Milliseconds since 1970, from this machine's clock.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
-/// Transactions of blocks that are executed and not published yet, oldest block first. They have left the pool and are
-/// in no view; people are told that they are pending.
+/// Transactions of blocks that are executed and not published yet, oldest block first. They have left the pool and
+/// are in no view; clients are told that they are pending.
 #[derive(Default)]
 pub(crate) struct Unpublished(Mutex<VecDeque<Vec<TransactionId>>>);
 
 impl Unpublished {
-    /// A block leaves the pool.
+    /// Records that a block has left the pool.
     pub fn begin(&self, ids: Vec<TransactionId>) {
         poisoned(self.0.lock()).push_back(ids);
     }
 
-    /// The oldest block has been published.
+    /// Records that the oldest block has been published.
     pub fn end(&self) {
         poisoned(self.0.lock()).pop_front();
     }
@@ -52,7 +52,7 @@ impl Unpublished {
 /// Transactions on their way to the mempool.
 pub(crate) struct Submission {
     pub(crate) transactions: Vec<Transaction>,
-    /// Ethereum transactions that another validator handed over.
+    /// Ethereum transactions forwarded by another validator.
     pub(crate) ethereum: Vec<Vec<u8>>,
     pub(crate) wait: bool,
     pub(crate) reply: oneshot::Sender<Vec<Answer>>,
@@ -65,22 +65,22 @@ impl Submission {
     }
 }
 
-/// Why a node cannot start or go on.
+/// Why a node cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
-    /// What the replica found.
+    /// The replica failed.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
     /// The links to other validators.
     #[error(transparent)]
     Transport(#[from] transport::TransportError),
-    /// A thread that could not be started.
+    /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
 }
 
 impl ExchangeError {
-    /// A directory that cannot be used.
+    /// The error for a directory that cannot be used.
     pub fn directory(place: impl Into<String>, error: std::io::Error) -> ExchangeError {
         ReplicaError::Directory(place.into(), error).into()
     }
@@ -92,17 +92,17 @@ impl From<StoreError> for ExchangeError {
     }
 }
 
-/// The tries, and the height that they are of.
+/// The tries and their height.
 pub(crate) struct RootsAt {
     pub height: Height,
     pub root: Digest,
     pub roots: Roots,
 }
 
-/// What the threads of a node share.
+/// State shared by the threads of a node.
 pub(crate) struct Shared {
     pub config: Config,
-    /// The identity of the network, for which transactions are signed.
+    /// The identity of the network, which transactions sign.
     pub network: Digest,
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
@@ -125,33 +125,33 @@ pub(crate) struct Shared {
     pub(crate) failed: tokio::sync::Notify,
     /// Sub-blocks of other validators, checked ahead of time.
     pub(crate) verified: Verified,
-    /// The lag of certified roots, and the certificates; nothing in a solo node.
+    /// The lag of certified roots, and the certificates; unset in a solo node.
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
-    /// The last height whose certificate is durable; blocks above it are needed here. Without limit in a solo node.
+    /// The last height whose certificate is durable; blocks above it are still needed here. No limit in a solo node.
     pub(crate) certified_durably: AtomicU64,
-    /// What proves later committees; nothing in a solo node.
+    /// The proofs of later committees; unset in a solo node.
     pub(crate) handovers: OnceLock<Arc<Handovers<RealDisk>>>,
     #[cfg(test)]
     pub(crate) spoil: OnceLock<crate::validator::Spoil>,
-    /// Whether a fetched state waits for the node to begin again with it.
+    /// Whether the node must restart with a fetched state.
     pub(crate) again: AtomicBool,
-    /// The links to other validators; nothing in a solo node.
+    /// The links to other validators; none in a solo node.
     pub(crate) links: Mutex<Present>,
-    /// How this validator stands; nothing in a solo node.
+    /// The status of this validator; `None` in a solo node.
     pub(crate) status: Mutex<Option<ValidatorStatus>>,
-    /// What the pool holds, for whoever must not wait for it.
+    /// What the pool holds, for threads that must not wait for it.
     waiting: Mutex<Waiting>,
-    /// Hears what blocks say of the payment lane; nobody in a node that takes no part in it.
+    /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
     pub(crate) lane_facts: OnceLock<SyncSender<LaneHeard>>,
     /// Whether it is a developers' chain.
     pub is_developers: bool,
-    /// What the developer of a developers' chain asks for.
+    /// The pending orders of the developer on a developers' chain.
     pub(crate) orders: Mutex<Orders>,
 }
 
-/// The present links, for other threads than the one that holds them.
+/// The present links, for threads other than the one that owns them.
 #[derive(Default)]
 pub(crate) struct Present {
     pub generation: u64,
@@ -159,12 +159,12 @@ pub(crate) struct Present {
 }
 
 pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
-    // A thread that panicked in the middle of a change has already stopped the node; what remains is to read.
+    // A thread that panicked in the middle of a change has already stopped the node; only reads follow.
     result.unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl Shared {
-    /// Of a node that has just recovered.
+    /// The state of a node that has just recovered.
     pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
         let Recovered { ledger, roots, store, views } = recovered;
         let (network, is_developers) = (ledger.network(), ledger.is_developers());
@@ -225,12 +225,12 @@ impl Shared {
         Now { since: self.started.elapsed(), wall_ms: clock_ms() }
     }
 
-    /// What the pool held when it was changed last.
+    /// What the pool held after its last change.
     pub(crate) fn waiting(&self) -> Waiting {
         *poisoned(self.waiting.lock())
     }
 
-    /// Tells others what the pool holds, after a change.
+    /// Publishes what the pool holds, after a change.
     pub(crate) fn note_pool(&self) {
         let pool = self.lock_mempool();
         self.metrics.mempool.set(pool.len() as i64);
@@ -247,7 +247,7 @@ impl Shared {
         (at.height, at.root)
     }
 
-    /// Whether the node still takes transactions.
+    /// Whether the node still accepts transactions.
     pub fn is_ready(&self) -> bool {
         !self.stopping.load(Ordering::Acquire) && poisoned(self.failure.lock()).is_none()
     }
@@ -276,13 +276,15 @@ impl Shared {
         self.rooted.notify_all();
     }
 
-    /// Stops, to begin again with the fetched state of this height.
+    /// Stops, to restart with the fetched state of this height.
     pub(crate) fn begin_again(&self, height: Height) {
-        tracing::info!(height, "the state was fetched and is certified: the pipeline stops, to begin again with it");
+        tracing::info!(height, "a state was fetched and is certified: the pipeline stops and restarts with it");
         self.again.store(true, Ordering::Release);
-        // Nobody here will answer them.
+        // Nobody here will answer these waiters.
         poisoned(self.waiters.lock()).clear();
-        self.end(format!("the state at height {height} was fetched from others: the node is to begin again with it"));
+        self.end(format!(
+            "the state at height {height} was fetched from other validators: start the node again to continue with it"
+        ));
     }
 
     pub(crate) fn fail(&self, error: &dyn std::fmt::Display) {

@@ -1,8 +1,8 @@
-//! Snapshots: the state after one block in one file, to begin a node with, or to keep.
+//! Snapshots: the state after one block in one file, to start a node from or to keep.
 //!
 //! A snapshot is taken from a store that a node may have open at the same time: the newest checkpoint, brought up to
-//! the last durable block. Whoever restores one holds the state root against a root that they trust: the one that the
-//! chain's next block names, or that another node tells.
+//! the last durable block. When restoring one, compare the state root with a trusted root: the one that the chain's
+//! next block names, or one from another node.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use ledger::{Genesis, Ledger};
 use replica::{Home, Lineage, Replay, ReplicaError, begin, restore, write_checkpoint, write_state};
 use store::{CheckpointReader, Disk, Options, RealDisk, SnapshotWriter, Store, View};
 
-/// Brings the state of a store up to its last durable block, and leaves the store as it is. `each` hears of every block
-/// that is replayed: how many are left.
+/// Computes the state after the last durable block of a store, without changing the store. `each` is called for every
+/// replayed block with the number of blocks left.
 ///
 /// # Errors
-/// [`ReplicaError`] names what is damaged, or where the replay went another way than the first run.
+/// [`ReplicaError`] names the damage, or where the replay differs from the first run.
 pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(u64)) -> Result<Replay, ReplicaError> {
     let mut replay = Replay::new(begin(view.checkpoint, genesis)?);
     let mut blocks = view.blocks;
@@ -26,25 +26,25 @@ pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(
     Ok(replay)
 }
 
-/// Writes a state into a file of its own; it gets its name when it is complete and durable.
+/// Writes a state into a new file; the file gets its name when it is complete and durable.
 ///
 /// # Errors
-/// [`ReplicaError`] if there is such a file already, or it cannot be written.
+/// [`ReplicaError`] if the file exists already, or cannot be written.
 pub fn write_snapshot(state: &Ledger, to: &Path) -> Result<(), ReplicaError> {
     let mut writer = SnapshotWriter::create(to, state.height())?;
     write_state(state, &mut writer)?;
     Ok(writer.finish()?)
 }
 
-/// Reads a snapshot; every digest is checked, and that money is conserved in it.
+/// Reads a snapshot; checks every digest, and that it conserves money.
 ///
 /// # Errors
-/// [`ReplicaError`] names what is damaged.
+/// [`ReplicaError`] names the damage.
 pub fn read_snapshot(from: &Path) -> Result<Ledger, ReplicaError> {
     restore(CheckpointReader::of_snapshot(from)?)
 }
 
-/// Puts a state into an empty store, where a node will begin with it.
+/// Writes a state into an empty store, for a node to start from.
 ///
 /// # Errors
 /// [`ReplicaError::NotEmpty`] if the store holds anything, or it cannot be written.
@@ -58,7 +58,7 @@ pub fn install(state: &Ledger, data: &Path) -> Result<(), ReplicaError> {
     write_checkpoint(state, store.begin_checkpoint(state.height())?)
 }
 
-/// Makes the data directory of a validator in a network that begins again with a state.
+/// Creates the data directory of a validator in a network that restarts from a state.
 ///
 /// # Errors
 /// [`ReplicaError::NotEmpty`] if it holds anything, or it cannot be written.

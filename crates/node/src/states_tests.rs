@@ -1,5 +1,5 @@
-//! States on real sockets: four validators, of which one comes when the others have forgotten the blocks that it lacks,
-//! or is restored from a file.
+//! State transfer on real sockets: four validators, of which one joins when the others have removed the blocks that
+//! it lacks, or is restored from a file.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,9 @@ use crate::{Answer, Config, Exchange, Lineage, snapshot};
 
 const SIZE: usize = 4;
 const CHAIN: u64 = 1;
-/// So many that a state has several chunks.
+/// Enough accounts for a state of several chunks.
 const ACCOUNTS: u32 = 40_000;
-/// Comes late.
+/// The validator that joins late.
 const LATE: usize = 3;
 
 fn secret(index: usize) -> SecretKey {
@@ -58,12 +58,12 @@ struct Net {
     founding: Founding,
     config: Config,
     nodes: Vec<Option<Exchange>>,
-    /// How often a node has begun again.
+    /// How often each node has restarted with a fetched state.
     again: Vec<usize>,
 }
 
 impl Net {
-    /// The same four in epochs of a dozen heights.
+    /// Four fixed validators in epochs of a dozen heights.
     fn new(keep_blocks: u64) -> Net {
         let addresses: Vec<SocketAddr> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let founder = |index: usize| Founder {
@@ -79,7 +79,7 @@ impl Net {
         config.blocks.interval_ms = 20;
         config.store.checkpoint_blocks = 10;
         config.store.keep_blocks = keep_blocks;
-        // What is forgotten on disk is not to be had from memory either.
+        // Blocks that were removed from disk must not be served from memory either.
         (config.store.cached_bodies, config.store.cached_receipts) = (0, 0);
         let directory = tempfile::tempdir().expect("a directory");
         let net = Net { directory, addresses, founding, config, nodes: Vec::new(), again: vec![0; SIZE] };
@@ -114,7 +114,7 @@ impl Net {
         self.node(index).status().expect("it is a validator")
     }
 
-    /// Waits, and lets nodes that have fetched a state begin again.
+    /// Waits, and restarts nodes that have fetched a state.
     fn wait_until(&mut self, what: &str, holds: impl Fn(&Net) -> bool) {
         let begun = Instant::now();
         while !holds(self) {
@@ -137,7 +137,7 @@ impl Net {
         self.nodes.iter().flatten().map(of).collect()
     }
 
-    /// Whether all that run have the same block, at this height or above, and vote.
+    /// Whether all running nodes have the same block, at this height or above, and vote.
     fn agree(&self, height: u64) -> bool {
         let states: Vec<_> =
             self.nodes.iter().flatten().map(|node| node.read(|l| (l.height(), l.last_block()))).collect();
@@ -167,7 +167,7 @@ impl Net {
     }
 }
 
-/// Chunks with another byte, from one validator.
+/// Makes a validator send a wrong chunk.
 fn lie(answer: StateMessage) -> Option<StateMessage> {
     match answer {
         StateMessage::Chunk { height, number, bytes: Some(mut bytes) } => {
@@ -182,7 +182,7 @@ fn lie(answer: StateMessage) -> Option<StateMessage> {
 fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
     let mut net = Net::new(5);
     (0..3).for_each(|index| net.run(index));
-    // Two do not send the second chunk before the door is open; the third lies.
+    // Two hold back their second chunk until the door is open; the third sends wrong ones.
     let door = Arc::new(AtomicBool::new(false));
     for index in 0..2 {
         let door = door.clone();
@@ -196,7 +196,7 @@ fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
     let forgotten = |net: &Net, index: usize| net.node(index).shared.archive.block(1).expect("readable").is_none();
     net.wait_until("blocks are forgotten", |net| net.height(0) > 60 && (0..3).all(|index| forgotten(net, index)));
     assert!(net.node(0).shared.archive.block(net.height(0) - 5).expect("readable").is_some(), "the last ones are kept");
-    // Killed in the middle of the transfer it has what it had.
+    // Killed in the middle of the transfer, it keeps its old state.
     net.run(LATE);
     let state = net.home(LATE).join("incoming/state");
     net.wait_until("the transfer has begun", |_| state.exists());
@@ -211,13 +211,13 @@ fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
     // It can prove all committees, too.
     let epoch = net.status(LATE).epoch;
     net.wait_until("it can prove the present", |net| net.walk(LATE).chain.epoch >= epoch);
-    // Without one of the others it takes the votes of the new one.
+    // With one of the others down, the network needs the new one's votes.
     net.nodes[0] = None;
     let (friend, height) = (Address([7; 20]), net.height(1));
     net.pay(LATE, 1, friend);
     let balance = |net: &Net| net.node(1).read(|l| l.accounts().get(&friend).map_or(0, |one| one.balance(AssetId(0))));
     net.wait_until("it votes and proposes", |net| balance(net) == 7 && net.height(1) > height + 10);
-    // And a restart from what was fetched is one like any other.
+    // A restart from a fetched state works like any other.
     let height = net.height(LATE);
     net.nodes[LATE] = None;
     net.run(LATE);
@@ -248,7 +248,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
         proof.is_of(&ledger, constants)
             && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3, constants.4))
     );
-    // The state of another history is of no use: the node stops and says so.
+    // The state of another history is useless: the node stops and says so.
     let mut other = ledger.clone();
     let (height, parent) = (other.height() + 1, other.last_block());
     let parent_root = ledger::Roots::of(&other).parts().root();
@@ -270,7 +270,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
             net.nodes[LATE] = None;
         }
     }
-    // Its votes count: without another one heights go on.
+    // Its votes count: with another validator down, heights still advance.
     net.nodes[1] = None;
     let height = net.height(0);
     net.wait_until("it votes", |net| net.height(0) > height + 10);

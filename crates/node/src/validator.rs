@@ -1,4 +1,4 @@
-//! The loop of a validator: inputs to the [`replica`], and its effects to whoever performs them.
+//! The loop of a validator: passes inputs to the [`replica`], and its effects to the threads that perform them.
 //!
 //! ```text
 //!  peers ─► links ──────────┐                        ┌─► links ─► peers
@@ -21,9 +21,9 @@
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!
-//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
-//! a queue that somebody else fills: where there is no room for what will be asked again (questions about states,
-//! signatures to check ahead, transactions of others), it is dropped.
+//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits
+//! for a queue that others fill: if a queue is full, work that will be asked for again is dropped (questions about
+//! states, signatures to check ahead, transactions of others).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -51,19 +51,19 @@ use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
 
-/// Superblocks that wait for the executor; the engine never has more under way.
+/// Maximum number of superblocks queued for the executor; the engine never has more in progress.
 const DECIDED: usize = 256;
-/// Jobs that wait for the pool's worker: a few for each height that is under way.
+/// Maximum number of jobs queued for the pool's worker: a few for each height in progress.
 const POOL_JOBS: usize = 1_024;
-/// Messages about states that wait.
+/// Maximum number of queued messages about states.
 const STATE_MESSAGES: usize = 64;
-/// Messages about states that are taken between two looks at the transfer.
+/// Maximum number of messages about states handled between two steps of the transfer.
 const STATE_MESSAGES_OF_A_STEP: usize = 32;
-/// Between two looks at the transfer of a state.
+/// Interval between two steps of a state transfer.
 const STATE_TICK: Duration = Duration::from_millis(20);
 /// How often the loop looks at the pool.
 const POLL: Duration = Duration::from_millis(2);
-/// How often it tells how the validator stands.
+/// How often it publishes the validator's status.
 const REPORT: Duration = Duration::from_millis(200);
 
 /// The ends of the channels between the threads that commit.
@@ -75,7 +75,7 @@ pub(crate) struct Ends {
     pub intake: SyncSender<Submission>,
 }
 
-/// The queues of those who work for the loop.
+/// The queues of the worker threads.
 struct Workers {
     pool: SyncSender<PoolJob>,
     executor: SyncSender<Agreed>,
@@ -137,7 +137,7 @@ pub(crate) fn start(
     let workers = Workers { pool, executor, verifier, archive: archive.clone(), states, intake };
     let state_behind = shared.config.network.state_behind;
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
-    // As much as one superblock may hold: a frame has room for it.
+    // The size of one superblock at most: a frame has room for it.
     let answer_bytes = genesis.superblock_bytes_max();
     let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
     let (answered, logged) = (past.clone(), past);
@@ -177,7 +177,7 @@ impl Validator {
         }
     }
 
-    /// What has come until the next deadline, or until the pool is to be looked at.
+    /// The inputs that arrive until the next deadline, or until the pool must be looked at.
     fn wait(&self, shared: &Shared) -> Vec<Input> {
         self.inbox.take(self.replica.deadline().saturating_sub(shared.started.elapsed()).min(POLL))
     }
@@ -201,25 +201,25 @@ impl Validator {
         Ok(())
     }
 
-    /// Gives a job to its worker. Workers end only when the node stops.
+    /// Passes a job to its worker. Workers end only when the node stops.
     fn give(&mut self, job: Job, shared: &Shared) {
         let workers = &self.workers;
         match job {
             Job::Apply(agreed) => drop(workers.executor.send(agreed)),
             Job::Check { slot, digest, payload } => {
                 if shared.verified.announce((slot, digest)) {
-                    // If there is no room the executor does it.
+                    // If the queue is full, the executor checks it.
                     drop(workers.verifier.try_send((slot, digest, payload)));
                 }
             }
             Job::Answer { generation, peer, from, to } => workers.archive.put(Request { generation, peer, from, to }),
-            // Who asks asks again.
+            // If the queue is full, the peer asks again.
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
             Job::Submit { native, ethereum } => {
                 drop(workers.intake.try_send(Submission::unanswered(native, ethereum)));
             }
             Job::Pool(job) => drop(workers.pool.send(job)),
-            // The epoch before is applied to its end: the ledger is at rest, and has drawn who comes next.
+            // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {
                 let network = self.genesis.at(&shared.read_ledger(), height).expect("it is drawn");
                 self.inbox.sender().put_result(Input::Epoch(Box::new(network)));
@@ -227,7 +227,7 @@ impl Validator {
         }
     }
 
-    /// Tells others how the validator stands.
+    /// Publishes the validator's status.
     fn report(&mut self, shared: &Shared) {
         let now = shared.started.elapsed();
         if now < self.report_at {
@@ -266,7 +266,7 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
     let mut proposals = Proposals::new(key);
     for job in jobs {
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
-        // A block that is being applied is not waited for: there are other ticks.
+        // Does not wait for a block that is being applied: a later tick tries again.
         let ledger = proposals.needs_ledger(&job).then(|| shared.ledger.try_read().ok()).flatten();
         let result = proposals.perform(job, &mut shared.lock_mempool(), ledger.as_deref(), shared.now());
         drop(ledger);
@@ -283,7 +283,7 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
     }
 }
 
-/// Heights that a validator that lags asked for.
+/// Heights that a lagging validator asked for.
 struct Request {
     generation: u64,
     peer: Index,
@@ -291,8 +291,7 @@ struct Request {
     to: Height,
 }
 
-/// Requests that wait for the archive thread: the newest of each peer. Peers take turns, so that none crowds out
-/// others.
+/// Requests queued for the archive thread: the newest of each peer. Peers take turns, so that none crowds out others.
 #[derive(Default)]
 struct Requests {
     state: Mutex<RequestsWaiting>,
@@ -302,7 +301,7 @@ struct Requests {
 #[derive(Default)]
 struct RequestsWaiting {
     by_peer: BTreeMap<Index, Request>,
-    /// Whom the last request was of.
+    /// The peer of the last request.
     last: Index,
     closed: bool,
 }
@@ -313,13 +312,13 @@ impl Requests {
         self.came.notify_one();
     }
 
-    /// Nothing more is put; whoever waits for a request ends.
+    /// Accepts no more requests; waiting threads end.
     fn close(&self) {
         poisoned(self.state.lock()).closed = true;
         self.came.notify_all();
     }
 
-    /// The request of the peer whose turn it is; waits for one. `None` once closed.
+    /// The next request, by turns of peers; waits for one. `None` once closed.
     fn next(&self) -> Option<Request> {
         let mut waiting = poisoned(self.state.lock());
         loop {
@@ -347,7 +346,7 @@ fn answer_laggards(shared: &Arc<Shared>, past: &Past<RealDisk>, bytes_max: usize
     }
 }
 
-/// Sends a frame, if the links are still those that were meant.
+/// Sends a frame, if the links still have the intended generation.
 fn send(shared: &Shared, generation: u64, peer: Index, lane: Lane, bytes: Arc<[u8]>) {
     let links = poisoned(shared.links.lock());
     let transport = links.transport.upgrade().filter(|_| links.generation == generation);
@@ -415,7 +414,7 @@ fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
     }
 }
 
-/// What a validator of a test that lies sends instead of an answer about states.
+/// In tests: what a faulty validator sends instead of an answer about states.
 #[cfg(test)]
 pub(crate) type Spoil = Box<
     dyn Fn(replica::state_sync::message::StateMessage) -> Option<replica::state_sync::message::StateMessage>
@@ -430,13 +429,13 @@ fn spoiled(shared: &Shared, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
     spoil(message).map(|message| message.to_bytes())
 }
 
-/// State root and receipts root of a height, as far as they are archived.
+/// State root and receipts root of a height, if they are archived.
 pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest, Digest)>, ExchangeError> {
     let (newest, newest_root) = shared.newest_root();
     let state = if height == newest {
         newest_root
     } else {
-        // Clients ask for any height.
+        // Clients may ask for any height.
         let above = height.checked_add(1).map(|above| shared.body(above)).transpose()?.flatten();
         let Some(block) = above else { return Ok(None) };
         block.parent_root
@@ -447,10 +446,10 @@ pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest,
     Ok(shared.receipts(height)?.map(|receipts| (state, receipts.root)))
 }
 
-/// Makes the vote log of a validator that has never voted, below its data directory.
+/// Creates the vote log of a validator that has never voted, below its data directory.
 ///
 /// # Errors
-/// If there is one, or it cannot be written.
+/// If there is one already, or it cannot be written.
 pub fn create_votes(data: &std::path::Path) -> Result<(), ExchangeError> {
     let directory = |error| replica::ReplicaError::Directory(data.display().to_string(), error);
     RealDisk::new(data).map_err(directory)?;

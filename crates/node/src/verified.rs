@@ -1,8 +1,8 @@
-//! Signatures in sub-blocks are checked once, and as soon as may be.
+//! Checks the signatures in sub-blocks once, and as early as possible.
 //!
-//! A sub-block of another validator is handed to the *verifier* thread when it arrives, so that its signatures are
-//! checked while it is being agreed on. The executor takes what is checked, waits for what is in hand, and does the
-//! rest itself. What is proposed here was checked transaction by transaction when clients sent it.
+//! A sub-block of another validator goes to the *verifier* thread when it arrives, so that its signatures are checked
+//! during agreement. The executor takes what is checked, waits for checks in progress, and does the rest itself.
+//! Transactions proposed here were checked one by one when clients sent them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -13,16 +13,16 @@ use consensus::{Index, Payload, payload_digest};
 use primitives::{Digest, SubBlock};
 use replica::checked;
 
-/// What a lock holds, also after a panic: that stops the node by itself.
+/// The content of a lock, also after a panic: the panic stops the node on its own.
 fn kept<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sub-blocks that wait for the verifier; the executor checks those that found no place.
+/// Maximum number of sub-blocks queued for the verifier; the executor checks those that found no room.
 pub(crate) const WAITING_MAX: usize = 64;
 
-/// Sub-blocks whose signatures are checked, are being checked, or wait to be, by proposer and digest: each is checked
-/// once, by the verifier as it arrives or by the executor if that is sooner there.
+/// Sub-blocks whose signatures are checked, are being checked, or are queued, by proposer and digest. Each is checked
+/// once, by the verifier on arrival or by the executor if that is earlier.
 pub(crate) struct Verified {
     network: Digest,
     known: Mutex<HashMap<(Index, Digest), Check>>,
@@ -31,23 +31,23 @@ pub(crate) struct Verified {
 }
 
 enum Check {
-    /// For the verifier; the executor may do it first.
+    /// Queued for the verifier; the executor may check it first.
     Waits,
-    /// Under way in the verifier.
+    /// In progress in the verifier.
     Runs,
     Done(SubBlock),
 }
 
 impl Verified {
-    /// Nothing yet; signatures are those of a network.
+    /// Empty; signatures are those of a network.
     pub fn new(network: Digest) -> Verified {
         Verified { network, known: Mutex::default(), done: Condvar::new() }
     }
 
-    /// Notes a sub-block that is on its way to the verifier; false if it is known already.
+    /// Records a sub-block that is queued for the verifier; false if it is known already.
     pub fn announce(&self, of: (Index, Digest)) -> bool {
         let mut known = kept(self.known.lock());
-        // What equivocators and lost heights leave behind must not pile up.
+        // Entries left by equivocators and lost heights must not accumulate.
         if known.len() >= 4 * WAITING_MAX {
             known.retain(|_, check| matches!(check, Check::Runs));
         }
@@ -60,7 +60,7 @@ impl Verified {
         }
     }
 
-    /// Whether the verifier is to check this one: nobody has done so, or has it in hand.
+    /// Whether the verifier must check this one: it is neither checked nor in progress.
     fn begin(&self, of: (Index, Digest)) -> bool {
         match kept(self.known.lock()).get_mut(&of) {
             Some(check @ Check::Waits) => {
@@ -76,7 +76,7 @@ impl Verified {
         self.done.notify_all();
     }
 
-    /// A sub-block, checked now if nobody has it in hand.
+    /// A checked sub-block; checks it now unless a check is in progress.
     pub fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
         let of = (proposer, payload_digest(payload));
         let mut known = kept(self.known.lock());
@@ -112,10 +112,10 @@ mod tests {
         let of = |proposer| (proposer, payload_digest(&payload));
         let verified = Verified::new(Digest::default());
         assert!(verified.announce(of(1)) && !verified.announce(of(1)) && verified.announce(of(2)));
-        // The executor is first: nothing is left for the verifier.
+        // The executor is first: the verifier has nothing left to do.
         assert_eq!(verified.take(1, &payload), sub_block(1));
         assert!(!verified.begin(of(1)));
-        // The verifier is first: the executor waits for what it finds.
+        // The verifier is first: the executor waits for its result.
         assert!(verified.begin(of(2)) && !verified.begin(of(2)));
         let mut found = sub_block(2);
         found.forged = vec![7];

@@ -1,5 +1,5 @@
-//! Validators that change while the network runs: committees are drawn, a stranger stakes and becomes one, all in one
-//! process.
+//! Validators change while the network runs, in one process: committees are drawn, and a newcomer stakes and becomes
+//! a validator.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, 
 use transport::free_address;
 
 const FOUNDERS: usize = 4;
-/// The one that stakes later has the last index.
+/// The node that stakes later has the last index.
 const SIZE: usize = 5;
 const CHAIN: u64 = 1;
 
@@ -47,7 +47,7 @@ struct Net {
 }
 
 impl Net {
-    /// Four of those who have staked validate, each epoch of a dozen heights others.
+    /// Each epoch of a dozen heights has four validators, drawn from those who have staked.
     fn start() -> Net {
         let addresses: Vec<SocketAddr> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let founder = |index: usize| Founder {
@@ -109,7 +109,7 @@ impl Net {
         self.node(index).status().map_or(0, |status| status.epoch)
     }
 
-    /// From the genesis to the last committee that a node proves, or to an epoch.
+    /// Follows handovers from the genesis to the last committee that a node proves, or to an epoch.
     fn walk_to(&self, index: usize, last: u64) -> Lineage {
         let mut lineage = self.founding.lineage(&self.founding.found(genesis()));
         loop {
@@ -133,7 +133,7 @@ impl Net {
         self.node(index).status().is_none_or(|status| status.follows)
     }
 
-    /// Whether all have applied the same block of a height, and it is not below this one.
+    /// Whether all have applied the same block at some height not below this one.
     fn agree(&self, height: u64) -> bool {
         let states: Vec<_> =
             self.nodes.iter().flatten().map(|node| node.read(|l| (l.height(), l.last_block()))).collect();
@@ -153,18 +153,18 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.wait_until("it follows before it has staked", || net.follows(4) && net.node(0).read(|l| l.height()) > 2);
     let refused = net.node(4).submit(vec![signed(&net, 4, 9, Operation::Unstake { units: 1 })], false);
     assert_eq!(refused.err(), Some(node::Closed::Follows));
-    // So much more than the founders that no draw leaves it out.
+    // So much more than the founders that every draw includes it.
     let stake = Stake::new(900_000, net.addresses[4].to_string(), CHAIN, &stranger, &secret(4));
     net.submit(0, signed(&net, 4, 1, Operation::Stake(Box::new(stake))));
     net.wait_until("it validates", || net.epoch(4) > 0 && !net.follows(4));
     let founders_that_follow = || (0..FOUNDERS).filter(|index| net.follows(*index)).count();
     net.wait_until("one founder follows", || founders_that_follow() == 1);
-    // What it is given is proposed by it, and known to all.
+    // It proposes the transactions it is given, and all learn of them.
     let friend = Address([7; 20]);
     net.submit(4, signed(&net, 4, 2, Operation::Pay { to: friend, asset: AssetId(0), amount: 77 }));
     let balance = || net.node(1).read(|l| l.accounts().get(&friend).map_or(0, |one| one.balance(AssetId(0))));
     net.wait_until("paid", || balance() == 77);
-    // One is away for more than an epoch, forgets what it has voted, and finds the way to the present, where it votes.
+    // One is down for more than an epoch, loses its vote log, catches up to the present, and votes there.
     let epoch = net.epoch(1);
     net.nodes[0] = None;
     net.wait_until("epochs go on", || net.epoch(1) > epoch + 2);
@@ -177,8 +177,8 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.wait_until("all agree", || net.agree(height));
     let paid = net.node(1).read(|l| l.validators().pool());
     assert!(paid < 10_000, "proposers are paid");
-    // Every node, also the one that was away, can prove each committee since the founders', and all prove the same
-    // ones.
+    // Every node, including the one that was down, can prove each committee since the founders', and all prove the
+    // same ones.
     let epoch = net.epoch(1);
     for index in [1, 0, 4] {
         net.wait_until("the handover is held", || net.walk(index).chain.epoch >= epoch);

@@ -1,7 +1,7 @@
-//! Files as they were written by an earlier version: a small log with its receipts and a checkpoint, and a snapshot.
+//! Files written by an earlier version: a small log with its receipts and a checkpoint, and a snapshot.
 //!
-//! They are kept. Whoever changes a format gives it another version, keeps what reads these or refuses them by name,
-//! and adds new ones: `cargo test -p node --test formats -- --ignored` writes them.
+//! These files are kept. If you change a format, give it a new version, keep the code that reads these files or
+//! rejects them by name, and add new ones: `cargo test -p node --test formats -- --ignored` writes them.
 
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -20,7 +20,7 @@ fn fixtures(format: u8) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/formats-{format}"))
 }
 
-/// The format in force.
+/// The current format.
 const FORMAT: u8 = 2;
 
 fn key(person: u8) -> SecretKey {
@@ -65,7 +65,7 @@ fn ethereum(height: u64) -> Vec<u8> {
     })
 }
 
-/// Offers that trade and rest, a payment, a cancellation, and a transaction that is refused.
+/// Offers that trade and rest, a payment, a cancellation, and a rejected transaction.
 fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
     let height = ledger.height() + 1;
     let sign = |person: u8, sequence: u64, operation: Operation| {
@@ -137,7 +137,7 @@ fn write_fixtures() {
     std::fs::write(folder.join("root.txt"), roots.parts().root().to_string()).expect("written");
 }
 
-/// Files of an earlier format are refused, and the message names the format.
+/// Files of an earlier format are rejected, and the message names the format.
 #[test]
 fn files_of_format_1_are_refused_by_version() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -182,7 +182,7 @@ fn files_of_format_2_open() {
     }
     let genesis = genesis_file::read(&from.join("genesis.json")).expect("a genesis");
     let root: Digest = std::fs::read_to_string(from.join("root.txt")).expect("there").parse().expect("a digest");
-    // The log goes on from the checkpoint, and each block names the root below it.
+    // The log continues from the checkpoint, and each block names the root below it.
     let disk = RealDisk::existing(&data).expect("a directory");
     let restored = node::recover_state(disk, Options::default(), &genesis).expect("recovers");
     assert_eq!(restored.ledger.height(), HEIGHTS);

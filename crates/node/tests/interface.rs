@@ -1,5 +1,5 @@
-//! The interface over a real socket: what it says of sound requests, and that every kind of bad input gets its code, a
-//! sentence, and changes nothing.
+//! The interface over a real socket: its answers to valid requests, and that every kind of bad input gets its code
+//! and a message, and changes nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -52,12 +52,12 @@ fn config() -> Config {
     config
 }
 
-/// Runs `test` against a node over a directory; it runs in a thread of its own, as clients do.
+/// Runs `test` against a node over a directory; it runs in its own thread, as clients do.
 fn with_node<T: Send + 'static>(config: Config, data: &Path, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
     with_node_of(genesis(), config, data, test)
 }
 
-/// The same on a chain of another genesis.
+/// As [`with_node`], on a chain of another genesis.
 fn with_node_of<T: Send + 'static>(
     genesis: Genesis,
     config: Config,
@@ -140,7 +140,7 @@ fn a_day_at_the_exchange() {
         assert_eq!(get(server, "/v1/limits")["fee"], "1");
         let btc = &get(server, "/v1/assets")["assets"][2];
         assert_eq!((&btc["symbol"], &btc["least_units"]), (&json!("BTC"), &json!("4096")));
-        // A payment brings an account into being.
+        // A payment creates an account.
         let (status, paid) = send(server, &pay(1, 1, 500));
         assert_eq!(
             (status, &paid["status"], &paid["outcome"]["result"]),
@@ -148,7 +148,7 @@ fn a_day_at_the_exchange() {
         );
         let received = get(server, &format!("/v1/accounts/{}", address(8)));
         assert_eq!(received["balances"], json!([{"asset": "USD", "available": "500", "locked": "0"}]));
-        // Two offers that meet trade at one price; the batch is told in full.
+        // Two crossing offers trade at one price; the batch is shown in full.
         let crossing = [offer(1, 2, 1, 0, 10_000, "1.05"), offer(2, 1, 0, 1, 11_000, "0.9")];
         let bytes = borsh::to_vec(&crossing.to_vec()).expect("in memory");
         let (status, both) =
@@ -168,13 +168,13 @@ fn a_day_at_the_exchange() {
         assert_eq!(market["price_height"], json!(height));
         assert_eq!(code(server, "/v1/markets/EUR/USD/candles?interval=2d").0, 400);
         assert_eq!(get(server, "/v1/markets/EUR/USD/history")["points"].as_array().map(Vec::len), Some(1));
-        // A resting offer shows in the book and with its owner, and can be taken back.
+        // A resting offer is shown in the book and with its owner, and can be cancelled.
         let (_, resting) = send(server, &offer(3, 1, 2, 0, 7_000, "5"));
         assert_eq!(resting["outcome"]["left"], "7000", "{resting}");
         assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "7000");
         let book = get(server, "/v1/markets/BTC/USD/book");
         assert_eq!(book["sells"][0]["amount"], "7000");
-        // One offer that nobody took makes no price.
+        // A single untraded offer makes no price.
         let markets = get(server, "/v1/markets");
         let untraded = markets["markets"].as_array().and_then(|all| all.iter().find(|one| one["base"] == "BTC"));
         for body in [&book, untraded.expect("it has an offer")] {
@@ -206,7 +206,7 @@ fn a_day_at_the_exchange() {
     let after = with_node(config(), &data, move |server| {
         assert_eq!(get(server, &format!("/v1/transactions/{id}"))["status"], "committed");
         check_proofs(server, &id);
-        // Candles are made again in the background.
+        // Candles are rebuilt in the background.
         while get(server, "/v1/markets/USD/EUR/candles")["candles"] == json!([]) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -253,7 +253,7 @@ fn every_refusal_has_its_code_and_changes_nothing() {
     with_node(config(), &dir.path().join("data"), |server| {
         send(server, &offer(2, 1, 0, 1, 5_000, "3"));
         send(server, &pay(1, 1, 1));
-        // Roots follow blocks.
+        // Roots lag behind blocks.
         let state = loop {
             let status = get(server, "/v1/status");
             if status["state"]["height"] == status["height"] {
@@ -306,7 +306,7 @@ fn every_refusal_has_its_code_and_changes_nothing() {
             assert_eq!(answer["error"]["message"], refusal.to_string());
         }
         assert_eq!(get(server, "/v1/status")["state"], state, "nothing changed");
-        // The account itself is well, and its next number is free.
+        // The account itself is unaffected, and its next number is free.
         assert_eq!(send(server, &create(new_key.address(), new_key)).0, 200);
     });
 }
@@ -368,7 +368,7 @@ fn bad_requests_are_named() {
         }
         assert_eq!(call(server, "DELETE", "/v1/status", "", b"").0, 405);
         let foreign = b"GET /v1/status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-        assert_eq!(exchange(server, foreign).0, 421, "a name that is not ours");
+        assert_eq!(exchange(server, foreign).0, 421, "a foreign host name");
         assert_eq!(exchange(server, b"nonsense\r\n\r\n").0, 400);
         assert_eq!(get(server, "/v1/status")["height"], 0, "nothing happened");
     });
@@ -428,7 +428,7 @@ fn machines_can_read_what_there_is() {
     });
 }
 
-/// A connection that has sent the head of a request and not its body.
+/// A connection that has sent the head of a request but not its body.
 fn slow_post(server: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(server).expect("listens");
     let head = "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{";
@@ -464,15 +464,15 @@ fn idle_connections_are_closed_and_one_address_has_its_share() {
     (config.http.connections_of_one, config.http.head_seconds, config.http.probes) = (6, 2, Some(probes));
     with_node(config, &directory.path().join("data"), move |server| {
         let mut idle: Vec<TcpStream> = (0..6).map(|_| TcpStream::connect(server).expect("listens")).collect();
-        // The door is full for this address; whoever comes is turned away at once, and probes are answered elsewhere.
+        // The door is full for this address; new connections are closed at once, and probes are answered elsewhere.
         let mut turned_away = TcpStream::connect(server).expect("listens");
         assert_eq!(turned_away.read(&mut [0; 1]).unwrap_or(0), 0);
         for path in ["/healthz", "/readyz", "/metrics"] {
             assert_eq!(look(probes, path).0, 200, "{path}");
         }
-        assert_eq!(look(probes, "/v1/status").0, 404, "nothing else is there");
+        assert_eq!(look(probes, "/v1/status").0, 404, "the probe address serves nothing else");
         for stream in &mut idle {
-            // Closed without a word, or told that it was too slow.
+            // Closed without an answer, or with the answer that it was too slow.
             let _ = stream.read_to_end(&mut Vec::new());
         }
         assert_eq!(look(server, "/v1/status").0, 200);
@@ -489,7 +489,7 @@ fn bytes_of_bodies_are_bounded_together() {
         let mut held = None;
         let mut seen = (0, json!(null));
         for _ in 0..500 {
-            // It may meet the request before this one, and be refused itself: then another one is held.
+            // It may overlap with the previous request and be rejected itself: then another one is held.
             let mut stream = TcpStream::connect(server).expect("listens");
             stream.write_all(&[head.as_bytes(), &[b' '; 900]].concat()).expect("sent");
             held = Some(stream);
@@ -528,7 +528,7 @@ fn a_node_takes_nothing_before_its_disk_is_full() {
         let (status, answer) = look(server, "/readyz");
         assert_eq!((status, &answer["error"]["code"]), (503, &json!("disk_full")));
         assert!(answer["error"]["message"].as_str().is_some_and(|said| said.contains("keep_blocks")), "{answer}");
-        assert_eq!(look(server, "/v1/status").0, 200, "reads go on");
+        assert_eq!(look(server, "/v1/status").0, 200, "reads still work");
     });
 }
 
@@ -571,8 +571,8 @@ fn executed(server: SocketAddr, hash: &Value) -> Value {
     }
 }
 
-/// A contract is deployed and called by raw bytes and by hexadecimal; receipts have logs and proofs, also after the
-/// node has started again; and what is refused has a reason.
+/// A contract is deployed and called by raw bytes and by hexadecimal; receipts have logs and proofs, also after a
+/// restart; and rejected transactions get a reason.
 #[test]
 fn ethereum_transactions_come_in_and_their_receipts_are_found() {
     const ETHER: u128 = 1_000_000_000_000_000_000;
@@ -613,7 +613,7 @@ fn ethereum_transactions_come_in_and_their_receipts_are_found() {
             let proved = proof.verify(&digest("receipts_root"), &digest("hash")).expect("holds");
             assert_eq!(proved.expect("there").gas_used.to_string(), receipt["gas_used"]);
         }
-        // Sent again, it is told where it is.
+        // Sent again, the answer is its place.
         let (status, again) = call(server, "POST", "/v1/ethereum", "application/octet-stream", &calls[0]);
         assert_eq!((status, &again["status"]), (200, &json!("committed")), "{again}");
         let refused = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Money moves ledger → lane → lane → ledger through one node that is the whole committee of its lane.
+//! Money moves ledger → lane → lane → ledger through one node, which is the whole committee of its lane.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ const USD: AssetId = AssetId(0);
 const START: u64 = 1_000_000;
 const HEIGHTS: u64 = 6;
 const CASE_DEPOSIT: u64 = 7;
-/// Nothing here is measured: it only has to end.
+/// Nothing is measured here; the tests only have to end.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn key(person: u8) -> SecretKey {
@@ -32,7 +32,7 @@ fn shard_key() -> SecretKey {
     key(200)
 }
 
-/// Validators' own account: it pays for votes.
+/// The validator's own account, which pays for votes.
 fn account() -> SecretKey {
     key(100)
 }
@@ -61,13 +61,13 @@ fn free_address() -> SocketAddr {
     transport::free_ports(HOME_PORTS).expect("free ports")
 }
 
-/// A directory that nobody else reads, as a node demands.
+/// A directory readable by its owner only, as a node demands.
 fn private() -> tempfile::TempDir {
     let only_owner = std::fs::Permissions::from_mode(0o700);
     tempfile::Builder::new().permissions(only_owner).tempdir().expect("a directory")
 }
 
-/// As [`genesis`], with keys that change with each epoch; the first ones are made in `data`.
+/// As [`genesis`], with keys that change with each epoch; the first ones are created in `data`.
 fn rotating(data: &Path) -> Genesis {
     let mut genesis = genesis();
     let lane = genesis.lane.as_mut().expect("it has a lane");
@@ -78,7 +78,7 @@ fn rotating(data: &Path) -> Genesis {
 
 struct Net {
     exchange: Arc<Exchange>,
-    /// Of its shards.
+    /// The addresses of its shards.
     addresses: Vec<SocketAddr>,
 }
 
@@ -227,13 +227,13 @@ fn money_moves_into_the_lane_through_it_and_back_across_restart_and_epochs() {
     let before = net.balance(3);
     net.redeem(2, &payment, &receipt);
     assert_eq!((net.balance(3), net.escrow()), (before + 1_000, 0));
-    // A copy pays nothing out.
+    // A copy is not paid out.
     net.redeem(1, &payment, &receipt);
     assert_eq!((net.balance(3), net.escrow()), (before + 1_000, 0));
     net.exchange.stop();
 }
 
-/// New epochs have shards of their own, and outputs of each are spendable there.
+/// New epochs have their own shards, and outputs of each are spendable there.
 #[test]
 fn each_epoch_has_its_shard() {
     let dir = private();
@@ -244,7 +244,7 @@ fn each_epoch_has_its_shard() {
         let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
         net.confirm(&mut net.client(home), &payment);
     }
-    // The logs of the epochs that are over go: those of 2, 3, 4 and the next stay.
+    // The logs of epochs that are over are removed; those of 2, 3, 4 and the next stay.
     let logs = || std::fs::read_dir(dir.path().join("lane")).expect("a directory").count();
     let begun = Instant::now();
     while logs() > 4 {
@@ -289,8 +289,8 @@ fn keys_rotate_with_the_lane_epoch() {
     net.exchange.stop();
 }
 
-/// A key that is lost after it was registered is never made again: the shard is mute in that epoch, and back in the
-/// next one.
+/// A key that is lost after its registration is never recreated: the shard is mute in that epoch, and works again in
+/// the next one.
 #[test]
 fn a_lost_key_mutes_for_its_epoch() {
     let dir = private();
@@ -321,8 +321,8 @@ fn a_lost_key_mutes_for_its_epoch() {
     net.exchange.stop();
 }
 
-/// The member makes a group key for each epoch over the ledger. Restarts while it deals, while complaints are taken and
-/// while its share signs change nothing.
+/// The member generates a group key for each epoch over the ledger. Restarts while it deals, during the complaint
+/// period and while its share signs change nothing.
 #[test]
 fn a_group_key_is_made_over_the_ledger_across_restarts() {
     let dir = private();
@@ -341,7 +341,7 @@ fn a_group_key_is_made_over_the_ledger_across_restarts() {
     };
     let mut net = restart(start());
     for epoch in 1..=2 {
-        // Its own posts make blocks.
+        // Its own posts cause blocks.
         let begun = Instant::now();
         while generation(&net, epoch).is_none_or(|of| of.dealing_of(0).is_none()) {
             assert!(begun.elapsed() < PATIENCE, "nobody deals");
@@ -371,8 +371,8 @@ fn a_group_key_is_made_over_the_ledger_across_restarts() {
     net.exchange.stop();
 }
 
-/// The owner contests an output: the validator hears of the case, votes for the exit by a transaction of its own, and
-/// the owner has the money back.
+/// The owner contests an output: the validator learns of the case, votes for the exit by its own transaction, and the
+/// owner gets the money back.
 #[test]
 fn a_contested_output_goes_home_by_the_validators_vote() {
     let dir = private();
@@ -388,7 +388,7 @@ fn a_contested_output_goes_home_by_the_validators_vote() {
     net.exchange.stop();
 }
 
-/// Two votes of one member stand in blocks: a node that takes part in the lane accuses it.
+/// Blocks contain two votes of one member: a node that takes part in the lane accuses it.
 #[test]
 fn a_member_that_votes_twice_is_accused_and_convicted() {
     let dir = private();
@@ -420,8 +420,8 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
     net.exchange.stop();
 }
 
-/// When an epoch begins another process has the port of one shard, and the logs of the epoch after cannot be made: the
-/// other shard serves, and nothing is lost when both errors have passed.
+/// When an epoch begins, another process has the port of one shard, and the logs of the next epoch cannot be created.
+/// The other shard keeps working, and nothing is lost once both errors have passed.
 #[test]
 fn what_fails_at_an_epoch_and_passes_ends_nothing() {
     let (dir, mut genesis) = (private(), genesis());
@@ -454,7 +454,7 @@ fn what_fails_at_an_epoch_and_passes_ends_nothing() {
     net.exchange.stop();
 }
 
-/// A lane log that is deleted is never made again for an epoch that has begun: the shard stays mute.
+/// A deleted lane log is never recreated for an epoch that has begun: the shard stays mute.
 #[test]
 fn a_deleted_log_mutes_until_the_next_epoch() {
     let dir = private();

@@ -1,4 +1,4 @@
-//! The stream as a client hears it.
+//! The stream as a client receives it.
 
 use std::net::TcpStream;
 
@@ -28,7 +28,7 @@ fn genesis() -> Genesis {
     }
 }
 
-/// The next message that is no heartbeat; sequence numbers may not have gaps.
+/// The next message that is not a heartbeat; sequence numbers must not have gaps.
 fn hear(socket: &mut WebSocket<TcpStream>, expected: &mut u64) -> Value {
     loop {
         if let Message::Text(text) = socket.read().expect("a message") {
@@ -105,7 +105,7 @@ fn snapshot_then_increments() {
             assert_eq!(account["balances"].as_array().map(Vec::len), Some(2));
             say(&mut socket, json!({"unsubscribe": ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h"]}));
         });
-        client.await.expect("the client is content");
+        client.await.expect("the client succeeds");
         node.stop().await;
     });
 }

@@ -1,4 +1,4 @@
-//! Four validators on loopback, in one process: what one takes all apply.
+//! Four validators on loopback, in one process: a transaction submitted to one is applied by all.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Cluster {
         Cluster::of(Rules::default(), SIZE)
     }
 
-    /// Of which the first ones run.
+    /// A cluster of which only the first `running` validators run.
     fn of(rules: Rules, running: usize) -> Cluster {
         let addresses: Vec<_> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
@@ -123,7 +123,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until every running validator has applied so many transactions and all are at one height and root.
+    /// Waits until every running validator has applied this many transactions and all are at one height and root.
     fn wait_for(&self, applied: u64) {
         let begun = Instant::now();
         loop {
@@ -137,7 +137,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until the first validator sees each of them as connected or not, and knows how far those are that are.
+    /// Waits until the first validator sees each of them as connected or not, and knows the heights of the connected
+    /// ones.
     fn wait_for_peers(&self, connected: [bool; SIZE]) {
         let begun = Instant::now();
         let node = self.nodes[0].as_ref().expect("it runs");
@@ -219,7 +220,7 @@ fn a_stopped_validator_catches_up_and_a_forgetful_one_listens_first() {
     }
 }
 
-/// What a validator says that is nobody's friend: two proposals for each of the first heights, or two votes.
+/// The frames of a Byzantine validator: two proposals for each of the first heights, or two votes.
 fn contradictions(network: &Network) -> Vec<Frame> {
     let Network { chain, me, .. } = network;
     let secret = &secret(usize::from(*me));

@@ -1,14 +1,14 @@
-//! Accusations that a validator brings by itself.
+//! Accusations that a validator makes on its own.
 //!
-//! Upon evidence against a validator, it is put on a list, one piece for each member of each epoch: one is enough. From
-//! then on, until the ledger says that nothing more can come of it (the validator is convicted, by whomever; is none;
-//! or it is too late), the evidence is sent as a transaction of the validator's own account ([`crate::OwnKeys`]), and
-//! sent again if a transaction was lost. Every correct validator that holds evidence does so: the first conviction
-//! counts, and those in the same block pay a fee for nothing.
+//! The list takes evidence against a validator: one piece for each member of each epoch is enough. The evidence is
+//! sent as a transaction of the validator's own account ([`crate::OwnKeys`]), and sent again if a transaction is
+//! lost, until the ledger says that it is of no further use: the validator is convicted (no matter by whom), is not a
+//! validator, or the period for accusations is over. Every correct validator that holds evidence does this: the first
+//! conviction counts, and later accusations in the same block pay their fee for nothing.
 //!
-//! **Properties.** Pure. At most one transaction for each member waits here at a time, and members are bounded: an
-//! engine has evidence of its own epoch alone, and what is older than the ledger punishes is forgotten. What is on the
-//! list is lost when the process ends: others hold the evidence too, and the operator's log does.
+//! **Properties.** Pure. At most one pending transaction per member, and members are bounded: an engine has evidence
+//! of its own epoch only, and evidence older than the ledger punishes is dropped. The list is lost when the process
+//! ends; other validators hold the evidence too, and so does the operator's log.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,24 @@ pub struct Accusations(BTreeMap<(u64, u8), Accusation>);
 
 struct Accusation {
     evidence: Evidence,
-    /// The transaction that it was last sent as.
+    /// The last transaction that carried it.
     sent: Option<TransactionId>,
 }
 
 impl Accusations {
-    /// Notes evidence, if there is none yet against the same member.
+    /// Records evidence, unless there is some against the same member already.
     pub fn note(&mut self, evidence: Evidence) {
         let accusation = Accusation { evidence, sent: None };
         self.0.entry((evidence.epoch, evidence.member)).or_insert(accusation);
     }
 
-    /// Whether nothing is to be brought.
+    /// Whether there is no accusation to make.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Transactions that accuse on top of `ledger`, signed by `key` with the sequence numbers from `next` on, but for
-    /// those that `waits` says are still under way. Forgets what has come to its end.
+    /// Accusation transactions on top of `ledger`, signed by `key` with sequence numbers from `next`. Skips those
+    /// that `waits` reports as still pending. Removes accusations that the ledger needs no longer.
     pub fn due(
         &mut self,
         ledger: &Ledger,
@@ -125,7 +125,7 @@ mod tests {
         assert!(
             [2, 3].iter().all(|who| ledger.validators().get(&key(*who).public().address()).is_some_and(|v| v.excluded))
         );
-        // What is noted again after the conviction is not sent.
+        // Evidence that is recorded again after the conviction is not sent.
         accusations.note(evidence(2, 1));
         assert_eq!(accusations.due(&ledger, &key(0), 7, |_| false), []);
     }

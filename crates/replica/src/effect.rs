@@ -1,4 +1,4 @@
-//! What a replica wants to be done.
+//! What a replica asks the shell to do.
 
 use std::sync::Arc;
 
@@ -7,71 +7,72 @@ use primitives::{Digest, Height, Transaction};
 
 use crate::{FrameBytes, Network, PoolJob};
 
-/// What the shell is to do, in order.
+/// What the shell must do, in order.
 #[derive(Debug)]
 pub enum Effect {
-    /// A frame for peers.
+    /// Send a frame to peers.
     Send {
-        /// To whom.
+        /// The receivers.
         to: Members,
-        /// Whether it may wait behind votes.
+        /// Whether it may queue behind votes.
         is_bulk: bool,
         /// Its bytes.
         bytes: Arc<[u8]>,
     },
-    /// A peer went on sending what no correct validator sends: disconnect it for a while.
+    /// A peer keeps sending frames that no correct validator sends: disconnect it for a while.
     Limit(Index),
-    /// Links to other peers take the place of all that there are; what they tell comes with this generation.
+    /// Replace all links with links to these peers. Their inputs carry this generation.
     Connect(u64, Box<Network>),
-    /// Work that is too long for a step.
+    /// Work that takes too long for a step.
     Job(Job),
-    /// For the operator and the metrics.
+    /// A report for the operator and the metrics.
     Told(Told),
-    /// The validator cannot go on, and why.
+    /// The validator cannot continue; the text says why.
     Stop(String),
 }
 
-/// What operators count.
+/// Events that operators count.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// The vote log was synced.
     VotesSynced,
-    /// A frame was refused.
+    /// A frame was rejected.
     Refused {
-        /// Whose.
+        /// The sender.
         peer: Index,
-        /// Why.
+        /// The reason.
         why: Refused,
     },
-    /// A validator contradicted itself.
+    /// A validator signed contradictory statements.
     Evidence,
-    /// So many transactions were handed to another validator.
+    /// The number of transactions that were forwarded to another validator.
     HandedOver(usize),
-    /// A height was decided, with sub-blocks of these validators.
+    /// A height was decided, with the sub-blocks of these validators.
     Decided(Vec<Index>),
-    /// A height is certified here, as all below.
+    /// This height and all below are certified here.
     Certified(Height),
-    /// Certificates up to this height are durable; blocks above it are needed.
+    /// Certificates up to this height are durable; only blocks above it are still needed.
     CertifiedDurably(Height),
     /// An epoch began.
     Epoch(u64),
 }
 
-/// Work that is too long for a step.
+/// Work that takes too long for a step.
 #[derive(Debug)]
 pub enum Job {
-    /// On the pool.
+    /// A job on the pool.
     Pool(PoolJob),
-    /// Submits what another validator could not get in, as if a client had sent it; what finds no room is sent again.
+    /// Submit transactions that another validator forwarded, as if a client had sent them. Those for which the pool
+    /// has no room are submitted again later.
     Submit {
         /// Native transactions.
         native: Vec<Transaction>,
         /// Ethereum transactions in their EIP-2718 form.
         ethereum: Vec<Vec<u8>>,
     },
-    /// A superblock that was decided.
+    /// Apply a decided superblock.
     Apply(Agreed),
-    /// The signatures of a sub-block that is being agreed on.
+    /// Check the signatures of a sub-block that is being agreed on.
     Check {
         /// Its proposer.
         slot: Index,
@@ -80,27 +81,27 @@ pub enum Job {
         /// Its bytes.
         payload: Payload,
     },
-    /// Decided heights, for a validator that lags.
+    /// Send decided heights to a validator that lags.
     Answer {
-        /// By these links.
+        /// The generation of the links to use.
         generation: u64,
-        /// To whom.
+        /// The receiver.
         peer: Index,
         /// The first height.
         from: Height,
         /// The last.
         to: Height,
     },
-    /// A message about whole states.
+    /// Handle a message about whole states.
     State {
-        /// By these links.
+        /// The generation of the links that it came by.
         generation: u64,
-        /// From whom.
+        /// The sender.
         peer: Index,
         /// Its bytes.
         bytes: FrameBytes,
     },
-    /// The network of the epoch that decides this height, by a ledger that has applied the height below.
+    /// Find the network of the epoch that decides this height. It needs a ledger that has applied the height below.
     NextEpoch(Height),
 }
 
@@ -111,6 +112,6 @@ pub struct Agreed {
     pub height: Height,
     /// Slots and sub-blocks, in the order of the block.
     pub sub_blocks: Vec<(Index, Payload)>,
-    /// How many clocks make a median that can be trusted.
+    /// The number of clocks whose median can be trusted.
     pub clocks_needed: usize,
 }

@@ -1,12 +1,13 @@
-//! Receipts by transaction, and logs by address and topic.
+//! Index of receipts by transaction, and of logs by address and topic.
 //!
-//! Pure, and in memory: a node takes in the contract receipts of each block when it publishes the block, and those of
-//! its archive when it starts. It holds *places*; the receipts themselves stay in the archive and its caches.
+//! Pure, and in memory. A node adds the contract receipts of each block when it publishes the block, and those of its
+//! archive when it starts. The index holds *places*; the receipts themselves stay in the archive and its caches.
 //!
-//! *Properties.* Heights are taken in without gaps, oldest first. What is held is bounded: beyond the limit whole
-//! blocks are forgotten, the oldest first, and a search that would need them is refused instead of answered in part. A
-//! search looks at no more than [`LOG_HEIGHTS_MAX`] heights and finds no more than [`LOG_RESULTS_MAX`] logs. It walks
-//! the posting lists of one criterion, the one with the fewest logs in the range, and holds each against the others.
+//! *Properties.* Heights are added without gaps, oldest first. The size is bounded: beyond the limit, whole blocks
+//! are dropped, the oldest first, and a search that needs them is rejected instead of answered in part. A search
+//! looks at no more than [`LOG_HEIGHTS_MAX`] heights and returns no more than [`LOG_RESULTS_MAX`] logs. It walks the
+//! posting lists of one criterion, the one with the fewest logs in the range, and tests each log against the other
+//! criteria.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -14,13 +15,13 @@ use std::hash::Hash;
 use ledger::contracts::ContractReceipts;
 use primitives::{Address, Height, TransactionId};
 
-/// Logs that a search finds at most.
+/// Maximum number of logs that a search returns.
 pub const LOG_RESULTS_MAX: usize = 10_000;
-/// Heights that a search looks at, at most.
+/// Maximum number of heights that a search covers.
 pub const LOG_HEIGHTS_MAX: u64 = 10_000;
-/// Addresses and topics that a search names at most.
+/// Maximum number of addresses and topics that a search names.
 pub const LOG_ALTERNATIVES_MAX: usize = 1_000;
-/// Most topics of a log.
+/// Maximum number of topics of a log.
 const TOPICS: usize = 4;
 
 /// The place of a receipt.
@@ -28,7 +29,7 @@ const TOPICS: usize = 4;
 pub struct ReceiptPlace {
     /// Height of the block.
     pub height: Height,
-    /// Its number in the block, in the order of execution.
+    /// Index of the receipt in the block, in execution order.
     pub receipt: u32,
 }
 
@@ -37,26 +38,26 @@ pub struct ReceiptPlace {
 pub struct LogPlace {
     /// Height of the block.
     pub height: Height,
-    /// The number of its receipt in the block, in the order of execution.
+    /// Index of the receipt in the block, in execution order.
     pub receipt: u32,
-    /// Its number in the receipt.
+    /// Index of the log in the receipt.
     pub log: u32,
 }
 
-/// Which logs are looked for. An empty list stands for anything.
+/// Selects logs. An empty list matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
     /// The first height.
     pub from: Height,
     /// The last height.
     pub to: Height,
-    /// The contract is one of these.
+    /// The contract must be one of these.
     pub addresses: Vec<Address>,
-    /// By position, the topic is one of these.
+    /// For each position, the topic must be one of these.
     pub topics: Vec<Vec<[u8; 32]>>,
 }
 
-/// Why logs cannot be looked for.
+/// Why a log search is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogsError {
     /// Too many heights.
@@ -68,10 +69,10 @@ pub enum LogsError {
     /// Too many addresses and topics.
     #[error("{0} addresses and topics in one search; name at most 1000")]
     Alternatives(usize),
-    /// Older than what is held.
-    #[error("logs below height {first} are not indexed here")]
+    /// Older than the index.
+    #[error("this node has no index of logs below height {first}: search from that height, or ask another node")]
     Forgotten {
-        /// The first height that is held.
+        /// The first indexed height.
         first: Height,
     },
 }
@@ -90,7 +91,7 @@ struct IndexedBlock {
     logs: Vec<IndexedLog>,
 }
 
-/// A posting: the height of a block, and the number of the log among those of the block.
+/// A posting: the height of a block, and the index of the log among the logs of the block.
 type Postings = VecDeque<(Height, u32)>;
 
 /// See the module text.
@@ -106,8 +107,8 @@ pub struct EthereumIndex {
 }
 
 impl EthereumIndex {
-    /// An index that begins above a height, for at most so many blocks, receipts, logs and topics together; the newest
-    /// block is always held.
+    /// An index that begins above a height. `limit` bounds the number of blocks, receipts, logs and topics together;
+    /// the newest block is always retained.
     pub fn new(above: Height, limit: usize) -> EthereumIndex {
         EthereumIndex {
             limit,
@@ -120,12 +121,12 @@ impl EthereumIndex {
         }
     }
 
-    /// The height above the last that it has taken in.
+    /// The height above the last one added.
     pub fn next(&self) -> Height {
         self.first + self.blocks.len() as u64
     }
 
-    /// Takes in what the contract phase of the next block came to.
+    /// Adds the contract receipts of the next block.
     pub fn add(&mut self, contracts: &ContractReceipts) {
         let height = self.next();
         let mut block = IndexedBlock::default();
@@ -163,7 +164,7 @@ impl EthereumIndex {
         self.first += 1;
     }
 
-    /// Forgets what is above a height: a developers' chain goes back to it.
+    /// Removes everything above a height, when a developers' chain goes back to it.
     pub fn cut_above(&mut self, height: Height) {
         while self.next() > height + 1
             && let Some(block) = self.blocks.pop_back()
@@ -186,10 +187,10 @@ impl EthereumIndex {
         self.receipts.get(id).copied()
     }
 
-    /// The logs that a filter names, in order. Heights that are not there yet have none.
+    /// The logs that match a filter, in order. Heights that do not exist yet have none.
     ///
     /// # Errors
-    /// [`LogsError`] if the search is too large, or reaches below what is held.
+    /// [`LogsError`] if the search is too large, or reaches below the first indexed height.
     pub fn logs(&self, filter: &LogFilter) -> Result<Vec<LogPlace>, LogsError> {
         filter.check()?;
         let (from, to) = (filter.from.max(1), filter.to.min(self.next() - 1));
@@ -331,7 +332,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is left after a cut is what was there before the blocks above came.
+        /// A cut restores the index to what it was before the blocks above were added.
         #[test]
         fn a_cut_leaves_what_was_there_before(
             blocks in blocks(),
@@ -350,7 +351,7 @@ mod tests {
                 }
             }
             index.cut_above(kept);
-            // Another history goes on from there.
+            // A different history continues from there.
             let more = of(before.next(), &blocks[0]);
             index.add(&more);
             before.add(&more);
@@ -362,7 +363,7 @@ mod tests {
             }
         }
 
-        /// Against a list of all logs that is looked through from end to end.
+        /// Compares with a linear scan of all logs.
         #[test]
         fn a_search_finds_what_a_walk_over_all_logs_finds(
             blocks in blocks(),

@@ -1,20 +1,23 @@
-//! The Ethereum transactions that wait for a block.
+//! The pool of pending Ethereum transactions.
 //!
-//! Pure: no clock and no locks. A transaction enters if no state makes it invalid, its nonce is free and at most
-//! [`NONCES_AHEAD`] above the account's, it offers the base fee, and the account can pay for all that waits of it at
-//! the highest price. One nonce has one transaction: another one replaces it if it offers a tenth more, until it has
-//! been proposed. A sub-block takes the transactions of a sender in the order of their nonces, without gaps.
+//! Pure: no clock and no locks. The pool accepts a transaction if some state can make it valid, its nonce is free and
+//! at most [`NONCES_AHEAD`] above the account's, it offers the base fee, and the account can pay for all its pending
+//! transactions at their maximum prices. There is one transaction per nonce: a later one replaces it if it offers a
+//! tenth more, until the earlier one has been proposed. A sub-block takes the transactions of a sender in nonce
+//! order, without gaps.
 //!
-//! *What cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above a gap enters
-//! while less than half of the pool is full, and is forgotten after [`GAP_MS`]. An account that delegates (EIP-7702)
-//! has one waiting transaction: any call may empty such an account, and with it all that waits of it.
+//! *A transaction that cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above
+//! a nonce gap is accepted while less than half of the pool is full, and dropped after [`GAP_MS`]. An account that
+//! delegates (EIP-7702) has at most one pending transaction: any call may empty such an account, and so make all its
+//! pending transactions unpayable.
 //!
-//! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
-//! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
+//! *No transaction that can be proposed is forgotten*: after each block the pool looks for transactions that the
+//! block made ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] reports
+//! them.
 //!
-//! The account of a wallet can spend natively, too, by typed data, and reservations of the two pools do not know each
-//! other. Where both promise the same units the native transaction comes first: the other one is skipped, and the quota
-//! bounds what such transactions cost.
+//! The account of a wallet can also spend natively, by typed data, and the two pools do not see each other's
+//! reservations. Where both promise the same units, the native transaction is executed first: the other one is
+//! skipped, and the quota bounds what such transactions cost.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -22,78 +25,86 @@ use ledger::Ledger;
 use ledger::contracts::{EthereumFault, EthereumTransaction};
 use primitives::{Address, Digest, Superblock, TransactionId};
 
-/// A nonce may be so far above that of the account.
+/// Maximum distance of a nonce above that of the account.
 pub const NONCES_AHEAD: u64 = 64;
 
-/// A transaction above a gap, or below the base fee, waits no longer than this.
+/// Maximum time that a transaction above a gap, or below the base fee, stays in the pool.
 pub const GAP_MS: u64 = 600_000;
 
-/// How often the pool looks for what has waited too long.
+/// How often the pool looks for expired transactions.
 const LOOK_MS: u64 = 60_000;
 
-/// Bytes of a lane beside its transactions: its type and their number.
+/// Bytes of a lane without its transactions: its type and their number.
 const LANE_HEAD: usize = 5;
 
-/// Why an Ethereum transaction does not enter.
+/// Why the pool rejects an Ethereum transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthereumReject {
-    /// The chain executes none.
+    /// The chain does not execute contracts.
     #[error("this chain has no contracts")]
     NoContracts,
-    /// No state makes it valid.
+    /// No state can make it valid.
     #[error(transparent)]
     Fault(#[from] EthereumFault),
-    /// It waits already.
-    #[error("the transaction waits already")]
+    /// It is pending already.
+    #[error("the transaction is pending already")]
     Waiting,
-    /// Its nonce is used.
-    #[error("nonce {nonce} is used: the account's next is {next}")]
+    /// Its nonce was used already.
+    #[error("nonce {nonce} is used already: the account's next nonce is {next}")]
     NonceTooLow {
-        /// Its nonce.
+        /// The nonce of the transaction.
         nonce: u64,
-        /// The account's.
+        /// The account's next nonce.
         next: u64,
     },
     /// Its nonce is too far ahead.
-    #[error("nonce {nonce} is more than 64 above {next}, the account's next")]
+    #[error(
+        "nonce {nonce} is more than 64 above {next}, the account's next nonce: send the transactions between them first"
+    )]
     NonceTooHigh {
-        /// Its nonce.
+        /// The nonce of the transaction.
         nonce: u64,
-        /// The account's.
+        /// The account's next nonce.
         next: u64,
     },
-    /// The account cannot pay for it and for what waits of it.
-    #[error("the account cannot pay for this and for what waits of it")]
+    /// The account cannot pay for it together with its other pending transactions.
+    #[error("the account cannot pay for this transaction together with its other pending transactions")]
     Funds,
     /// It offers less than the base fee.
-    #[error("it offers {offered} wei for gas, and {needed} are needed")]
+    #[error("the transaction offers {offered} wei per unit of gas, and the base fee needs {needed}")]
     Price {
-        /// What it offers.
+        /// The offered price.
         offered: u128,
-        /// What is needed.
+        /// The required price.
         needed: u128,
     },
-    /// It does not offer a tenth more than what it would replace.
-    #[error("it offers {offered} wei for gas, and {needed} are needed to replace the transaction of this nonce")]
+    /// It does not offer a tenth more than the transaction that it would replace.
+    #[error(
+        "the transaction offers {offered} wei per unit of gas; replacing the pending transaction with this nonce \
+         needs {needed}"
+    )]
     Replacement {
-        /// What it offers.
+        /// The offered price.
         offered: u128,
-        /// What is needed.
+        /// The required price.
         needed: u128,
     },
-    /// Its account delegates to a contract, and another transaction of it waits.
-    #[error("the account delegates to a contract (EIP-7702), so that one transaction of it waits at a time")]
+    /// Its account delegates to a contract, and has another pending transaction.
+    #[error(
+        "the account delegates to a contract (EIP-7702) and may have only one pending transaction: wait until it is \
+         committed"
+    )]
     Delegated,
-    /// Another one of its nonce has been proposed.
-    #[error("another transaction of this nonce has been proposed")]
+    /// Another transaction with its nonce has been proposed.
+    #[error("another transaction with this nonce has been proposed already")]
     Proposed,
-    /// The pool is full: half of it, if the transaction stands above a gap.
-    #[error("the pool is full")]
+    /// The pool is full, or half full if the transaction is above a nonce gap.
+    #[error("the pool is full: send the transaction again later")]
     Full,
 }
 
 impl EthereumReject {
-    /// A word for programs, which stays.
+    /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             EthereumReject::NoContracts => "no_contracts",
@@ -110,8 +121,8 @@ impl EthereumReject {
     }
 }
 
-/// Transactions for a sub-block, in order, with who signed them. The senders travel with the transactions inside the
-/// node, so that nobody recovers them a second time.
+/// Transactions for a sub-block, in order, with their senders. The senders travel with the transactions inside the
+/// node, so that they are recovered only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProposedLane {
     /// In their EIP-2718 form.
@@ -120,8 +131,8 @@ pub struct ProposedLane {
     pub senders: Vec<Option<Address>>,
 }
 
-/// A transaction that no state makes invalid, with its sender. Recovery costs as much as some thirty transfers: do it
-/// where nobody waits, and beside others.
+/// A transaction that some state can make valid, with its sender. Recovering the sender costs about as much as thirty
+/// transfers: do it off the critical path, and in parallel.
 #[derive(Clone, Debug)]
 pub struct EthereumCandidate {
     bytes: Vec<u8>,
@@ -130,10 +141,10 @@ pub struct EthereumCandidate {
 }
 
 impl EthereumCandidate {
-    /// Decodes and judges bytes for a chain, and recovers who signed them.
+    /// Decodes and checks the bytes of a transaction for a chain, and recovers its sender.
     ///
     /// # Errors
-    /// [`EthereumFault`] names what no state could make valid.
+    /// [`EthereumFault`] if no state can make it valid.
     pub fn recover(bytes: Vec<u8>, chain: u64) -> Result<EthereumCandidate, EthereumFault> {
         let transaction = EthereumTransaction::decode(&bytes)?;
         transaction.check(chain)?;
@@ -141,10 +152,10 @@ impl EthereumCandidate {
         Ok(EthereumCandidate { bytes, transaction, sender })
     }
 
-    /// The same of an account that did not sign it, which only a developers' chain takes.
+    /// As [`EthereumCandidate::recover`], for an account that did not sign it. Only a developers' chain accepts this.
     ///
     /// # Errors
-    /// [`EthereumFault`] names what no state could make valid.
+    /// [`EthereumFault`] if no state can make it valid.
     pub fn impersonating(bytes: Vec<u8>, chain: u64, sender: Address) -> Result<EthereumCandidate, EthereumFault> {
         let transaction = EthereumTransaction::decode(&bytes)?;
         transaction.check(chain)?;
@@ -172,27 +183,27 @@ struct Entry {
 
 #[derive(Clone, Debug, Default)]
 struct Sender {
-    /// The nonce that its account had when it was looked at last.
+    /// The account's next nonce when it was last looked at.
     next: u64,
     waiting: BTreeMap<u64, Entry>,
 }
 
-/// The waiting transactions; see the module text.
+/// The pool; see the module text.
 #[derive(Default)]
 pub struct EthereumPool {
     limit: usize,
-    /// Gas that a sub-block may declare, as the ledger said last.
+    /// Gas that a sub-block may declare, from the last ledger seen.
     quota: u64,
     /// The base fee of the next block.
     base_fee: u128,
-    /// When the longest of those that were not proposed came, or earlier.
+    /// A lower bound of the arrival of the oldest transaction that can be proposed and was not.
     waits_since_ms: Option<u64>,
     senders: BTreeMap<Address, Sender>,
     ids: HashMap<TransactionId, (Address, u64)>,
     arrivals: u64,
-    /// When the pool looked last for what has waited too long.
+    /// When the pool last looked for expired transactions.
     looked_ms: u64,
-    /// Given to another validator to propose, and when.
+    /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, TransactionId)>,
 }
 
@@ -202,45 +213,45 @@ impl EthereumPool {
         EthereumPool { limit, ..EthereumPool::default() }
     }
 
-    /// Number of waiting transactions, proposed ones included.
+    /// Number of pending transactions, including proposed ones.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether nothing waits.
+    /// Whether the pool is empty.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Whether this transaction waits.
+    /// Whether this transaction is pending.
     pub fn contains(&self, id: &TransactionId) -> bool {
         self.ids.contains_key(id)
     }
 
-    /// A transaction that waits, and who sent it.
+    /// A pending transaction and its sender.
     pub fn get(&self, id: &TransactionId) -> Option<(&[u8], Address)> {
         let (address, nonce) = self.ids.get(id)?;
         Some((&self.senders.get(address)?.waiting.get(nonce)?.bytes, *address))
     }
 
-    /// The nonce above those of an account that wait without a gap, if the account's next is `next`.
+    /// The nonce above the gapless pending nonces of an account whose next nonce is `next`.
     pub fn nonce_above(&self, address: &Address, next: u64) -> u64 {
         let waiting = self.senders.get(address).into_iter().flat_map(|sender| sender.waiting.range(next..));
         next + (next..).zip(waiting).take_while(|(expected, (nonce, _))| expected == *nonce).count() as u64
     }
 
-    /// Takes a transaction in, which recovers its sender.
+    /// Adds a transaction after recovering its sender.
     ///
     /// # Errors
-    /// [`EthereumReject`] says why not; the pool is unchanged.
+    /// [`EthereumReject`] gives the reason; the pool is unchanged.
     pub fn admit(&mut self, bytes: Vec<u8>, now_ms: u64, ledger: &Ledger) -> Result<TransactionId, EthereumReject> {
         self.enter(EthereumCandidate::recover(bytes, ledger.chain())?, now_ms, ledger)
     }
 
-    /// Takes in a transaction whose sender is known.
+    /// Adds a transaction whose sender is known.
     ///
     /// # Errors
-    /// [`EthereumReject`] says why not; the pool is unchanged.
+    /// [`EthereumReject`] gives the reason; the pool is unchanged.
     pub fn enter(
         &mut self,
         candidate: EthereumCandidate,
@@ -267,7 +278,7 @@ impl EthereumPool {
             _ if nonce < next => return Err(EthereumReject::NonceTooLow { nonce, next }),
             _ if nonce - next > NONCES_AHEAD => return Err(EthereumReject::NonceTooHigh { nonce, next }),
             _ if others.saturating_add(cost) > ledger.wei(&address) => return Err(EthereumReject::Funds),
-            // Others can spend what it promises here.
+            // Other accounts can spend what this one promises here.
             _ if others > 0 && has_code(ledger, &address) => return Err(EthereumReject::Delegated),
             Some(rival) if rival.is_proposed => return Err(EthereumReject::Proposed),
             Some(rival) if max_fee < rival.replaced_by() => {
@@ -294,13 +305,13 @@ impl EthereumPool {
         Ok(id)
     }
 
-    /// When the longest of those that can be proposed came, or earlier; `None` if there is none.
+    /// A lower bound of the arrival of the oldest transaction that can be proposed; `None` if there is none.
     pub fn waits_since_ms(&self) -> Option<u64> {
         self.waits_since_ms
     }
 
-    /// Gives transactions for a sub-block: in the order of arrival as far as nonces permit, with at most so many bytes
-    /// and the gas of a sub-block together. They wait on, as proposed ones.
+    /// Takes transactions for a sub-block: in order of arrival as far as nonces permit, within `room` bytes and the
+    /// gas of a sub-block. They stay in the pool, marked as proposed.
     pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedLane {
         self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);
@@ -331,7 +342,7 @@ impl EthereumPool {
         taken
     }
 
-    /// Takes a transaction out that waits; whether it was there.
+    /// Removes a pending transaction; returns whether it was there.
     pub fn forget(&mut self, id: &TransactionId) -> bool {
         let Some((address, nonce)) = self.ids.remove(id) else { return false };
         if let Some(sender) = self.senders.get_mut(&address) {
@@ -340,7 +351,7 @@ impl EthereumPool {
         true
     }
 
-    /// Forgets what has waited for longer than [`GAP_MS`] and cannot be proposed.
+    /// Drops transactions that have been in the pool for longer than [`GAP_MS`] and cannot be proposed.
     fn forget_late(&mut self, now_ms: u64) {
         if now_ms.saturating_sub(self.looked_ms) < LOOK_MS {
             return;
@@ -375,14 +386,14 @@ impl EthereumPool {
         self.waits_since_ms.get_or_insert(now_ms);
     }
 
-    /// Notes that transactions that were taken have been given to another validator. They are not given again until
-    /// [`EthereumPool::take_back`] takes them back.
+    /// Records that transactions that were taken have been forwarded to another validator. They are not given out
+    /// again until [`EthereumPool::take_back`] takes them back.
     pub fn hand_over(&mut self, lane: &[Vec<u8>], now_ms: u64) {
         let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
         self.handed.extend(lane.iter().filter_map(id).map(|id| (now_ms, id)));
     }
 
-    /// Takes back what was handed over before `before_ms` and is in no block yet; the number.
+    /// Takes back transactions that were forwarded before `before_ms` and are in no block yet; returns their number.
     pub fn take_back(&mut self, before_ms: u64) -> usize {
         let late = self.handed.partition_point(|(at, _)| *at < before_ms);
         let late: Vec<TransactionId> = self.handed.drain(..late).map(|(_, id)| id).collect();
@@ -391,7 +402,7 @@ impl EthereumPool {
         waiting.len()
     }
 
-    /// Whether a transaction can be proposed, or is proposed and in no block that was applied here.
+    /// Whether some transaction can be proposed, or is proposed and in no block applied here.
     pub fn is_busy(&self) -> bool {
         let is_busy = |sender: &Sender| {
             sender.ready(0, self.base_fee).is_some() || sender.waiting.values().any(|entry| entry.is_proposed)
@@ -399,8 +410,9 @@ impl EthereumPool {
         self.senders.values().any(is_busy)
     }
 
-    /// Forgets what cannot stand any more after a block: used nonces, and from the first that its account cannot pay
-    /// for on. What the block skipped for a gap can be proposed again, and what the block made ready waits from now on.
+    /// Drops what a block made invalid: used nonces, and the transactions of an account from the first that it cannot
+    /// pay for. Transactions that the block skipped for a gap can be proposed again, and those that it made ready
+    /// count as arrived now.
     pub fn settle(&mut self, ledger: &Ledger, block: &Superblock) {
         self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
         if !self.senders.is_empty() && block.ethereum_len() > 0 {
@@ -435,27 +447,27 @@ fn has_code(ledger: &Ledger, address: &Address) -> bool {
 }
 
 impl Entry {
-    /// What replaces it offers at least so much.
+    /// The minimum price of a replacement.
     fn replaced_by(&self) -> u128 {
         self.max_fee.saturating_add(self.max_fee.div_ceil(10))
     }
 }
 
 impl Sender {
-    /// What all but the transaction of one nonce may cost.
+    /// The maximum cost of all transactions except the one with this nonce.
     fn cost_but(&self, nonce: u64) -> u128 {
         let others = self.waiting.iter().filter(|(other, _)| **other != nonce);
         others.map(|(_, entry)| entry.cost).fold(0, u128::saturating_add)
     }
 
-    /// The lowest transaction from a nonce on that has not been proposed. Below it there is no gap, and no transaction
-    /// that offers too little.
+    /// The lowest transaction from a nonce on that has not been proposed, if below it there is neither a gap nor a
+    /// transaction that offers too little.
     fn ready(&self, from: u64, base_fee: u128) -> Option<(u64, &Entry)> {
         let from = from.max(self.next);
         self.without_gap(base_fee).find(|(nonce, entry)| *nonce >= from && !entry.is_proposed)
     }
 
-    /// The transactions from the account's nonce on, up to a gap or to one that offers too little.
+    /// The transactions from the account's nonce up to the first gap or the first one that offers too little.
     fn without_gap(&self, base_fee: u128) -> impl Iterator<Item = (u64, &Entry)> {
         (self.next..)
             .zip(&self.waiting)
@@ -464,7 +476,7 @@ impl Sender {
     }
 }
 
-/// Whether all nonces below one wait.
+/// Whether all nonces from `next` up to this one are pending.
 fn follows(sender: Option<&Sender>, next: u64, nonce: u64) -> bool {
     sender.map_or(0, |sender| sender.waiting.range(next..nonce).count()) as u64 == nonce - next
 }

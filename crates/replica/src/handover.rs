@@ -1,39 +1,41 @@
-//! Handovers: what proves a committee to who knows the one before it.
+//! Handovers: proofs of a committee for a client that knows the committee before it.
 //!
 //! # The protocol
 //!
-//! The genesis names the validators of epoch 0. Those of epoch `e` are drawn while block `e · epoch_heights`, the
-//! boundary, is applied, stand in the state root from then on, and begin when `e − 1` ends, `delay` heights later. In
-//! between the committee of `e − 1` certifies a state that holds the one of `e`: a commit of height `k` signs the
-//! outcome of `k − lag`. A *handover* to `e` is that certificate, with what lies between its root and the committee:
-//! the receipts root of the block, the parts of the state root, and the registry, whose digest is one of these parts.
-//! Upon a handover a client that trusts the keys of `e − 1` checks, in this order, that enough of these keys signed,
-//! that what they signed is the outcome that is shown, that the registry is that of the outcome's state, that it is of
-//! this network, and that it holds a committee of `e`; from then on it trusts the keys of `e` for the heights of `e`,
-//! and forgets those of `e − 1`.
+//! The genesis names the validators of epoch 0. The committee of epoch `e` is drawn when block `e · epoch_heights`,
+//! the boundary, is applied. From then on it is part of the state root. It starts deciding when `e − 1` ends, `delay`
+//! heights later. In between, the committee of `e − 1` certifies a state that contains the committee of `e`: a commit
+//! of height `k` signs the outcome of `k − lag`. A *handover* to `e` is that certificate together with the path from
+//! its root to the committee: the receipts root of the block, the parts of the state root, and the registry, whose
+//! digest is one of these parts. A client that trusts the keys of `e − 1` checks, in this order, that enough of these
+//! keys signed, that they signed the given outcome, that the registry is that of the outcome's state, that it belongs
+//! to this network, and that it holds a committee of `e`. From then on the client trusts the keys of `e` for the
+//! heights of `e`, and no longer those of `e − 1`.
 //!
-//! So who has the genesis walks to the present with one handover an epoch ([`Lineage`]); `walras light` does, and so
-//! does a validator before it believes a state that others send it (`state_sync`).
+//! A client with the genesis reaches the present with one handover per epoch ([`Lineage`]). `walras light` does this,
+//! and so does a validator before it accepts a state from others (`state_sync`).
 //!
-//! Of all certificates that would do, the one that is kept is of the lowest height ([`Lineage::state_height`]), so that
-//! all nodes keep the same. The registry is written down before the block above it is applied, since a restart may
-//! begin at a later checkpoint, and joined with its certificate when it is asked for: certificates are kept for ever,
-//! and durable before the engine of the next epoch begins. What was fetched from others is kept whole.
+//! Of all suitable certificates, the one of the lowest height is kept ([`Lineage::state_height`]), so that all nodes
+//! keep the same one. The registry is written before the next block is applied, since a restart may begin at a later
+//! checkpoint. It is joined with its certificate on request: certificates are kept forever, and they are durable
+//! before the engine of the next epoch begins. Handovers fetched from others are stored whole.
 //!
 //! # Properties
 //!
-//! - *Soundness*: with at most f faulty validators in each committee, while it acts and for as long as clients walk
-//!   over it, nobody can make a client trust another committee than the one that was drawn.
-//! - *Completeness*: a node that has applied the first block of an epoch has the handover to it, restarts included,
-//!   unless it began with a snapshot whose file had none: then it says so, and another node has it.
+//! - *Soundness*: if each committee has at most f faulty validators while it is active and for as long as clients
+//!   follow its handovers, nobody can make a client trust a committee other than the one that was drawn.
+//! - *Completeness*: a node that has applied the first block of an epoch has the handover to it, also after restarts,
+//!   unless it began with a snapshot whose file had none. Then the node says so, and the client must ask another
+//!   node.
 //!
 //! # Deviations
 //!
 //! - The specification of epochs (§2.9) puts the digest of the next committee into the certificate of an epoch's last
-//!   height. Here the certificate is an ordinary one: committees stand in every state root anyway.
-//! - Keys of past committees prove the past for ever: whoever buys them can sign another history from there on. So a
-//!   client walks no further than to the last epoch in which the stakes of the committee that it began with can still
-//!   be punished, and begins with a state root that somebody tells it ([`Lineage::begin_at`]) if it is older than that.
+//!   height. Here the certificate is an ordinary one: every state root contains the committees anyway.
+//! - The keys of past committees stay valid for the past: whoever buys them can sign another history from there on.
+//!   So a client follows handovers no further than to the last epoch in which the stakes of its first committee can
+//!   still be punished. If its trust is older than that, it begins with a state root that a trusted party tells it
+//!   ([`Lineage::begin_at`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,27 +48,28 @@ use store::{Archive, Disk, Options, Store};
 
 use crate::{ReplicaError, encode};
 
-/// Handovers in one answer at most, and bytes after which no more are added.
+/// Maximum number of handovers in one answer, and the number of bytes after which no more are added.
 pub(crate) const PAGE: usize = 32;
 const PAGE_BYTES: usize = 512 << 10;
 
-/// What proves the committee of an epoch to who trusts that of the epoch before.
+/// The proof of an epoch's committee, for a client that trusts the committee of the epoch before.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Handover {
-    /// Of a height of the epoch before.
+    /// The certificate of a height of the epoch before.
     pub certificate: Certificate,
     /// The receipts root of the block whose outcome is certified.
     pub receipts: Digest,
-    /// The registry in the state after that block, which holds the next committee.
+    /// The registry in the state after that block; it contains the next committee.
     pub validators: ValidatorsProof,
 }
 
-/// Why a handover proves nothing.
+/// Why a handover is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverError {
-    /// Of another epoch than the one whose keys are known.
+    /// It is of another epoch than the one whose keys are trusted.
     #[error(
-        "the handover to epoch {expected} is signed by the committee of epoch {signed}, not by the one before: none may be skipped"
+        "the handover to epoch {expected} is signed by the committee of epoch {signed}, not by that of the epoch \
+         before: follow every epoch in order"
     )]
     Skipped {
         /// The epoch to be proved.
@@ -74,42 +77,42 @@ pub enum HandoverError {
         /// The epoch of the certificate.
         signed: u64,
     },
-    /// The certificate does not hold.
-    #[error("the handover to epoch {0} is not certified: {1}")]
+    /// The certificate is not valid.
+    #[error("the handover to epoch {0} has no valid certificate: {1}")]
     Certificate(u64, CertificateError),
-    /// The roots that are shown are not those that were signed.
-    #[error("the handover to epoch {0} shows another outcome than the one that was signed")]
+    /// The given roots are not those that were signed.
+    #[error("the handover to epoch {0} contains another outcome than the signed one")]
     OtherOutcome(u64),
-    /// The registry is not that of the state.
-    #[error("the handover to epoch {0} shows another registry than the certified one: {1}")]
+    /// The registry is not that of the certified state.
+    #[error("the handover to epoch {0} contains another registry than the certified one: {1}")]
     Registry(u64, ProofFault),
     /// The registry is that of another network.
-    #[error("the handover to epoch {0} is of another network")]
+    #[error("the handover to epoch {0} belongs to another network")]
     OtherNetwork(u64),
-    /// The state is from before the draw, or so late that the committee is forgotten.
-    #[error("the handover to epoch {0} shows a state without a committee of that epoch")]
+    /// The state is from before the draw, or so late that it no longer contains the committee.
+    #[error("the handover to epoch {0} contains a state without the committee of that epoch")]
     NoCommittee(u64),
-    /// The founders stay for ever.
-    #[error("validators of this network never change, and there is no epoch {0}")]
+    /// The validators of this network are fixed.
+    #[error("the validators of this network never change: there is no epoch {0}")]
     Fixed(u64),
 }
 
-/// What a client trusts: the committee of one epoch, by the genesis and the handovers since.
+/// A client's trust: the committee of one epoch, derived from the genesis and the handovers since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
     /// When committees change.
     pub schedule: Schedule,
-    /// How many heights below its own the outcome of a certificate is.
+    /// How many heights an outcome is below the certificate that signs it.
     pub lag: u64,
     /// The height that the network begins with.
     pub begins: Height,
-    /// The epoch that is trusted.
+    /// The trusted epoch.
     pub chain: Chain,
 }
 
 impl Lineage {
-    /// The height whose outcome the handover to an epoch proves: the lowest one at which the committee is drawn and
-    /// which the epoch before certifies.
+    /// The height whose outcome the handover to an epoch proves: the lowest height that is at or after the draw and
+    /// that the epoch before certifies.
     pub fn state_height(&self, epoch: u64) -> Height {
         let first_certified = self.schedule.first_height(epoch.saturating_sub(1)).saturating_sub(self.lag);
         self.schedule.boundary(epoch).max(first_certified).max(self.begins)
@@ -123,13 +126,13 @@ impl Lineage {
         state_height.saturating_add(above)
     }
 
-    /// The last epoch whose handover a state of this height, if it is certified, has behind it.
+    /// The last epoch whose handover is proved by a certified state of this height or below.
     pub fn last_behind(&self, height: Height) -> u64 {
         let drawn = height.checked_div(self.schedule.epoch_heights).unwrap_or(0);
         (1..=drawn).rev().find(|epoch| self.state_height(*epoch) <= height).unwrap_or(0)
     }
 
-    /// Goes on to the next epoch, if the handover to it holds; else trusts what it did.
+    /// Moves to the next epoch if the handover to it is valid; otherwise nothing changes.
     ///
     /// # Errors
     /// [`HandoverError`].
@@ -143,11 +146,11 @@ impl Lineage {
         Ok(())
     }
 
-    /// Trusts the committee of an epoch because somebody who is trusted names the root of the state that holds it. No
-    /// signature counts for this, so that keys of earlier committees, which may have been sold since, prove nothing.
+    /// Trusts the committee of an epoch because a trusted party names the root of a state that contains it. No
+    /// signature is checked, so keys of earlier committees, which may have been sold since, prove nothing.
     ///
     /// # Errors
-    /// [`HandoverError`]; then it trusts what it did.
+    /// [`HandoverError`]; then nothing changes.
     pub fn begin_at(&mut self, epoch: u64, state: &Digest, validators: &ValidatorsProof) -> Result<(), HandoverError> {
         if self.schedule.is_fixed() {
             return Err(HandoverError::Fixed(epoch));
@@ -157,7 +160,7 @@ impl Lineage {
         Ok(())
     }
 
-    /// The epoch whose handover shows the state of a height, if one does.
+    /// The epoch whose handover contains the state of this height, if there is one.
     pub fn epoch_shown_at(&self, height: Height) -> Option<u64> {
         Some(self.last_behind(height)).filter(|epoch| *epoch > 0 && self.state_height(*epoch) == height)
     }
@@ -168,7 +171,7 @@ impl Lineage {
         Chain { genesis: self.chain.genesis, epoch, heights, keys }
     }
 
-    /// The committee that a handover proves.
+    /// Verifies a handover and returns the committee that it proves.
     fn committee<'a>(&self, epoch: u64, handover: &'a Handover) -> Result<&'a [Member], HandoverError> {
         let Handover { certificate, receipts, validators } = handover;
         if certificate.epoch != self.chain.epoch {
@@ -182,7 +185,7 @@ impl Lineage {
         self.registered(epoch, &state, validators)
     }
 
-    /// The committee of an epoch, as the registry of a state holds it.
+    /// The committee of an epoch in the registry of a state.
     fn registered<'a>(
         &self,
         epoch: u64,
@@ -203,29 +206,29 @@ fn is_possible(members: usize) -> bool {
     (1..=consensus::committee::MEMBERS_MAX).contains(&members)
 }
 
-/// A handover as it lies in the archive.
+/// A handover as stored in the archive.
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Kept {
     receipts: Digest,
     validators: ValidatorsProof,
-    /// Nothing if it is among this node's certificates.
+    /// `None` if it is among this node's certificates.
     certificate: Option<Certificate>,
 }
 
-/// The handovers that a node holds, by epoch: read by any thread.
+/// The handovers that a node holds, by epoch. Any thread may read them.
 pub struct Handovers<D: Disk> {
-    /// Of the genesis.
+    /// The lineage of the genesis.
     lineage: Lineage,
-    /// The last epoch that is held.
+    /// The last epoch held.
     last: AtomicU64,
     archive: Archive<D>,
     certificates: Archive<D>,
 }
 
-/// The log that handovers are written into. Whoever applies blocks owns it.
+/// The log that handovers are appended to. The thread that applies blocks owns it.
 pub struct HandoverLog<D: Disk> {
     store: Store<D>,
-    /// What is held.
+    /// The handovers in it.
     pub held: Arc<Handovers<D>>,
 }
 
@@ -240,8 +243,8 @@ impl<D: Disk> HandoverLog<D> {
         Ok(HandoverLog { store, held: Arc::new(Handovers { lineage, last, archive, certificates }) })
     }
 
-    /// Writes down the registry after a block, durably, for the handover to an epoch that is [`Handovers::due`]; the
-    /// tries are those of the ledger, and the receipts root is that of its last block.
+    /// Durably stores the registry after a block, for the handover to an epoch that is [`Handovers::due`]. `roots`
+    /// are the tries of the ledger, and `receipts` is the receipts root of its last block.
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be written.
@@ -260,8 +263,8 @@ impl<D: Disk> HandoverLog<D> {
 }
 
 impl<D: Disk> HandoverLog<D> {
-    /// Writes down the registry of the state that a restarted network begins with, for the handover to the next epoch,
-    /// if its committee is drawn already.
+    /// Stores the registry of the state that a restarted network begins with, for the handover to the next epoch, if
+    /// that epoch's committee is drawn already.
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be written.
@@ -276,13 +279,13 @@ impl<D: Disk> HandoverLog<D> {
 }
 
 impl<D: Disk> Handovers<D> {
-    /// The last epoch whose handover is held, with or without its certificate; 0 if none is.
+    /// The last epoch whose handover is held, with or without its certificate; 0 if there is none.
     pub fn last(&self) -> u64 {
         self.last.load(Ordering::Acquire)
     }
 
-    /// The epoch whose handover needs the registry after the last applied block, if one does that is not held. It is to
-    /// be written down before the block above is logged.
+    /// The epoch whose handover needs the registry after the last applied block and is not held yet, if any. It must
+    /// be stored before the next block is logged.
     pub fn due(&self, ledger: &Ledger) -> Option<u64> {
         let (height, drawn) = (ledger.height(), ledger.validators().last_epoch());
         let from_here = (1..=drawn).rev().take_while(|epoch| self.lineage.state_height(*epoch) >= height);
@@ -309,13 +312,13 @@ impl<D: Disk> Handovers<D> {
         Ok(Some(Handover { certificate, receipts, validators }))
     }
 
-    /// The last epoch whose handover is complete; 0 if none is.
+    /// The last epoch whose handover is complete; 0 if there is none.
     ///
     /// # Errors
     /// [`ReplicaError`] if one cannot be read.
     pub fn last_certified(&self) -> Result<u64, ReplicaError> {
         for epoch in (1..=self.last()).rev() {
-            // Only the newest ones can wait for their certificates.
+            // Only the newest ones can lack their certificates.
             if self.archive.block(epoch)?.is_none() || self.get(epoch)?.is_some() {
                 return Ok(epoch);
             }
@@ -323,7 +326,7 @@ impl<D: Disk> Handovers<D> {
         Ok(0)
     }
 
-    /// The handovers from an epoch on, as many as an answer holds.
+    /// The handovers from an epoch on, as many as fit into one answer.
     ///
     /// # Errors
     /// [`ReplicaError`] if one cannot be read.
@@ -341,7 +344,8 @@ impl<D: Disk> Handovers<D> {
     }
 }
 
-/// Writes down the next one, durably; what is held already stays. A log without any begins where the node does.
+/// Durably appends the next handover; an epoch held already is left unchanged. An empty log begins at the node's
+/// first epoch.
 fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), ReplicaError> {
     if epoch <= store.last_height() {
         return Ok(());
@@ -354,7 +358,7 @@ fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), Re
     Ok(())
 }
 
-/// Keeps handovers that were checked, from an epoch on, on an empty disk that no node has open.
+/// Stores verified handovers, from an epoch on, on an empty disk that no node has open.
 pub(crate) fn put_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
     let mut store = Store::open(disk, Options::default())?.0;
     for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {

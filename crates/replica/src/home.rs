@@ -1,30 +1,30 @@
-//! Where a validator keeps what must survive a crash.
+//! The disks that hold what must survive a crash.
 
 use std::io;
 use std::path::Path;
 
 use store::{Disk, RealDisk};
 
-/// The disks of one validator, by what lies on them. Clones are the same disks.
+/// The disks of one validator, by content. Clones share the same disks.
 #[derive(Clone, Debug)]
 pub struct Home<D> {
     /// Blocks, receipts and checkpoints.
     pub blocks: D,
-    /// The log of the own votes.
+    /// The log of this validator's votes.
     pub votes: D,
     /// Certificates, by height.
     pub certificates: D,
     /// Handovers, by epoch.
     pub handovers: D,
-    /// A state that is being fetched, or has arrived and is not installed yet.
+    /// A state that is being fetched, or that is complete and not installed yet.
     pub incoming: D,
 }
 
 impl Home<RealDisk> {
-    /// The disks below a data directory; missing directories are made.
+    /// The disks below a data directory. Creates missing directories.
     ///
     /// # Errors
-    /// As the operating system says.
+    /// The operating system's error.
     pub fn at(data: &Path) -> io::Result<Home<RealDisk>> {
         let part = |name: &str| RealDisk::new(data.join(name));
         Ok(Home {

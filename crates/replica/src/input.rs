@@ -1,4 +1,4 @@
-//! What a replica hears, and when.
+//! The inputs of a replica, and their time.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Now {
         self.since.as_millis() as u64
     }
 
-    /// Milliseconds since 1970, by a clock that is so many milliseconds ahead.
+    /// Milliseconds since 1970, corrected for clocks that are `ahead_ms` ahead.
     pub(crate) fn corrected_ms(&self, ahead_ms: i64) -> u64 {
         self.wall_ms.saturating_add_signed(ahead_ms)
     }
@@ -37,19 +37,19 @@ pub struct Waiting {
     pub oldest_ms: Option<u64>,
 }
 
-/// What a replica hears.
+/// An input of a replica.
 #[derive(Debug)]
 pub enum Input {
-    /// Of a link to a peer.
+    /// An event on a link to a peer.
     Link {
-        /// Of which links: see [`crate::Effect::Connect`].
+        /// The generation of the link: see [`crate::Effect::Connect`].
         generation: u64,
         /// The peer.
         peer: Index,
         /// What happened.
         event: Sight,
     },
-    /// A sub-block that was asked for.
+    /// A sub-block that the replica asked for.
     Assembled {
         /// For this height.
         height: Height,
@@ -62,10 +62,10 @@ pub enum Input {
         to: Index,
         /// A sub-block of them.
         payload: Payload,
-        /// Their number.
+        /// The number of transactions.
         count: usize,
     },
-    /// Some of what was handed over was not committed in time, and waits here again.
+    /// Some forwarded transactions were not committed in time and are back in the pool.
     TakenBack,
     /// The block of a height is durable and applied.
     Applied(Height),
@@ -77,7 +77,7 @@ pub enum Input {
     Epoch(Box<Network>),
 }
 
-/// The bytes of a frame. Whoever gave them may count them for as long as they are held.
+/// The bytes of a frame. The owner may count them for as long as they are held.
 pub struct FrameBytes(Box<dyn std::ops::Deref<Target = [u8]> + Send>);
 
 impl FrameBytes {
@@ -101,17 +101,17 @@ impl std::fmt::Debug for FrameBytes {
     }
 }
 
-/// What happens on a link.
+/// An event on a link.
 #[derive(Debug)]
 pub enum Sight {
-    /// A frame came.
+    /// A frame arrived.
     Frame(FrameBytes),
-    /// It is up. The peer's clock is ahead by so many milliseconds.
+    /// The link is up. The peer's clock is ahead by so many milliseconds.
     Up {
         /// Negative if it is behind.
         ahead_ms: i64,
     },
-    /// It is down.
+    /// The link is down.
     Down,
     /// The peer says that this validator's key is in use by another process.
     KeyInUse,

@@ -1,4 +1,4 @@
-//! All that a validator does, as steps: no thread, no socket, no clock, and any disk.
+//! Everything a validator does, as steps: no thread, no socket, no clock, and any disk.
 //!
 //! # The protocol
 //!
@@ -9,47 +9,48 @@
 //! ```
 //!
 //! An [`Input`] is a frame of a peer, a link that came up or went down, or the result of a job. An [`Effect`] is a
-//! frame to send, a change of the links, something to tell the operator, or a [`Job`]: work that is too long for a
-//! step, given as data. The shell performs jobs wherever it likes and gives each result back as an input.
+//! frame to send, a change of the links, a report for the operator, or a [`Job`]: work that takes too long for a
+//! step, described as data. The shell performs jobs wherever it likes and returns each result as an input.
 //!
-//! One step takes all inputs that are there, lets the engine of consensus make one turn of them, writes the turn's
-//! entries to the vote log with one sync, and only then gives out what the turn says. Time comes in with the step
-//! ([`Now`]); [`Replica::deadline`] says when the next step is due at the latest.
+//! One step takes all available inputs, lets the consensus engine make one turn, writes the turn's entries to the
+//! vote log with one sync, and only then gives out the turn's frames. Time comes in with the step ([`Now`]);
+//! [`Replica::deadline`] says when the next step is due at the latest.
 //!
 //! | job | on | result |
 //! |---|---|---|
-//! | [`PoolJob`]: assemble a sub-block, hand transactions over, take them back | the pool | [`Input::Assembled`], [`Input::HandedOver`], [`Input::TakenBack`] |
-//! | [`Job::Apply`] a superblock that was decided ([`Agreed::block`], [`log`], [`apply`], [`settle`]) | ledger, journal, then the pool | [`Input::Applied`] when the block is durable and applied |
+//! | [`PoolJob`]: assemble a sub-block, forward transactions, take them back | the pool | [`Input::Assembled`], [`Input::HandedOver`], [`Input::TakenBack`] |
+//! | [`Job::Apply`] a decided superblock ([`Agreed::block`], [`log`], [`apply`], [`settle`]) | ledger, journal, then the pool | [`Input::Applied`] when the block is durable and applied |
 //! | its state root; its receipts root ([`archive`]) | tries; journal | [`Input::StateRoot`], [`Input::ReceiptsRoot`] |
-//! | [`Job::Check`] the signatures of a sub-block that is being agreed on ([`checked`]) | nothing | none: whoever applies it checks what nobody has checked |
+//! | [`Job::Check`] the signatures of a sub-block that is being agreed on ([`checked`]) | nothing | none: applying a block checks what is unchecked |
 //! | [`Job::Answer`] a validator that lags ([`Past::answer`]) | archives | none: the shell sends the frame |
 //! | [`Job::State`], a message about whole states ([`StateSync`]) | archives, `incoming` | none |
 //! | [`Job::NextEpoch`] ([`Network::at`]) | the ledger | [`Input::Epoch`] |
 //!
-//! Links have a *generation*: each epoch that needs other links counts it up, and what is heard by earlier links is
-//! void. Results of jobs name the height that they are about; what has become void meanwhile is not used.
+//! Links have a *generation*: each epoch that needs other links increments it, and inputs of links of an earlier
+//! generation are ignored. Results of jobs name their height; results that are void by then are not used.
 //!
 //! # Properties
 //!
-//! - *What is said is remembered*: no frame that depends on a vote is given out before the vote is durable.
-//! - *What is answered is durable*: [`Input::Applied`] stands for a block that is logged and synced.
-//! - *Certificates before oblivion*: votes and blocks are forgotten only below heights whose certificates are durable,
-//!   and an epoch begins only when the certificates of the one before it are.
-//! - *Nothing of a transaction is lost in the shell*: what was taken out of the pool for a sub-block that was not
-//!   decided, or that became void before it was proposed, goes back ([`PoolJob::PutBack`]).
-//! - *Offences are bounded*: a peer that sends [`OFFENCES_MAX`] frames that no correct validator sends is disconnected
-//!   for a while; one is forgiven at each tick.
+//! - *Votes survive a crash*: no frame that depends on a vote is given out before the vote is durable.
+//! - *Acknowledged blocks are durable*: [`Input::Applied`] means that the block is logged and synced.
+//! - *Certificates before pruning*: votes and blocks are removed only below heights whose certificates are durable,
+//!   and an epoch begins only when the certificates of the epoch before are durable.
+//! - *The shell loses no transaction*: transactions that were taken from the pool for a sub-block that was not
+//!   decided, or that became void before it was proposed, return to the pool ([`PoolJob::PutBack`]).
+//! - *Offences are bounded*: a peer that sends [`OFFENCES_MAX`] frames that no correct validator sends is
+//!   disconnected for a while. Each tick forgives one.
 //! - *Deterministic*: the same inputs at the same times give the same effects.
 //!
 //! # Deviations from the paper
 //!
-//! Smart Red Belly Blockchain describes one process whose threads share queues. Here what decides is one state machine
-//! and threads are the shell's, so that the simulator runs the same code.
+//! Smart Red Belly Blockchain describes one process whose threads share queues. Here one state machine makes all
+//! decisions and the threads belong to the shell, so that the simulator runs the same code.
 //!
-//! A validator whose sub-block was left out, or that has no slot for a while, hands what waits to the next validator
-//! that has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is
-//! handed to the one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator
-//! that is far away, or that has just come back, wait for two more messages and not for its slot.
+//! A validator whose sub-block was left out, or that has no slot for a while, forwards its pending transactions to
+//! the next validator that has a slot, and proposes empty sub-blocks until one of its own is included. Transactions
+//! that are not included after some seconds are forwarded to the validator after that; a transaction in several
+//! sub-blocks takes effect once. So clients of a slow, distant or just restarted validator wait for two more
+//! messages, not for its slot.
 
 pub mod accusations;
 mod effect;
@@ -94,7 +95,7 @@ pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use status::{PeerStatus, ValidatorStatus};
 
-/// The bytes of a value.
+/// The Borsh encoding of a value.
 pub fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {
     borsh::to_vec(value).expect("writing to memory cannot fail")
 }

@@ -1,4 +1,4 @@
-//! The state machine of one validator; see the crate's text.
+//! The state machine of one validator; see the crate docs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -15,26 +15,26 @@ use crate::{
     Told, ValidatorStatus, Waiting, encode, state_sync,
 };
 
-/// Inputs of one step at most.
+/// Maximum number of inputs of one step.
 pub const INPUTS_OF_A_STEP: usize = 512;
-/// Frames that no correct validator sends, after which a peer is disconnected for a while.
+/// Number of frames that no correct validator sends, after which a peer is disconnected for a while.
 pub const OFFENCES_MAX: u32 = 50;
-/// Transactions that were handed to another validator, and that nobody has committed, are taken back after this long.
+/// Forwarded transactions that nobody has committed are taken back after this time.
 const RETRY: Duration = Duration::from_secs(3);
 /// A clock that is off by more than this is wrong.
 const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
-/// A clock that is off by no more is left as it is: the difference was measured with a message, which takes its time.
+/// A smaller clock difference is not corrected: it was measured with a message, and messages take time.
 const CLOCK_LEFT_MS: u64 = 1_000;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
-/// The state machine; see the crate's text.
+/// The state machine; see the crate docs.
 pub struct Replica<D: Disk> {
     pub(crate) engine: Engine,
     pub(crate) network: Network,
     pub(crate) settings: ReplicaSettings,
     pub(crate) home: Home<D>,
-    /// Nothing while it is not known what the validator has voted for before.
+    /// `None` while it is unknown what the validator has voted for before.
     pub(crate) votes: Option<VoteLog<D>>,
     /// Certificates, by height.
     pub(crate) finality: Store<D>,
@@ -42,30 +42,30 @@ pub struct Replica<D: Disk> {
     pub(crate) waiting: Waiting,
     pub(crate) effects: Vec<Effect>,
     pub(crate) generation: u64,
-    /// Who is connected.
+    /// The connected peers.
     pub(crate) up: Members,
     pub(crate) timers: BinaryHeap<Reverse<(Duration, Height, Timer)>>,
     pub(crate) next_tick: Duration,
-    /// The height that a sub-block is being assembled for.
+    /// The height for which a sub-block is being assembled.
     pub(crate) assembling: Option<Height>,
-    /// Whether transactions are being taken out of the pool for another validator.
+    /// Whether transactions are being taken from the pool to be forwarded.
     pub(crate) handing_over: bool,
-    /// Heights that a sub-block was proposed for here, and that are not decided.
+    /// Undecided heights for which this validator has proposed a sub-block.
     pub(crate) proposed: BTreeSet<Height>,
     pub(crate) last_proposal: Duration,
-    /// Whether the last sub-block of this validator that was decided on was left out.
+    /// Whether the last decision about a sub-block of this validator left it out.
     pub(crate) left_out: bool,
-    /// How many substitutes are passed over, as earlier ones have failed.
+    /// How many substitutes to skip, since earlier ones have failed.
     pub(crate) skip: usize,
-    /// State root and receipts root of heights of which the other is not known yet.
+    /// State root and receipts root of heights for which one of them is still missing.
     pub(crate) halves: BTreeMap<Height, [Option<Digest>; 2]>,
-    /// Frames of each peer that no correct validator sends; one is forgiven at every tick.
+    /// Number of frames of each peer that no correct validator sends. Each tick forgives one.
     pub(crate) offences: BTreeMap<Index, u32>,
-    /// Who said that this validator's key is in use elsewhere.
+    /// The validators that reported this validator's key in use elsewhere.
     pub(crate) duplicates: Members,
-    /// By how many milliseconds the clocks of those that are connected were ahead of the own one.
+    /// By how many milliseconds the clocks of connected peers were ahead of this node's clock.
     pub(crate) clocks: BTreeMap<Index, i64>,
-    /// In which round each slot of the last height was decided that was decided here.
+    /// The round in which each slot was decided, for the last height decided here.
     pub(crate) rounds: BTreeMap<Index, u32>,
     /// When the last superblock was decided.
     pub(crate) last_decided: Duration,
@@ -74,35 +74,35 @@ pub struct Replica<D: Disk> {
 }
 
 impl<D: Disk + Clone> Replica<D> {
-    /// The network of the present epoch.
+    /// The network of the current epoch.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The engine of the present epoch.
+    /// The engine of the current epoch.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The number of the present links.
+    /// The generation of the current links.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// When the next step is due, if no input comes before and nothing more enters the pool.
+    /// When the next step is due, if no input arrives before and nothing more enters the pool.
     pub fn deadline(&self) -> Duration {
         let timer = self.timers.peek().map_or(self.next_tick, |Reverse((at, ..))| *at);
         let oldest = self.waiting.oldest_ms.map(|arrived| Duration::from_millis(arrived) + self.settings.interval);
-        // What has waited for long enough already waits for an opening, and that comes with an input.
+        // A transaction that is overdue waits for an opening of the engine, and an opening comes with an input.
         let proposal = oldest.filter(|due| *due > self.now.since).unwrap_or(self.next_tick);
         timer.min(self.next_tick).min(proposal)
     }
 
-    /// One turn: takes inputs, fires the timers that are due, proposes what is time for, makes durable what the engine
-    /// is about to say, and says it. A shell gives at most [`INPUTS_OF_A_STEP`] inputs, so that timers are not late.
+    /// One turn: takes inputs, fires due timers, proposes if it is time, makes durable what the engine is about to
+    /// send, and sends it. A shell gives at most [`INPUTS_OF_A_STEP`] inputs, so that timers are not late.
     ///
     /// # Errors
-    /// [`ReplicaError`] if a disk fails: the replica must not be used from then on.
+    /// [`ReplicaError`] if a disk fails: the replica must not be used after that.
     pub fn step(
         &mut self,
         now: Now,
@@ -150,7 +150,7 @@ impl<D: Disk + Clone> Replica<D> {
             Input::Assembled { height, payload } => self.on_assembled(height, payload),
             Input::HandedOver { to, payload, count } => {
                 self.handing_over = false;
-                // Another epoch may have begun meanwhile: then it is taken back before long.
+                // Another epoch may have begun meanwhile: then the transactions are soon taken back.
                 if count > 0 && usize::from(to) < self.network.peers.len() && to != self.network.me {
                     self.tell(Told::HandedOver(count));
                     self.engine.hand_over(to, payload);
@@ -191,8 +191,8 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// Takes a frame. A sub-block that is new here is checked while it is being agreed on: at most two for each slot
-    /// are, whatever its proposer sends.
+    /// Handles a frame. The signatures of a sub-block that is new here are checked during agreement, for at most two
+    /// sub-blocks per slot, whatever its proposer sends.
     fn on_frame(&mut self, peer: Index, frame: Frame) {
         let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
         let (proposal, payload) = (*proposal, payload.clone());
@@ -204,7 +204,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// State root and receipts root of a height come from two jobs; what is signed is both together.
+    /// State root and receipts root of a height come from two jobs; the signed outcome covers both.
     fn on_half(&mut self, height: Height, half: [Option<Digest>; 2]) {
         let halves = self.halves.entry(height).or_default();
         *halves = [half[0].or(halves[0]), half[1].or(halves[1])];
@@ -217,35 +217,37 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// Stops if the key is in use elsewhere: one validator alone may lie about that.
+    /// Stops if enough validators report the key in use elsewhere: a single validator may lie about that.
     fn on_key_in_use(&mut self, peer: Index) {
         if self.duplicates.insert(peer) && self.duplicates.len() > self.network.chain.committee().faulty {
-            self.stop("this validator's key is in use by another process: stop that one first, or give this node its own home");
+            self.stop("this validator's key is in use by another process: stop that one first, or use another home");
         }
     }
 
-    /// Stops if the clocks of so many others say that the own one is wrong that one at least is of a correct validator,
-    /// and most of them agree.
+    /// Stops if enough peers disagree with this node's clock that at least one of them is correct, and most of them
+    /// agree with each other.
     fn compare_clocks(&mut self, peer: Index, ahead_ms: i64) {
         self.clocks.insert(peer, ahead_ms);
         let minutes = ahead_ms / 60_000;
         if ahead_ms.unsigned_abs() > CLOCK_OFF_MS.unsigned_abs() {
-            tracing::warn!(peer, minutes, "the clock of this validator and the own one differ");
+            tracing::warn!(peer, minutes, "this validator's clock differs from the clock of this machine");
         }
         if let Some(ahead_ms) = clock_off(self.clocks_of_committee(), self.network.chain.committee().faulty) {
             let (by, which) = ((ahead_ms / 60_000).abs(), if ahead_ms > 0 { "behind" } else { "ahead of" });
             self.stop(format_args!(
-                "this machine's clock is {by} minutes {which} those of the other validators: set it, keep NTP running, and start again"
+                "this machine's clock is {by} minutes {which} those of the other validators: set it, keep NTP \
+                 running, and start again"
             ));
         }
     }
 
-    /// By how much the committee's clocks are ahead of the own one: see [`committee_ahead`].
+    /// By how much the committee's clocks are ahead of this node's: see [`committee_ahead`].
     fn ahead_ms(&self) -> i64 {
         committee_ahead(self.clocks_of_committee(), self.network.chain.committee().faulty)
     }
 
-    /// What clocks say whose holders decide: there may be more followers than members, and a stake makes one.
+    /// The clock differences of committee members only: there may be more followers than members, and anybody can
+    /// become a follower with a stake.
     fn clocks_of_committee(&self) -> impl Iterator<Item = i64> {
         let size = self.network.chain.keys.len();
         self.clocks.iter().filter(move |(peer, _)| usize::from(**peer) < size).map(|(_, ahead_ms)| *ahead_ms)
@@ -276,7 +278,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         self.engine.on_tick();
         self.offences.values_mut().for_each(|count| *count = count.saturating_sub(1));
-        // Who follows proposes nothing, and keeps its accusations until it does.
+        // A follower proposes nothing, and keeps its accusations until it does.
         if !self.engine.follows() {
             self.job(Job::Pool(PoolJob::Accuse));
         }
@@ -286,7 +288,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// Whether enough transactions wait for a sub-block, or one has waited for long enough.
+    /// Whether there are enough pending transactions for a sub-block, or one has been pending for long enough.
     fn is_time(&self) -> bool {
         let Waiting { ready, oldest_ms } = self.waiting;
         let age = oldest_ms.map(|arrived| self.now.milliseconds().saturating_sub(arrived));
@@ -294,10 +296,10 @@ impl<D: Disk + Clone> Replica<D> {
             || age.is_some_and(|age| u128::from(age) >= self.settings.interval.as_millis())
     }
 
-    /// Proposes what waits, when it is time.
+    /// Proposes pending transactions when it is time.
     fn propose(&mut self) {
         if self.network.rules.protocol == Protocol::Tendermint {
-            // Whoever's turn it is, heights must go on until it is this validator's.
+            // Heights must advance until it is this validator's turn, whoever proposes now.
             self.engine.set_waiting(self.is_time());
         }
         let substitute = self.needs_substitute().then(|| self.engine.substitute(self.skip)).flatten();
@@ -315,7 +317,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let Some(opening) = self.engine.opening().filter(|opening| self.is_due(opening)) else { return };
         self.assembling = Some(opening.height);
-        // What is left out as likely as not holds nothing that a substitute can get in.
+        // This sub-block may well be left out, so it stays empty: a substitute proposes the transactions.
         let room = substitute.is_none().then_some(room);
         let (height, ahead_ms) = (opening.height, self.ahead_ms());
         self.job(Job::Pool(PoolJob::Assemble { height, proposer, room, count, ahead_ms }));
@@ -326,7 +328,7 @@ impl<D: Disk + Clone> Replica<D> {
         opening.urgent || self.is_time() || (opening.nudged && waited)
     }
 
-    /// Proposes what was assembled, unless its height has become void meanwhile.
+    /// Proposes an assembled sub-block, unless its height is void by now.
     fn on_assembled(&mut self, height: Height, payload: Payload) {
         if self.assembling != Some(height) {
             return self.job(Job::Pool(PoolJob::PutBack(height)));
@@ -340,16 +342,20 @@ impl<D: Disk + Clone> Replica<D> {
         self.last_proposal = self.now.since;
     }
 
-    /// Whether what waits here gets in sooner if another validator proposes it.
+    /// Whether pending transactions get into a block sooner if another validator proposes them.
     fn needs_substitute(&self) -> bool {
         let benched = || self.engine.benched(self.engine.decided() + 1).contains(self.network.me);
         self.left_out || self.engine.follows() || benched()
     }
 
-    /// Makes a turn's entries durable, and then gives out the rest.
+    /// Makes a turn's entries durable, then performs the rest.
     fn act(&mut self, turn: Turn) -> Result<(), ReplicaError> {
         if let (None, Some(silent_to)) = (&self.votes, self.engine.silent_to()) {
-            tracing::warn!(above = silent_to, "the others have told how far they are: voting again above this height");
+            tracing::warn!(
+                above = silent_to,
+                "the other validators have reported their heights: voting again above \
+                this height"
+            );
             let votes = VoteLog::rejoin(self.home.votes.clone(), vote_options(&self.network), silent_to + 1)?;
             self.votes = Some(votes);
         }
@@ -357,7 +363,8 @@ impl<D: Disk + Clone> Replica<D> {
         if let Some(divergence) = turn.diverged {
             let consensus::Divergence { height, ours, theirs } = divergence;
             self.stop(format_args!(
-                "at height {height} this node has superblock {} and state root {}, and f+1 others have {} and {}: the state \
+                "at height {height} this node has superblock {} and state root {}, but f+1 other validators have {} \
+                 and {}: the state \
                  has diverged; stop, keep the data, and report this",
                 ours.superblock, ours.root, theirs.superblock, theirs.root
             ));
@@ -385,13 +392,14 @@ impl<D: Disk + Clone> Replica<D> {
         turn.handed.iter().for_each(|(peer, payload)| self.on_handed(*peer, payload));
         turn.evidence.iter().for_each(|evidence| self.report(evidence));
         for (peer, why) in turn.refused {
-            tracing::debug!(peer, %why, "a frame was refused");
+            tracing::debug!(peer, %why, "a frame was rejected");
             self.offend(peer, why);
         }
         Ok(())
     }
 
-    /// Counts a refused frame. A peer that goes on sending what no correct validator sends is disconnected for a while.
+    /// Counts a rejected frame. A peer that keeps sending frames that no correct validator sends is disconnected for
+    /// a while.
     fn offend(&mut self, peer: Index, why: Refused) {
         self.tell(Told::Refused { peer, why });
         let offences = self.offences.entry(peer).or_default();
@@ -408,7 +416,7 @@ impl<D: Disk + Clone> Replica<D> {
             return Ok(());
         }
         let skips_relays = self.has(Defect::RelaysUnlogged);
-        let votes = self.votes.as_mut().expect("who votes has a log");
+        let votes = self.votes.as_mut().expect("a voting validator has a vote log");
         for (height, entry) in entries.iter().filter(|(_, entry)| !(skips_relays && is_relay(entry))) {
             votes.append(*height, &encode(entry))?;
         }
@@ -417,7 +425,7 @@ impl<D: Disk + Clone> Replica<D> {
         Ok(())
     }
 
-    /// Takes what another validator could not get in.
+    /// Submits the transactions that another validator forwarded.
     fn on_handed(&mut self, peer: Index, payload: &[u8]) {
         let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
         if !self.engine.follows() {
@@ -426,7 +434,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// Lets a decided superblock be applied, and what was proposed here in vain go back to the pool.
+    /// Starts applying a decided superblock, and returns transactions proposed here in vain to the pool.
     fn on_decided(&mut self, superblock: consensus::Superblock) {
         let height = superblock.height;
         self.last_decided = self.now.since;
@@ -446,8 +454,8 @@ impl<D: Disk + Clone> Replica<D> {
         self.job(Job::Apply(Agreed { height, sub_blocks: superblock.sub_blocks, clocks_needed }));
     }
 
-    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes, and notes it to be
-    /// accused.
+    /// Reports a faulty validator to the operator, in the form that `walras wallet accuse` takes, and notes it for an
+    /// accusation.
     fn report(&mut self, evidence: &Evidence) {
         let whom = evidence.convicts(&self.network.chain);
         let accusation = evidence.accusation(&self.network.chain);
@@ -459,10 +467,10 @@ impl<D: Disk + Clone> Replica<D> {
         }
     }
 
-    /// Archives certificates; the vote log need not remember what they are about.
+    /// Archives certificates; the vote log then no longer needs the entries about their heights.
     fn archive(&mut self, certified: Vec<Finality>) -> Result<(), ReplicaError> {
         let Some(last) = certified.last().map(|finality| finality.certificate.statement.height) else { return Ok(()) };
-        // After a restart the newest certificates may be made again.
+        // After a restart the engine may produce the newest certificates again.
         let known = self.finality.last_height();
         for finality in certified.into_iter().filter(|new| new.certificate.statement.height > known) {
             self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
@@ -472,10 +480,10 @@ impl<D: Disk + Clone> Replica<D> {
             let over = self.engine.decided();
             return Ok(self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?);
         }
-        // One sync for many: what is lost is decided again from the vote log.
+        // One sync for many: lost certificates are made again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
             self.sync_certificates()?;
-            // Not what the ledger has applied: the engine may not have heard of that yet, and speak of those heights.
+            // Not the height that the ledger has applied: the engine may not know it yet and still send votes for it.
             let over = last.min(self.engine.settled());
             self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;
         }
@@ -489,8 +497,8 @@ impl<D: Disk + Clone> Replica<D> {
         Ok(())
     }
 
-    /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a
-    /// restart never finds the log of one epoch and the archive of another.
+    /// Replaces the engine when its epoch is over. Its certificates are made durable first, so that a restart never
+    /// finds the log of one epoch with the archive of another.
     fn begin_epoch(&mut self, mut network: Network) -> Result<(), ReplicaError> {
         self.sync_certificates()?;
         if self.has(Defect::CommitteeKept) {
@@ -501,7 +509,7 @@ impl<D: Disk + Clone> Replica<D> {
         let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
-            // A follower may lack the log too, and vote from now on; or have begun one that says from where on.
+            // A follower may lack the log too, and vote from now on; or its log already names the height to vote from.
             None => match &self.votes {
                 Some(votes) => engine.stay_silent_below(votes.floor()),
                 None => engine.rejoin(),
@@ -516,7 +524,7 @@ impl<D: Disk + Clone> Replica<D> {
         self.offences.clear();
         self.duplicates = Members::default();
         self.left_out = false;
-        // What is being assembled is for a height of this epoch, and may have another index in it.
+        // The sub-block being assembled is for a height of the old epoch, and may name another proposer index.
         self.assembling = None;
         let stays = network.has_the_links_of(&self.network);
         self.network = network;
@@ -531,7 +539,7 @@ impl<D: Disk + Clone> Replica<D> {
         Ok(())
     }
 
-    /// How this validator stands. Round trips are the shell's to add.
+    /// The status of this validator. The shell adds round trips.
     pub fn status(&self) -> ValidatorStatus {
         let idle = self.now.since.saturating_sub(self.last_decided);
         ValidatorStatus {
@@ -566,8 +574,8 @@ impl<D: Disk + Clone> Replica<D> {
     }
 }
 
-/// By how much the clocks of others are ahead, in the median of those that show the own one to be wrong the same way:
-/// more than `faulty` of them, and more than half of all.
+/// By how much other clocks are ahead: the median of those that show this clock to be wrong in the same direction, if
+/// they are more than `faulty` and more than half of all.
 fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> {
     let mut all: Vec<i64> = ahead_ms.collect();
     all.sort_unstable();
@@ -577,10 +585,10 @@ fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> 
     shows(behind).or_else(|| shows(ahead))
 }
 
-/// By how many milliseconds the clocks of a committee are ahead of the own one, in the median with the own one: with
-/// 2f + 1 of them, it is between those of correct validators. Zero if fewer are known, or if it is within
-/// [`CLOCK_LEFT_MS`]. Others refuse what is proposed with a clock that is seconds off: with this they do not, and
-/// what clients gave to this validator gets into blocks.
+/// By how many milliseconds the clocks of a committee are ahead of this one: the median, this one included. With 2f +
+/// 1 clocks it lies between those of correct validators. Zero if fewer are known, or if it is within
+/// [`CLOCK_LEFT_MS`]. Other validators reject a proposal made with a clock that is seconds off; this correction
+/// avoids it, so that transactions of this validator's clients still get into blocks.
 fn committee_ahead(others: impl Iterator<Item = i64>, faulty: usize) -> i64 {
     let mut all: Vec<i64> = others.chain([0]).collect();
     all.sort_unstable();
@@ -603,11 +611,11 @@ mod tests {
         let ahead = |others: &[i64], faulty| committee_ahead(others.iter().copied(), faulty);
         assert_eq!(ahead(&[-300_000, -300_000, -300_000], 1), -300_000);
         assert_eq!(ahead(&[-300_000], 1), 0, "one of two may lie");
-        assert_eq!(ahead(&[i64::MAX, 5], 1), 0, "it is as good as the own one");
-        assert_eq!(ahead(&[i64::MAX, 9_000, 0], 1), 0, "a liar moves it to a correct clock at most");
+        assert_eq!(ahead(&[i64::MAX, 5], 1), 0, "the other clock counts as much as this one");
+        assert_eq!(ahead(&[i64::MAX, 9_000, 0], 1), 0, "a faulty clock moves it to a correct one at most");
         assert_eq!(ahead(&[i64::MIN, 9_000, 9_001], 1), 0);
         assert_eq!(ahead(&[i64::MAX, 9_000, 9_001], 1), 9_000);
-        assert_eq!(ahead(&[999, 998, 997], 1), 0, "as much as a message may take");
+        assert_eq!(ahead(&[999, 998, 997], 1), 0, "within the time that a message may take");
     }
 
     #[test]
@@ -618,7 +626,7 @@ mod tests {
         assert_eq!(off(&[HOUR, HOUR + 5], 1), Some(HOUR + 5));
         assert_eq!(off(&[HOUR, -HOUR], 1), None);
         assert_eq!(off(&[-HOUR, 3, -HOUR - 1], 1), Some(-HOUR));
-        assert_eq!(off(&[HOUR, HOUR, 0, 1], 1), None, "half are no majority");
+        assert_eq!(off(&[HOUR, HOUR, 0, 1], 1), None, "half is not a majority");
         assert_eq!(off(&[600_000, 600_000], 0), None);
         assert_eq!(off(&[600_001, 600_001], 0), Some(600_001));
     }

@@ -1,10 +1,10 @@
-//! The transactions that wait for a block.
+//! The pool of pending transactions.
 //!
-//! Pure: no clock and no locks. A transaction enters if it would stand in the next block beside all that wait already:
-//! every sum that it may spend is reserved (SPEEDEX §K.6), so that a block of waiting transactions has nothing for the
-//! filter to remove. Many enter at once, judged by as many threads as there are: reservations are atomic words, and
-//! only the queue is filled by one thread. Of transactions that conflict and arrive together, any may win. The pool is
-//! bounded in transactions; an account's share is bounded by its sequence window.
+//! Pure: no clock and no locks. The pool accepts a transaction if it would be valid in the next block together with
+//! all pending ones: every sum that it may spend is reserved (SPEEDEX §K.6), so that the filter removes nothing from
+//! a block of pending transactions. Many transactions are judged at once, on all available threads: reservations are
+//! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
+//! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -13,46 +13,46 @@ use ledger::{Ledger, Refusal, Reservations, ReserveError};
 use primitives::{Address, Amount, Sequence, Transaction, TransactionId};
 use rayon::prelude::*;
 
-/// Fewer transactions than this are judged by one thread.
+/// Batches smaller than this are judged on one thread.
 const PARALLEL_LEN: usize = 64;
 
-/// A waiting transaction.
+/// A pending transaction.
 #[derive(Clone, Debug)]
 pub struct PoolEntry {
     /// Its id.
     pub id: TransactionId,
-    /// When it came, in the caller's milliseconds.
+    /// Its arrival, in the caller's milliseconds.
     pub arrived_ms: u64,
     /// The transaction; its signature is valid.
     pub transaction: Transaction,
 }
 
-/// Why a transaction does not enter.
+/// Why the pool rejects a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reject {
-    /// It waits already.
+    /// It is pending already.
     Waiting,
     /// The pool is full.
     Full,
-    /// The ledger, or what waits, does not permit it.
+    /// The ledger, or the pending transactions, do not permit it.
     Refused(Refusal),
 }
 
-/// The waiting transactions; see the module text.
+/// The pool; see the module text.
 pub struct Mempool {
     limit: usize,
     queue: VecDeque<PoolEntry>,
-    /// Given to another validator to propose, and when.
+    /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, PoolEntry)>,
     ids: HashSet<TransactionId>,
     sequences: HashMap<Address, Vec<Sequence>>,
     reserved: Reservations,
-    /// Ethereum transactions, which reserve nothing natively.
+    /// Ethereum transactions; they reserve nothing natively.
     pub ethereum: EthereumPool,
 }
 
 impl Mempool {
-    /// A pool for at most `limit` transactions, those of a block that is being applied included.
+    /// A pool for at most `limit` transactions, including those of a block that is being applied.
     pub fn new(limit: usize) -> Mempool {
         Mempool {
             limit,
@@ -65,47 +65,47 @@ impl Mempool {
         }
     }
 
-    /// Number of waiting native transactions, those taken and not settled included.
+    /// Number of pending native transactions, including those taken and not settled.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether nothing waits.
+    /// Whether the pool is empty.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Whether this transaction waits.
+    /// Whether this transaction is pending.
     pub fn contains(&self, id: &TransactionId) -> bool {
         self.ids.contains(id)
     }
 
-    /// Number that [`Mempool::take`] can still give.
+    /// Number of transactions that [`Mempool::take`] can still give.
     pub fn ready(&self) -> usize {
         self.queue.len()
     }
 
-    /// When the longest waiting transaction came, of either kind.
+    /// Arrival of the oldest pending transaction, of either kind.
     pub fn oldest_ms(&self) -> Option<u64> {
         let native = self.queue.front().map(|entry| entry.arrived_ms);
         native.into_iter().chain(self.ethereum.waits_since_ms()).min()
     }
 
-    /// The highest sequence number of an account that waits.
+    /// The highest pending sequence number of an account.
     pub fn highest(&self, account: &Address) -> Option<Sequence> {
         self.sequences.get(account).and_then(|waiting| waiting.iter().max().copied())
     }
 
-    /// Takes a transaction in, if it would stand in the next block on top of `ledger`.
+    /// Adds a transaction, if it would be valid in the next block on top of `ledger`.
     ///
     /// # Errors
-    /// [`Reject`] says why not; the pool is unchanged.
+    /// [`Reject`] gives the reason; the pool is unchanged.
     pub fn admit(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
         self.admit_all(vec![entry], ledger).pop().expect("one answer for one entry")
     }
 
-    /// Takes in those transactions that would stand in the next block on top of `ledger`, on the current rayon pool;
-    /// one answer for each, in order.
+    /// Adds the transactions that would be valid in the next block on top of `ledger`, on the current rayon pool.
+    /// Returns one answer for each, in order.
     pub fn admit_all(&mut self, entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
         self.reserved.make_room(entries.len());
         let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
@@ -117,7 +117,7 @@ impl Mempool {
         entries.into_iter().zip(verdicts).map(|(entry, verdict)| self.enter(entry, verdict, fee)).collect()
     }
 
-    /// Reserves what a transaction may use.
+    /// Reserves what a transaction may spend.
     fn judge(&self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
         if self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
@@ -132,7 +132,7 @@ impl Mempool {
     }
 
     fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, fee: Amount) -> Result<(), Reject> {
-        // A copy that was judged beside this one has reserved the number.
+        // A copy that was judged in parallel has reserved the number.
         if verdict == Err(Reject::Refused(Refusal::SequenceConflict)) && self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
         }
@@ -148,26 +148,27 @@ impl Mempool {
         Ok(())
     }
 
-    /// Gives the longest waiting transactions, at most `count`; what they use stays reserved until they are settled.
+    /// Takes the oldest pending transactions, at most `count`. Their reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let ids = &self.ids;
         self.queue.drain(..count.min(self.queue.len())).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
-    /// Gives the longest waiting transactions as long as they `fit`, at most `count`; see [`Mempool::take`].
+    /// Takes the oldest pending transactions while they `fit`, at most `count`; see [`Mempool::take`].
     pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
         self.take(fitting)
     }
 
-    /// Notes that transactions that were taken have been given to another validator. They are not given again until
-    /// [`Mempool::take_back`] takes them back.
+    /// Records that transactions that were taken have been forwarded to another validator. They are not given out
+    /// again until [`Mempool::take_back`] takes them back.
     pub fn hand_over(&mut self, entries: Vec<PoolEntry>, now_ms: u64) {
         self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
     }
 
-    /// Takes back, before all others, what was handed over before `limit_ms` and is in no block yet; their number. What
-    /// the ledger, if it is given, has come to refuse is forgotten: nobody takes it who is handed it.
+    /// Takes back transactions that were forwarded before `limit_ms` and are in no block yet, and puts them at the
+    /// front of the queue; returns their number. Drops those that the ledger, if given, rejects by now: no other
+    /// validator would accept them either.
     pub fn take_back(&mut self, limit_ms: u64, ledger: Option<&Ledger>) -> usize {
         let ids = &self.ids;
         self.handed.retain(|(_, entry)| ids.contains(&entry.id));
@@ -182,7 +183,7 @@ impl Mempool {
         count
     }
 
-    /// Takes back transactions that were taken and are in no block, before all others.
+    /// Puts transactions that were taken and are in no block back at the front of the queue.
     pub fn put_back(&mut self, entries: Vec<PoolEntry>) {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
@@ -191,14 +192,14 @@ impl Mempool {
         }
     }
 
-    /// Forgets transactions of a block that has been applied to the ledger, whoever proposed them.
+    /// Removes the transactions of a block that has been applied to the ledger, whoever proposed them.
     pub fn settle<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, fee: Amount) {
         for (id, transaction) in block {
             if self.ids.remove(&id) {
                 self.release(transaction, fee);
             }
         }
-        // Some may have been proposed by others while they waited here; `take` passes over them.
+        // Others may have proposed some of the queued transactions; `take` skips those.
         while self.queue.front().is_some_and(|entry| !self.ids.contains(&entry.id)) {
             self.queue.pop_front();
         }
@@ -257,10 +258,14 @@ mod tests {
         assert_eq!(pool.admit(pay(1, 0, 900), &ledger), Ok(()));
         assert_eq!(pool.admit(pay(2, 0, 99), &ledger), refused(Refusal::Overdraft), "900 + 99 and two fees");
         assert_eq!(pool.admit(pay(2, 0, 98), &ledger), Ok(()));
-        assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "nothing left for a fee");
+        assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "nothing is left for a fee");
         let taken = pool.take(10);
         assert_eq!((taken.len(), pool.len(), pool.ready()), (2, 2, 0));
-        assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "still reserved while applied");
+        assert_eq!(
+            pool.admit(pay(3, 1, 5), &ledger),
+            refused(Refusal::Overdraft),
+            "still reserved while the block is applied"
+        );
         pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
         assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
         assert_eq!(pool.admit(pay(3, 1, 5), &ledger), Ok(()));
@@ -281,7 +286,7 @@ mod tests {
         let new_key = SecretKey::from_seed([3; 32]).public();
         let create = |sequence| entry(sequence, Operation::CreateAccount { account: new_key.address(), key: new_key });
         assert_eq!(pool.admit(create(4), &ledger), Ok(()));
-        assert_eq!(pool.admit(create(5), &ledger), Ok(()), "whoever creates it, it is the same account");
+        assert_eq!(pool.admit(create(5), &ledger), Ok(()), "the account is the same, whoever creates it");
         let issue = |sequence| entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 });
         assert_eq!(pool.admit(issue(6), &ledger), Ok(()));
         assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::IssueTooLarge));
@@ -334,7 +339,8 @@ mod tests {
         for entry in [&void, &sound] {
             assert_eq!(pool.admit(entry.clone(), &ledger), Ok(()));
         }
-        // The account sends another one with the same number elsewhere, and that one comes first.
+        // The account sends another transaction with the same number to another validator, and that one is committed
+        // first.
         let other = pay(1, 1, 7);
         let sub_blocks = vec![SubBlock { native: vec![other.transaction.clone()], ..SubBlock::default() }];
         let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
@@ -352,7 +358,7 @@ mod tests {
     fn many_enter_at_once() {
         let ledger = ledger(1);
         let mut pool = Mempool::new(70);
-        // 60 payments of 20 units each, of which 1,000 units and their fees pay for 47, and a copy of each.
+        // 60 payments of 20 units each, and a copy of each; 1,000 units pay for 47 of them with their fees.
         let entries: Vec<PoolEntry> =
             (1..=60).flat_map(|sequence| [pay(sequence, 0, 20), pay(sequence, 0, 20)]).collect();
         let answers = pool.admit_all(entries, &ledger);

@@ -1,5 +1,4 @@
-//! A network of validators as one of them sees it: who they are, what all do alike, and what this one may set for
-//! itself.
+//! A network of validators as one of them sees it: the members, the common rules, and this validator's own settings.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,49 +11,50 @@ use primitives::{Digest, PublicKey, SecretKey, Signer};
 
 use crate::ReplicaError;
 
-/// Followers that a validator keeps a link to, at most: those with the largest stakes.
+/// Maximum number of followers that a validator keeps a link to: those with the largest stakes.
 const FOLLOWERS_MAX: usize = 32;
-/// What a frame with sub-blocks holds besides them.
+/// Bytes of a frame besides the sub-blocks in it.
 const FRAME_OVERHEAD: usize = 1 << 20;
 
-/// Another validator, or one who follows: its key, and where it is reached.
+/// Another validator or a follower: its key and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     /// The key that its connections must show.
     pub key: PublicKey,
-    /// Host and port (UDP); empty if it is not known.
+    /// Host and port (UDP); empty if unknown.
     pub address: String,
 }
 
-/// What a genesis says of the lane of Ethereum transactions.
+/// The genesis settings for Ethereum transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EthereumLane {
-    /// The number of the chain, which each transaction names.
+    /// The chain number, which each transaction names.
     pub chain: u64,
-    /// Gas that those of a sub-block may declare together; zero where contracts are not executed.
+    /// Maximum gas that the Ethereum transactions of a sub-block declare together; zero if contracts are not
+    /// executed.
     pub sub_block_gas: u64,
 }
 
 impl EthereumLane {
-    /// Of a chain.
+    /// The settings of a chain.
     pub fn of(chain: u64, limits: &Limits) -> EthereumLane {
         EthereumLane { chain, sub_block_gas: limits.sub_block_gas }
     }
 }
 
-/// What a validator holds. Whoever has the first can make it lose its stake; the others cannot.
+/// The keys of a validator. Only with the first can an attacker make it lose its stake.
 #[derive(Clone)]
 pub struct OwnKeys {
-    /// Signs in consensus, and names the validator. It may be out of this process.
+    /// Signs in consensus, and identifies the validator. The signer may run in another process.
     pub votes: Arc<dyn Signer>,
     /// Authenticates its links.
     pub links: SecretKey,
-    /// Of the account that brings accusations before the ledger, and pays for them; none brings none.
+    /// The key of the account that submits accusations and pays for them. Without it, the validator accuses nobody.
     pub account: Option<SecretKey>,
 }
 
 impl OwnKeys {
-    /// One key for everything.
+    /// The same key for everything.
     pub fn one(secret: SecretKey) -> OwnKeys {
         OwnKeys { votes: Arc::new(secret.clone()), links: secret.clone(), account: Some(secret) }
     }
@@ -63,33 +63,33 @@ impl OwnKeys {
 /// What a node needs to take part in an epoch.
 #[derive(Clone)]
 pub struct Network {
-    /// Who the epoch's validators are.
+    /// The epoch's validators.
     pub chain: Chain,
-    /// What all of them do alike.
+    /// The rules common to all validators.
     pub rules: Rules,
-    /// What holds for Ethereum transactions of a sub-block.
+    /// The settings for Ethereum transactions of a sub-block.
     pub lane: EthereumLane,
-    /// The own index.
+    /// The index of this node.
     pub me: Index,
-    /// The own keys.
+    /// The keys of this node.
     pub own: OwnKeys,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
-    /// All validators by index, and after them who follows: others who have staked, up to a limit those with the
-    /// largest stakes, and this node if it is none of these.
+    /// All validators by index, then the followers: other stakers, up to a limit those with the largest stakes, and
+    /// this node if it is not among these.
     pub peers: Vec<PeerAddress>,
-    /// Validators of any committee at most: as many sub-blocks may be in one superblock.
+    /// Maximum size of any committee, and so of the number of sub-blocks in a superblock.
     pub committee_max: usize,
-    /// The unit of the timers of rounds: about twice a round trip.
+    /// The unit of the round timers: about twice a round trip.
     pub unit: Duration,
-    /// How long an absent sub-block is waited for once enough are in.
+    /// How long to wait for missing sub-blocks once enough have arrived.
     pub grace: Duration,
-    /// An empty sub-block is proposed after so long without any.
+    /// The interval after which an empty sub-block is proposed.
     pub heartbeat: Duration,
 }
 
 impl std::fmt::Debug for Network {
-    /// Without the key.
+    /// Omits the keys.
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (epoch, me, peers) = (self.chain.epoch, self.me, &self.peers);
         to.debug_struct("Network").field("epoch", &epoch).field("me", &me).field("peers", peers).finish_non_exhaustive()
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
-    /// What the engine is made of.
+    /// The setup of the engine.
     pub(crate) fn setup(&self, check: PayloadCheck) -> Setup {
         let Network { chain, rules, me, own, .. } = self.clone();
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, signer: own.votes, check }
@@ -108,11 +108,11 @@ impl Network {
         self.superblock_bytes_max() + FRAME_OVERHEAD
     }
 
-    /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without
-    /// terms of succession in the genesis it stays as it is.
+    /// The network in the epoch that decides a height, from a ledger that has applied the epoch's boundary. If the
+    /// genesis has no terms of succession, the network stays as it is.
     ///
     /// # Errors
-    /// [`ReplicaError::UnknownCommittee`] if the ledger has forgotten the committee, or not drawn it yet.
+    /// [`ReplicaError::UnknownCommittee`] if the ledger has dropped the committee, or has not drawn it yet.
     pub fn at(&self, ledger: &Ledger, height: u64) -> Result<Network, ReplicaError> {
         let schedule = ledger.schedule();
         if schedule.is_fixed() {
@@ -142,24 +142,24 @@ impl Network {
         PeerAddress { key: member.key, address }
     }
 
-    /// Whether the same transport serves both.
+    /// Whether the same links serve both networks.
     pub fn has_the_links_of(&self, other: &Network) -> bool {
         let alike = |(a, b): (&PeerAddress, &PeerAddress)| a.key == b.key && a.address == b.address;
         self.me == other.me && self.peers.len() == other.peers.len() && self.peers.iter().zip(&other.peers).all(alike)
     }
 
-    /// Bytes of the sub-blocks of one superblock at most, in any epoch.
+    /// Maximum bytes of the sub-blocks of one superblock, in any epoch.
     pub fn superblock_bytes_max(&self) -> usize {
         self.rules.payload_bytes * self.committee_max
     }
 
-    /// What all must agree on before they talk: the genesis, which names validators and rules.
+    /// The value that all must share before they connect: the genesis digest, which covers validators and rules.
     pub fn digest(&self) -> Digest {
         self.chain.genesis
     }
 }
 
-/// Those with the largest stakes, the largest first, so that many small stakes crowd nobody out.
+/// The members with the largest stakes, the largest first, so that many small stakes crowd out nobody.
 fn largest(mut members: Vec<&Member>, most: usize) -> Vec<&Member> {
     members.sort_unstable_by_key(|member| (std::cmp::Reverse(member.stake), member.account));
     members.truncate(most);

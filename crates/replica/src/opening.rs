@@ -1,4 +1,4 @@
-//! Where a replica begins: what its home holds.
+//! Opens a replica from its home.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::{
     Defect, EthereumLane, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
 };
 
-/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them
-/// invalid, within the quotas of gas and of recoveries. Says what consensus must know of it.
+/// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
+/// state and are within the quotas of gas and of signature recoveries. Returns what consensus must know of it.
 pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
@@ -32,26 +32,27 @@ pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     })
 }
 
-/// A replica that was opened, and what works beside it.
+/// An opened replica, and the parts that work beside it.
 pub struct Opened<D: Disk> {
     /// The machine.
     pub replica: Replica<D>,
-    /// What it has archived.
+    /// Its archive.
     pub past: Past<D>,
-    /// What proves later committees.
+    /// The proofs of later committees.
     pub handovers: HandoverLog<D>,
-    /// The height of a state without a certificate, which was restored from a file.
+    /// The height of a state without a certificate, restored from a file.
     pub unproved: Option<Height>,
     /// Certificates up to this height are durable.
     pub certified_durably: Height,
 }
 
 impl<D: Disk + Clone> Replica<D> {
-    /// Brings the machine to where its home left it. `network` is that of the genesis; `ledger` has applied the last
-    /// logged block, and `newest` is its height with its state root; `blocks` is the archive of its store.
+    /// Restores the machine from its home. `network` is that of the genesis; `ledger` has applied the last logged
+    /// block, and `newest` is the height of that block with its state root; `blocks` is the archive of the block
+    /// store.
     ///
     /// # Errors
-    /// [`ReplicaError`] says what is damaged.
+    /// [`ReplicaError`] names the damage.
     pub fn open(
         home: &Home<D>,
         network: &Network,
@@ -79,7 +80,7 @@ impl<D: Disk + Clone> Replica<D> {
         let start = start(&network, &past, ledger, height, newest)?;
         let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
         if unproved.is_some() {
-            // It knows no superblock to go on from: until it has found one it only says how far its state is.
+            // It has no superblock to continue from: until it finds one, it only reports the height of its state.
             engine.rejoin();
         }
         let votes = open_votes(home, &mut engine, vote_options(&network), settings.defect)?;
@@ -116,16 +117,16 @@ impl<D: Disk + Clone> Replica<D> {
     }
 }
 
-/// Makes the vote log of a validator that has never voted.
+/// Creates the vote log of a validator that has never voted.
 ///
 /// # Errors
-/// If there is one, or it cannot be written.
+/// If there is one already, or it cannot be written.
 pub fn create_votes<D: Disk + Clone>(votes: &D) -> Result<(), ReplicaError> {
     VoteLog::create(votes.clone(), VoteOptions::default())?;
     Ok(())
 }
 
-/// Room for what all validators propose at the heights that are worked on at a time.
+/// Capacity for the proposals of all validators at the heights in progress at one time.
 pub(crate) fn vote_options(network: &Network) -> VoteOptions {
     let (members, bytes) = (network.committee_max as u64, network.rules.payload_bytes as u64);
     let defaults = VoteOptions::default();
@@ -133,7 +134,7 @@ pub(crate) fn vote_options(network: &Network) -> VoteOptions {
     VoteOptions { bytes_max, ..defaults }
 }
 
-/// Gives the engine what the vote log says, or tells it that the log is lost.
+/// Loads the vote log into the engine, or tells the engine that the log is lost.
 fn open_votes<D: Disk + Clone>(
     home: &Home<D>,
     engine: &mut Engine,
@@ -146,7 +147,7 @@ fn open_votes<D: Disk + Clone>(
     match VoteLog::open(home.votes.clone(), options) {
         Ok((log, found)) => {
             for repair in found.repairs {
-                tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");
+                tracing::warn!(%repair, "the vote log ended with an incomplete entry; it was never sent");
             }
             engine.stay_silent_below(found.floor);
             let entries = found.records.into_iter().flat_map(|(height, records)| {
@@ -168,14 +169,14 @@ fn open_votes<D: Disk + Clone>(
     }
 }
 
-/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
+/// The height of a state that was restored from a file: the blocks between it and the last certificate are missing.
 fn unproved<D: Disk>(finality: &Store<D>, ledger: &Ledger, past: &Past<D>) -> Result<Option<Height>, ReplicaError> {
     let (applied, certified) = (ledger.height(), finality.last_height().max(past.begins));
     let lacks = applied > certified && past.blocks.block(certified + 1)?.is_none();
     Ok(lacks.then_some(applied))
 }
 
-/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
+/// The engine's start: the newest archived certificate of a block that is logged here, if there is one.
 fn start<D: Disk>(
     network: &Network,
     past: &Past<D>,
@@ -188,7 +189,7 @@ fn start<D: Disk>(
     let first = Engine::first_benches(&committee, &network.rules);
     let (superblock, benches) = match past.finality(height)? {
         Some(Finality { certificate, benches, .. }) => {
-            // Attendance is counted anew in each epoch.
+            // Attendance counts restart in each epoch.
             let goes_on = network.chain.heights.contains(&height);
             (certificate.statement.superblock, if goes_on { benches } else { first })
         }
@@ -219,7 +220,7 @@ mod tests {
         check_payload(LANE)(&sub_block.to_payload())
     }
 
-    /// Whoever votes for a sub-block looks at no more signatures of wallets than the quota allows.
+    /// A validator checks no more wallet signatures than the quota allows before it votes for a sub-block.
     #[test]
     fn a_sub_block_of_too_many_recoveries_gets_no_vote() {
         let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };

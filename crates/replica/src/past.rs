@@ -1,4 +1,4 @@
-//! What a replica has archived: blocks, receipts and certificates.
+//! The archive of a replica: blocks, receipts and certificates.
 
 use consensus::{Decided, Finality, Frame, Index, Payload};
 use ledger::{BlockReceipts, ReceiptsTrie};
@@ -7,14 +7,14 @@ use store::{Archive, Disk};
 
 use crate::ReplicaError;
 
-/// Reads what is archived, from any thread.
+/// Reads the archive, from any thread.
 #[derive(Debug)]
 pub struct Past<D: Disk> {
     /// Blocks, receipts and checkpoints.
     pub blocks: Archive<D>,
     /// Certificates.
     pub certificates: Archive<D>,
-    /// The height that the network begins with: its outcome has no receipts.
+    /// The height that the network begins with; its outcome has no receipts.
     pub begins: Height,
 }
 
@@ -41,7 +41,7 @@ impl<D: Disk> Past<D> {
         decoded(height, self.blocks.receipts(height)?)
     }
 
-    /// What certifies a height; `None` if it is not held.
+    /// The certificate of a height with what belongs to it; `None` if it is not held.
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be read.
@@ -49,8 +49,8 @@ impl<D: Disk> Past<D> {
         decoded(height, self.certificates.block(height)?)
     }
 
-    /// State root and receipts root of a height, as far as they are archived. `newest` is the height that the tries are
-    /// of, with their root.
+    /// State root and receipts root of a height, if they are archived. `newest` is the height and the root of the
+    /// tries.
     ///
     /// # Errors
     /// [`ReplicaError`] if they cannot be read.
@@ -67,8 +67,8 @@ impl<D: Disk> Past<D> {
         Ok(self.receipts(height)?.map(|receipts| (state, ReceiptsTrie::new(&receipts).root())))
     }
 
-    /// Answers a validator that lags: decided heights from `from` on, as many as fit into `bytes_max`, and one at least
-    /// if it is held.
+    /// Answers a validator that lags: decided heights from `from` on, as many as fit into `bytes_max`, but at least
+    /// one if it is held.
     ///
     /// # Errors
     /// [`ReplicaError`] if one cannot be read.

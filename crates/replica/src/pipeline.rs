@@ -1,5 +1,5 @@
-//! From a superblock that was decided to a block that is durable, applied, archived and at last forgotten: the steps
-//! that every shell takes, each over what it works on alone.
+//! The steps from a decided superblock to a block that is durable, applied, archived and finally dropped. Every shell
+//! takes these steps; each works on its own data only.
 
 use consensus::Index;
 use ledger::contracts::recover_senders;
@@ -14,19 +14,19 @@ use crate::{Agreed, Mempool, Past, ProposedLane, ReplicaError, encode};
 pub struct Foundation {
     /// Digest of the last block.
     pub parent: Digest,
-    /// Its time.
+    /// The time of the last block.
     pub parent_ms: u64,
     /// The state root after it.
     pub parent_root: Digest,
 }
 
 impl Foundation {
-    /// On top of a ledger whose state root is known.
+    /// The foundation on top of a ledger whose state root is known.
     pub fn of(ledger: &Ledger, parent_root: Digest) -> Foundation {
         Foundation { parent: ledger.last_block(), parent_ms: ledger.time_ms(), parent_root }
     }
 
-    /// The next block of a validator that makes its own, with what its pool gave.
+    /// The next block of a validator that produces blocks alone, from what its pool gave.
     pub fn own_block(
         &self,
         height: Height,
@@ -37,7 +37,7 @@ impl Foundation {
         self.block_at(height, native, ethereum, block_time(self.parent_ms, &[wall_ms], 1))
     }
 
-    /// The next block of a developers' chain, whose time is what its developer says.
+    /// The next block of a developers' chain, at a time set by its developer.
     pub fn block_at(
         &self,
         height: Height,
@@ -53,7 +53,7 @@ impl Foundation {
 }
 
 impl Agreed {
-    /// The block that a decided superblock makes on top of a state. `check` decodes a sub-block and finds its false
+    /// Builds the block of a decided superblock on top of a state. `check` decodes a sub-block and finds its invalid
     /// signatures, see [`checked`].
     pub fn block(&self, on: &Foundation, mut check: impl FnMut(Index, &[u8]) -> SubBlock) -> Superblock {
         let Foundation { parent, parent_ms, parent_root } = *on;
@@ -63,7 +63,8 @@ impl Agreed {
         Superblock { height: self.height, parent, time_ms, parent_root, sub_blocks }
     }
 
-    /// A height above the last archived certificate is decided once more after a restart: it must be what is logged.
+    /// Checks that a superblock equals the logged block of its height. After a restart, heights above the last
+    /// archived certificate are decided again, with the same result.
     ///
     /// # Errors
     /// [`ReplicaError::DecidedTwice`] if it is not, or the log cannot be read.
@@ -78,8 +79,8 @@ impl Agreed {
     }
 }
 
-/// Decodes a sub-block that the engine took for one, and finds false signatures and Ethereum's senders, on the current
-/// rayon pool.
+/// Decodes a sub-block that the engine has accepted, and finds invalid signatures and the senders of Ethereum
+/// transactions, on the current rayon pool.
 ///
 /// # Panics
 /// If it is not a sub-block.
@@ -101,8 +102,8 @@ pub fn log<D: Disk>(store: &mut Store<D>, block: &Superblock) -> Result<(), Stor
     store.sync().map(drop)
 }
 
-/// Applies a block whose signatures were checked; the false ones are listed in it. A panic of the ledger becomes an
-/// error that names the block; the state is lost then.
+/// Applies a block whose signatures were checked; the invalid ones are listed in it. A panic of the ledger becomes an
+/// error that names the block; the state is unusable then.
 ///
 /// # Errors
 /// [`ReplicaError::Fault`] or [`ReplicaError::Panicked`].
@@ -113,7 +114,7 @@ pub fn apply(ledger: &mut Ledger, block: &Superblock, stage: &mut dyn FnMut(Stag
     Ok(applied?)
 }
 
-/// The same, with a batch that is known: it is checked, and nothing is solved (SPEEDEX §K.3).
+/// As [`apply`], with a known batch: it is checked instead of solved (SPEEDEX §K.3).
 ///
 /// # Errors
 /// [`ReplicaError::Fault`] or [`ReplicaError::Panicked`].
@@ -124,7 +125,7 @@ pub fn follow(ledger: &mut Ledger, block: &Superblock, batch: &Batch) -> Result<
     Ok(named(block.height, run)??)
 }
 
-/// Carries what a block changed into the tries; returns the state root.
+/// Writes the changes of a block into the tries; returns the state root.
 ///
 /// # Errors
 /// [`ReplicaError::Panicked`].
@@ -132,20 +133,21 @@ pub fn hash(roots: &mut Roots, height: Height, changes: &Changes) -> Result<Dige
     named(height, || roots.apply(changes))
 }
 
-/// Runs what works on the block of a height, and names that height should it panic.
+/// Runs work on the block of a height, and names the height if it panics.
 fn named<T>(height: Height, run: impl FnOnce() -> T) -> Result<T, ReplicaError> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         ReplicaError::Panicked { height, what: what.into() }
     })
 }
 
-/// Forgets the transactions of an applied block, whoever proposed them. `ids` are those of its transactions, in order.
+/// Removes the transactions of an applied block from the pool, whoever proposed them. `ids` are the ids of its
+/// transactions, in order.
 pub fn settle(pool: &mut Mempool, ledger: &Ledger, block: &Superblock, ids: &[TransactionId]) {
     let known = block.signatures();
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-    // A copy with a false signature does not settle the transaction that it copies.
+    // A copy with an invalid signature does not settle the original transaction.
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
     pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
@@ -160,8 +162,8 @@ pub fn archive<D: Disk>(store: &mut Store<D>, receipts: &BlockReceipts) -> Resul
     store.put_receipts(receipts.height, &encode(receipts))
 }
 
-/// Begins the checkpoint of the state after a height whose receipts are archived; `None` if one is being written. If
-/// blocks are to be forgotten one day a new file begins here, since whole files are forgotten.
+/// Begins the checkpoint of the state after a height whose receipts are archived; `None` if another one is being
+/// written. If blocks are to be dropped later, a new log file begins here, since only whole files are dropped.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -179,8 +181,8 @@ pub fn begin_checkpoint<D: Disk>(
     }
 }
 
-/// Forgets blocks that lie more than `keep` below a checkpoint, and below the last height whose certificate is durable.
-/// The first that is held.
+/// Drops blocks that are more than `keep` below a checkpoint and below the last height whose certificate is durable.
+/// Returns the first retained height.
 ///
 /// # Errors
 /// [`StoreError`].

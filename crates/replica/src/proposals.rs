@@ -1,4 +1,4 @@
-//! Work on the pool: what a validator proposes, hands over, takes back, and accuses others of.
+//! Work on the pool: proposing, forwarding, taking back, and accusing others.
 
 use std::collections::BTreeMap;
 
@@ -13,58 +13,58 @@ use crate::{Input, Mempool, Now, ProposedLane, encode};
 /// A job on the pool; see [`Proposals::perform`].
 #[derive(Debug)]
 pub enum PoolJob {
-    /// A sub-block for a height.
+    /// Assemble a sub-block for a height.
     Assemble {
         /// The height.
         height: Height,
         /// The proposer's index.
         proposer: Index,
-        /// Bytes that its transactions may take; none if it is to be empty.
+        /// Bytes available for its transactions; `None` for an empty sub-block.
         room: Option<usize>,
-        /// Transactions at most.
+        /// Maximum number of transactions.
         count: usize,
-        /// By how many milliseconds the committee's clocks are ahead of the own one.
+        /// By how many milliseconds the committee's clocks are ahead of this node's clock.
         ahead_ms: i64,
     },
-    /// Transactions for another validator to propose.
+    /// Take transactions for another validator to propose.
     HandOver {
         /// The validator.
         to: Index,
-        /// The own index.
+        /// The index of this validator.
         proposer: Index,
-        /// Bytes that they may take.
+        /// Bytes available for them.
         room: usize,
-        /// Transactions at most.
+        /// Maximum number of transactions.
         count: usize,
-        /// By how many milliseconds the committee's clocks are ahead of the own one.
+        /// By how many milliseconds the committee's clocks are ahead of this node's clock.
         ahead_ms: i64,
     },
-    /// Takes back what was handed over before this time, and is in no block yet. Without the ledger it does not see
-    /// what has become void meanwhile.
+    /// Take back what was forwarded before this time and is in no block yet. Without the ledger, transactions that
+    /// are invalid by now are not recognized.
     TakeBack {
         /// In milliseconds of [`Now::since`].
         before_ms: u64,
     },
-    /// What was assembled for this height is in no block: it waits again.
+    /// Return what was assembled for this height to the pool: it is in no block.
     PutBack(Height),
     /// What was assembled for this height is in its block.
     Decided(Height),
-    /// Evidence is to be brought before the ledger.
+    /// Record evidence to be submitted to the ledger.
     Note(Box<Evidence>),
-    /// Brings before the ledger what is due.
+    /// Submit the accusations that are due.
     Accuse,
 }
 
-/// What a sub-block from here holds.
+/// The contents of a sub-block assembled here.
 #[derive(Default)]
 struct Assembled {
     entries: Vec<PoolEntry>,
     ethereum: ProposedLane,
 }
 
-/// The worker of the pool: it remembers what it gave out.
+/// The worker on the pool; it remembers what it gave out.
 pub struct Proposals {
-    /// Of the account that accuses, if it does.
+    /// The key of the accusing account, if there is one.
     key: Option<SecretKey>,
     /// What was assembled for heights that are not decided yet.
     assembled: BTreeMap<Height, Assembled>,
@@ -72,13 +72,14 @@ pub struct Proposals {
 }
 
 impl Proposals {
-    /// Of a validator whose account has this key; without one it accuses nobody.
+    /// A worker for the validator whose account has this key. Without a key it accuses nobody.
     pub fn new(key: Option<SecretKey>) -> Proposals {
         Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
     }
 
-    /// Does a job; what the replica is to be told. Some jobs look at the ledger ([`Proposals::needs_ledger`]), the one
-    /// that the pool judges by: without one nobody is accused, and what has become void is not seen.
+    /// Performs a job; returns the input for the replica, if any. Some jobs read the ledger
+    /// ([`Proposals::needs_ledger`]), the same one that the pool judges by. Without a ledger, nobody is accused and
+    /// transactions that are invalid by now are not recognized.
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
@@ -111,7 +112,7 @@ impl Proposals {
                 None
             }
             PoolJob::Note(evidence) => {
-                // Without an account it would be kept for ever.
+                // Without an account it would be kept forever.
                 if self.key.is_some() {
                     self.accusations.note(*evidence);
                 }
@@ -124,7 +125,7 @@ impl Proposals {
         }
     }
 
-    /// Who signed the Ethereum transactions of what was assembled for a height, as long as that is not decided.
+    /// The senders of the Ethereum transactions that were assembled for a height, until that height is decided.
     pub fn senders(&self, height: Height) -> &[Option<Address>] {
         self.assembled.get(&height).map_or(&[], |assembled| &assembled.ethereum.senders)
     }
@@ -138,12 +139,12 @@ impl Proposals {
         }
     }
 
-    /// Whether nothing waits to be brought before the ledger.
+    /// Whether no accusation is pending.
     pub fn is_content(&self) -> bool {
         self.accusations.is_empty()
     }
 
-    /// Puts accusations among the waiting transactions, so that they are in the next sub-block from here.
+    /// Adds accusations to the pool, so that the next sub-block from here contains them.
     fn accuse(&mut self, pool: &mut Mempool, ledger: &Ledger, now: Now) {
         let Some(key) = &self.key else { return };
         let account = key.public().address();
@@ -152,21 +153,21 @@ impl Proposals {
         for transaction in self.accusations.due(ledger, key, next, |id| pool.contains(id)) {
             let entry = PoolEntry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
             match pool.admit(entry, ledger) {
-                Ok(()) => tracing::warn!("accusing a validator of what it signed"),
+                Ok(()) => tracing::warn!("accusing a validator of contradictory signatures"),
                 Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
             }
         }
     }
 }
 
-/// What was assembled and is in no block waits again.
+/// Returns what was assembled and is in no block to the pool.
 fn put_back(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
     let Assembled { entries, ethereum } = assembled.unwrap_or_default();
     pool.put_back(entries);
     pool.ethereum.put_back(&ethereum.transactions, now.milliseconds());
 }
 
-/// As many waiting native transactions as fit, and the room that is left.
+/// As many pending native transactions as fit, and the room that is left.
 fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
     let fits = |entry: &PoolEntry| {

@@ -1,9 +1,9 @@
-//! What a node finds when it starts: the newest checkpoint, the log after it, and the archive.
+//! Recovery at start: the newest checkpoint, the log after it, and the archive.
 //!
 //! A replay follows the batches that are archived with their blocks: it checks each one instead of solving (SPEEDEX
-//! §K.3). The next block names the state root that must come of it. The last block has no next one, and a block whose
-//! receipts were not archived has no batch: these are solved. If a replay that follows goes wrong, another one solves
-//! every block; if that goes wrong too, the error names both.
+//! §K.3). The next block names the state root that the replay must reach. The last block has no next one, and a block
+//! without archived receipts has no batch: these are solved. If a replay that follows fails, a second one solves
+//! every block; if that fails too, the error names both.
 
 use std::io::{Read, Write};
 
@@ -14,7 +14,7 @@ use store::{Blocks, CheckpointReader, CheckpointWriter, Disk, Options, Repair, S
 
 use crate::{ReplicaError, apply, encode, follow, hash};
 
-/// The state that a store holds.
+/// The state restored from a store.
 pub struct Restored<D: Disk> {
     /// The state after the last logged block.
     pub ledger: Ledger,
@@ -26,15 +26,15 @@ pub struct Restored<D: Disk> {
     pub store: Store<D>,
     /// Height of the checkpoint that the replay began at; 0 for genesis.
     pub from: Height,
-    /// What was cut off because a crash had left it unfinished.
+    /// Incomplete ends that a crash had left and that were cut off.
     pub repairs: Vec<Repair>,
 }
 
-/// Opens a store and brings its state up to its last block: checkpoint, then the log after it, each block held against
-/// the root that the next one names, and its receipts against those archived.
+/// Opens a store and restores its state up to its last block: the checkpoint, then the log after it. The root after
+/// each block is compared with the one that the next block names, and its receipts with the archived ones.
 ///
 /// # Errors
-/// [`ReplicaError`] names what is damaged, or where the replay went another way than the first run.
+/// [`ReplicaError`] names the damage, or the block at which the replay differs from the first run.
 pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> Result<Restored<D>, ReplicaError> {
     let (mut store, recovery) = Store::open(disk, options)?;
     let ledger = begin(recovery.checkpoint, genesis)?;
@@ -55,7 +55,7 @@ pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> R
 /// The state that a replay begins with.
 ///
 /// # Errors
-/// [`ReplicaError`] if the checkpoint is damaged or of another chain, or the genesis makes no state.
+/// [`ReplicaError`] if the checkpoint is damaged or of another chain, or the genesis is invalid.
 pub fn begin<D: Disk>(checkpoint: Option<CheckpointReader<D>>, genesis: &Genesis) -> Result<Ledger, ReplicaError> {
     let ledger = match checkpoint {
         None => Ledger::new(genesis)?,
@@ -67,9 +67,9 @@ pub fn begin<D: Disk>(checkpoint: Option<CheckpointReader<D>>, genesis: &Genesis
     Ok(ledger)
 }
 
-/// A state that logged blocks are applied to once more.
+/// A state to which logged blocks are applied again.
 pub struct Replay {
-    /// The state after the last of them.
+    /// The state after the last replayed block.
     pub ledger: Ledger,
     /// Its tries.
     pub roots: Roots,
@@ -78,17 +78,17 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// From this state on.
+    /// A replay from this state.
     pub fn new(ledger: Ledger) -> Replay {
         let mut roots = Roots::of(&ledger);
         Replay { root: roots.parts().root(), ledger, roots }
     }
 
-    /// Applies logged blocks, and archives their receipts; those that are archived already are compared with these.
-    /// Where it `follows`, it checks the batches that are archived instead of solving.
+    /// Applies logged blocks and archives their receipts; receipts that are archived already are compared. If
+    /// `follows` is set, archived batches are checked instead of solved.
     ///
     /// # Errors
-    /// [`ReplicaError`] names the block that does not apply, or whose receipts are others.
+    /// [`ReplicaError`] names the block that does not apply, or whose receipts differ.
     pub fn run<D: Disk>(
         &mut self,
         store: &mut Store<D>,
@@ -105,11 +105,12 @@ impl Replay {
         Ok(())
     }
 
-    /// Applies the next logged block, which names the root that we must have reached; with a batch that is known, if
-    /// one is given.
+    /// Applies the next logged block, which names the root that the replay must have reached. If its batch is known,
+    /// the batch is checked instead of solved.
     ///
     /// # Errors
-    /// [`ReplicaError`] if it is no block, the batch is not one of it, or the state is not the one that it builds on.
+    /// [`ReplicaError`] if the block cannot be decoded, the batch does not belong to it, or the state is not the one
+    /// that it builds on.
     pub fn step(
         &mut self,
         height: Height,
@@ -129,7 +130,7 @@ impl Replay {
     }
 }
 
-/// The batch that is archived with a block; `None` if there is none.
+/// The batch archived with a block; `None` if there is none.
 fn archived_batch<D: Disk>(store: &Store<D>, height: Height) -> Result<Option<Batch>, ReplicaError> {
     let Some(bytes) = store.receipts(height)? else { return Ok(None) };
     let receipts: Result<BlockReceipts, _> = borsh::from_slice(&bytes);
@@ -139,16 +140,16 @@ fn archived_batch<D: Disk>(store: &Store<D>, height: Height) -> Result<Option<Ba
 /// Writes a checkpoint that [`restore`] reads.
 ///
 /// # Errors
-/// As the store says.
+/// The store's error.
 pub fn write_checkpoint<D: Disk>(state: &Ledger, mut writer: CheckpointWriter<D>) -> Result<(), ReplicaError> {
     write_state(state, &mut writer)?;
     Ok(writer.finish()?)
 }
 
-/// Writes chunks of the state, each after its length.
+/// Writes the state in chunks, each preceded by its length.
 ///
 /// # Errors
-/// As the writer says.
+/// The writer's error.
 pub fn write_state(state: &Ledger, writer: &mut impl Write) -> Result<(), ReplicaError> {
     for chunk in Snapshot::of(state) {
         let length = u32::try_from(chunk.len()).expect("chunks are small").to_le_bytes();
@@ -158,7 +159,7 @@ pub fn write_state(state: &Ledger, writer: &mut impl Write) -> Result<(), Replic
     Ok(())
 }
 
-/// Reads a checkpoint: chunks of the state, each after its length.
+/// Reads a checkpoint: chunks of the state, each preceded by its length.
 pub fn restore<D: Disk>(mut checkpoint: CheckpointReader<D>) -> Result<Ledger, ReplicaError> {
     let height = checkpoint.height();
     let unreadable = |error| ReplicaError::Unreadable(height, error);
@@ -180,14 +181,14 @@ pub fn restore<D: Disk>(mut checkpoint: CheckpointReader<D>) -> Result<Ledger, R
     if ledger.height() == height { Ok(ledger) } else { Err(ReplicaError::OtherHeight(height, ledger.height())) }
 }
 
-/// The receipts of a block that was applied, as they are archived.
+/// The receipts of an applied block, as archived.
 pub fn receipts(block: &Superblock, applied: &Applied) -> BlockReceipts {
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
     receipts_with(applied, &ids)
 }
 
-/// The same, where the ids of the block's transactions are known.
+/// As [`receipts`], with the ids of the block's transactions given.
 pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts {
     BlockReceipts {
         height: applied.height,
@@ -230,7 +231,7 @@ mod tests {
         Superblock { height, parent, time_ms: height, parent_root, sub_blocks }
     }
 
-    /// Logs three blocks, with the receipts of the second `spoiled`; then starts again.
+    /// Logs three blocks, spoils the receipts of the second, then recovers.
     fn started_again(spoiled: impl Fn(&mut BlockReceipts)) -> Result<Height, ReplicaError> {
         let keys: Vec<SecretKey> = (0..3).map(|seed| SecretKey::from_seed([seed; 32])).collect();
         let genesis = genesis(&keys);
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(started_again(|_| ()).expect("recovers"), 3);
     }
 
-    /// Whatever is wrong with it, the replay solves instead, and then the receipts are found to be others.
+    /// Whatever is wrong with the receipts, the replay then solves, and finds that the receipts differ.
     #[test]
     fn archived_receipts_that_lie_are_named_and_blocks_are_not() {
         let half = |price: &Price| Price::from_f64(price.to_f64() / 2.0).expect("in range");
@@ -282,7 +283,7 @@ mod tests {
             &|receipts| receipts.outcomes[0].1 = Outcome::Applied,
         ];
         for lie in lies {
-            let error = started_again(lie).expect_err("the receipts are others");
+            let error = started_again(lie).expect_err("the receipts differ");
             assert!(matches!(error, ReplicaError::Store(StoreError::ReceiptsDiffer(2))), "{error}");
         }
     }

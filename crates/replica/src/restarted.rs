@@ -1,4 +1,4 @@
-//! The home of a validator in a network that begins again with a state (`ledger::Restart`).
+//! The home of a validator in a network that restarts from a state (`ledger::Restart`).
 
 use ledger::Ledger;
 use store::{Disk, Options, Store};
@@ -6,12 +6,12 @@ use store::{Disk, Options, Store};
 use crate::recovery::write_checkpoint;
 use crate::{HandoverLog, Home, Lineage, ReplicaError, create_votes};
 
-/// Makes the disks of a home: the state, archives that begin above it, and the vote log of a validator that has never
-/// voted in this network. The state has the network's identity already, and `lineage` is that of the network.
+/// Writes the disks of a home: the state, archives that begin above it, and the vote log of a validator that has
+/// never voted in this network. The state already has the network's identity, and `lineage` is that of the network.
 ///
 /// # Errors
-/// [`ReplicaError::NotEmpty`] if the home holds anything: a vote log is never made anew. [`ReplicaError`] if a disk
-/// fails; then the home must not be used.
+/// [`ReplicaError::NotEmpty`] if the home holds anything: a vote log must never be replaced. [`ReplicaError`] if a
+/// disk fails; then the home must not be used.
 pub fn begin_again<D: Disk + Clone>(home: &Home<D>, state: &Ledger, lineage: Lineage) -> Result<(), ReplicaError> {
     let height = state.height();
     let open = |disk: &D| -> Result<Store<D>, ReplicaError> {
@@ -25,6 +25,6 @@ pub fn begin_again<D: Disk + Clone>(home: &Home<D>, state: &Ledger, lineage: Lin
     certificates.begin_after(height)?;
     let mut handovers = HandoverLog::open(home.handovers.clone(), lineage, certificates.archive())?;
     handovers.keep_first(state)?;
-    // The state comes last: without it there is nothing to start with.
+    // The state is written last: without it the node does not start.
     write_checkpoint(state, blocks.begin_checkpoint(height)?)
 }

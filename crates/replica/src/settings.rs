@@ -1,24 +1,24 @@
-//! What one validator sets for itself, and the mistakes that the simulator seeds.
+//! The settings of one validator, and the defects that the simulator seeds.
 
 use std::time::Duration;
 
-/// Between two ticks of the engine.
+/// Time between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What one validator sets for itself.
+/// The settings of one validator.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaSettings {
-    /// Transactions of a sub-block at most; it is proposed as soon as so many wait.
+    /// Maximum number of transactions of a sub-block; it is proposed as soon as so many are pending.
     pub transactions: usize,
-    /// A sub-block is proposed when a transaction has waited this long.
+    /// A sub-block is proposed when a transaction has been pending for this long.
     pub interval: Duration,
-    /// Whether signatures in others' sub-blocks are checked while these are being agreed on.
+    /// Whether signatures in others' sub-blocks are checked during agreement.
     pub check_ahead: bool,
-    /// Whether evidence is brought before the ledger.
+    /// Whether evidence is submitted to the ledger.
     pub accuse: bool,
-    /// Between two ticks of the engine.
+    /// Time between two ticks of the engine.
     pub tick: Duration,
-    /// A mistake that the simulator seeds; none anywhere else.
+    /// A defect seeded by the simulator; `None` everywhere else.
     pub defect: Option<Defect>,
 }
 
@@ -35,32 +35,32 @@ impl Default for ReplicaSettings {
     }
 }
 
-/// Mistakes that a replica could make, for the simulator to seed: a check that never fires shows nothing.
+/// Defects that the simulator seeds in a replica: a check that never fails proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// What a turn says is sent, and its votes are never written down.
+    /// A turn's frames are sent, and its votes are never logged.
     VotesUnlogged,
-    /// Estimates that are relayed are sent and never written down.
+    /// Relayed estimates are sent and never logged.
     RelaysUnlogged,
-    /// Votes are forgotten although their heights are not certified.
+    /// Votes are dropped although their heights are not certified.
     VotesForgottenEarly,
     /// After a lost log the validator votes at once.
     SilenceBroken,
     /// An idle network never begins a height.
     NeverBeats,
-    /// What was assembled for a height and left out is forgotten.
+    /// Transactions of a sub-block that was left out are dropped.
     LeftOutLost,
-    /// What was handed over is never taken back.
+    /// Forwarded transactions are never taken back.
     HandedOverLost,
     /// The next epoch begins with the committee of this one.
     CommitteeKept,
     /// The outcome is signed without the receipts.
     ReceiptsUnsigned,
-    /// Certificates are never synced before their votes are forgotten.
+    /// Certificates are never synced before their votes are dropped.
     CertificatesUnsynced,
-    /// What is heard by links of an earlier epoch counts.
+    /// Inputs of links of an earlier epoch are accepted.
     GenerationsMixed,
-    /// Validators that lag are not answered.
+    /// Validators that lag get no answer.
     LaggardsUnanswered,
 }
 

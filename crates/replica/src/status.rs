@@ -1,63 +1,62 @@
-//! How a validator stands, for people and probes.
+//! The status of a validator, for people and probes.
 
-/// A validator that is so many heights behind is still said to be ready.
+/// Maximum number of heights that a ready validator is behind.
 const CAUGHT_UP: u64 = 4;
 
-/// How a validator stands, for people and probes.
+/// The status of a validator, for people and probes.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
 pub struct ValidatorStatus {
-    /// How heights are decided: `dbft` or `tendermint`.
+    /// The consensus engine: `dbft` or `tendermint`.
     pub engine: &'static str,
     /// Its index.
     pub me: u8,
-    /// How many validators there are.
+    /// The number of validators.
     pub validators: usize,
     /// The last height whose superblock is known here.
     pub decided: u64,
     /// The last height with a certificate here.
     pub certified: u64,
-    /// The last height that another validator says it has a certificate of.
+    /// The last height for which another validator reports a certificate.
     pub certified_anywhere: u64,
-    /// Other validators that are connected.
+    /// Number of other validators that are connected.
     pub connected: usize,
-    /// How many validators, this one included, it takes to decide a height.
+    /// How many validators, this one included, are needed to decide a height.
     pub needed: usize,
-    /// For how long nothing was decided.
+    /// Milliseconds since the last decision.
     pub idle_ms: u64,
     /// The epoch that it is in.
     pub epoch: u64,
-    /// Whether it is none of the epoch's validators, and follows them.
+    /// Whether it follows the epoch's validators without being one of them.
     pub follows: bool,
-    /// Whether it listens without voting, because its vote log was lost.
+    /// Whether it does not vote because its vote log was lost.
     pub silent: bool,
-    /// Whether others are ahead, and none of them gives the blocks that are missing here: it fetches a state then.
+    /// Whether others are ahead and none of them sends the missing blocks: then this validator fetches a state.
     pub stranded: bool,
-    /// Who has no slot in the next height, because it was absent from many.
+    /// The validators without a slot in the next height, because they were absent from many.
     pub benched: Vec<u8>,
-    /// All validators by index, and after them who follows; this one too.
+    /// All validators by index, then the followers; including this one.
     pub peers: Vec<PeerStatus>,
 }
 
-/// How far a validator is, as another one knows it.
+/// How far a peer is, as this validator knows it.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
 pub struct PeerStatus {
     /// Its index.
     pub validator: u8,
-    /// Whether it is connected, and has said how far it is.
+    /// Whether it is connected and has reported its height.
     pub connected: bool,
-    /// The last height of which it said that it knows the superblock; 0 if it has said nothing since the connection
-    /// began.
+    /// The last height whose superblock it reports to know; 0 if it has reported nothing since the connection began.
     pub decided: u64,
-    /// The last height of which it said that it has a certificate, likewise.
+    /// The last height for which it reports a certificate, likewise.
     pub certified: u64,
-    /// In which round its slot of the last height was decided (1 is as fast as can be); nothing if it had none.
+    /// The round in which its slot of the last height was decided (1 is the fastest); `null` if it had no slot.
     pub rounds: Option<u32>,
-    /// Milliseconds to it and back; nothing if it is not connected, or is the asked one.
+    /// The round-trip time to it in milliseconds; `null` if it is not connected, or for this validator itself.
     pub round_trip_ms: Option<f64>,
 }
 
 impl ValidatorStatus {
-    /// Whether it votes, is connected to a quorum, and is about where the others are.
+    /// Whether it votes, is connected to a quorum, and is about as far as the others.
     pub fn is_caught_up(&self) -> bool {
         !self.silent && self.stall().is_none() && self.decided.saturating_add(CAUGHT_UP) >= self.certified_anywhere
     }

@@ -1,7 +1,7 @@
 //! Auctions with a gas limit: bids raise prices, and the block ends with the bid that uses up its gas.
 //!
-//! Bids on one item depend on each other, those on different items do not. The sink sees outputs in order and stops
-//! the block; what was executed beyond has no effect.
+//! Bids on one item depend on each other; bids on different items do not. The sink receives outputs in order and
+//! stops the block; transactions executed beyond that point have no effect.
 //!
 //! ```sh
 //! cargo run --release -p stm --example auction
@@ -13,7 +13,7 @@ const BIDS: u32 = 20_000;
 const ITEMS: u32 = 50;
 const GAS_LIMIT: u64 = 300_000;
 
-/// The highest bid on an item: who, and how much.
+/// The highest bid on an item: the bidder and the amount.
 type Highest = Option<(u32, u64)>;
 
 struct Auction;

@@ -1,6 +1,6 @@
-//! A bank: transfers between accounts, fees into one pot, and a limit on what is transferred in a day.
+//! A bank: transfers between accounts, fees into one pot, and a limit on the total transferred in a day.
 //!
-//! Every transfer changes the pot and the day's total. As reads and writes these would put all transfers in a row; as
+//! Every transfer changes the pot and the day's total. As reads and writes these would serialize all transfers; as
 //! bounded increments they do not conflict.
 //!
 //! ```sh

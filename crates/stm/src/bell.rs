@@ -1,12 +1,12 @@
-//! Threads without work park here.
+//! Parks threads without work.
 
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Mutex, lock};
 
 /// Parks threads, and wakes them when there is work.
 ///
-/// A sleeper counts itself before it looks for work the last time; a waker makes work before it looks at the count. So
-/// one of them sees the other, and no wake is lost.
+/// A sleeper increments the count before its last look for work; a waker creates work before it reads the count. So
+/// one of them sees the other, and no wake-up is lost.
 pub(crate) struct Bell {
     sleepers: AtomicUsize,
     rings: Mutex<u64>,

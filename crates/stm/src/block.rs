@@ -1,4 +1,4 @@
-//! A block: when it runs sequentially, when in parallel, and what comes out.
+//! A block: when it runs sequentially, when in parallel, and its result.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,41 +10,41 @@ use crate::view::{Overlay, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Workers;
 
-/// On two threads a transaction costs about so much more than alone, most of it for data that moves between cores:
-/// parallel runs begin where threads gain more.
+/// On two threads a transaction costs about this much more than alone, mostly for data that moves between cores:
+/// blocks run in parallel only if threads gain more.
 const FRAMEWORK_NS: u64 = 2_500;
-/// Waking helpers costs about so much: what is done sooner runs sequentially.
+/// Waking helpers costs about this much: shorter work runs sequentially.
 const WAKING_NS: u64 = 100_000;
-/// A measurement of fewer nanoseconds says nothing.
+/// A measurement of fewer nanoseconds is not reliable.
 const MEASURED_NS: u64 = 10_000;
-/// While a block runs sequentially the time is looked at after so many transactions.
+/// While a block runs sequentially, the clock is read after this many transactions.
 const MEASURED_TRANSACTIONS: usize = 8;
-/// After a parallel run that did not pay so many transactions run sequentially, then four times as many, and so
-/// on up to the longest pause.
+/// After a parallel run that did not pay off, this many transactions run sequentially, then four times as many, and
+/// so on up to the longest pause.
 const FIRST_PAUSE: usize = 512;
 const LONGEST_PAUSE: usize = 8_192;
-/// A parallel run after a pause is a trial of so many transactions.
+/// A parallel run after a pause is a trial of this many transactions.
 const TRIAL: usize = 512;
-/// Transactions of one parallel run at most.
+/// Maximum number of transactions of one parallel run.
 const RUN_AT_MOST: usize = 1 << 20;
-/// Locations that a transaction is expected to touch, for the first size of the index.
+/// Number of locations that a transaction is expected to touch, for the initial size of the index.
 const EXPECTED_LOCATIONS: usize = 4;
-/// Writes that room is made for before the first.
+/// Number of writes for which room is reserved before the first.
 const RESERVED_WRITES: usize = 1 << 16;
 
-/// How blocks are executed. None of it changes a result.
+/// How blocks are executed. It never changes a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// How transactions commit.
     pub rule: CommitRule,
-    /// Executions begin at most so far above the lowest uncommitted transaction; at least 1.
+    /// Maximum distance above the lowest uncommitted transaction at which executions begin; at least 1.
     pub window: u32,
     /// From this incarnation on a transaction waits until all lower ones are committed.
     pub held_from: u32,
-    /// Blocks of fewer transactions for each thread run sequentially, and so does everything on one thread. Zero: all
-    /// blocks run in parallel, on one thread as well.
+    /// Blocks with fewer transactions per thread run sequentially, and so does everything on one thread. Zero: all
+    /// blocks run in parallel, also on one thread.
     pub transactions_per_thread: usize,
-    /// Go on sequentially for a while where transactions run one after another anyway.
+    /// Whether to continue sequentially for a while if transactions run one after another anyway.
     pub adaptive: bool,
     /// A monotonic clock in nanoseconds. With it, transactions that cost less than the framework run sequentially.
     pub clock: Option<fn() -> u64>,
@@ -57,15 +57,15 @@ impl Default for Tuning {
     }
 }
 
-/// What became of a block.
+/// The result of executing a block.
 pub struct Execution<V: Vm, S> {
-    /// The VM, given back.
+    /// The VM, returned to the caller.
     pub vm: V,
-    /// The sink, with what it received.
+    /// The sink, with the outputs it received.
     pub sink: S,
-    /// What the block leaves, or the transaction that panicked.
+    /// The committed part, or the transaction that panicked.
     pub result: Result<CommittedTransaction<V>, TransactionPanicked>,
-    /// What it took.
+    /// Counters of the work done.
     pub tally: Tally,
 }
 
@@ -73,18 +73,18 @@ pub struct Execution<V: Vm, S> {
 pub struct CommittedTransaction<V: Vm> {
     /// How many transactions are committed.
     pub transactions: usize,
-    /// What they leave at each location that they wrote.
+    /// The last value at each location that they wrote.
     pub writes: FinalWrites<V>,
 }
 
-/// A transaction panicked while all lower ones were committed, so that it would in a sequential execution, too. The
-/// block has no result: nothing of it may be applied.
+/// A transaction panicked while all lower ones were committed, so that it would also panic in a sequential execution.
+/// The block has no result: nothing of it may be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("transaction {txn} of the block panicked in the VM: {message}; nothing of the block is applied")]
 pub struct TransactionPanicked {
     /// The transaction.
     pub txn: usize,
-    /// What the panic said.
+    /// The panic's message.
     pub message: String,
 }
 
@@ -126,12 +126,12 @@ impl<V: Vm> FinalWrites<V> {
 }
 
 impl Workers {
-    /// Executes the transactions `0..transactions` of a VM: the result is the one of executing them one after another.
+    /// Executes the transactions `0..transactions` of a VM. The result is that of executing them one after another.
     pub fn execute<V: Vm, S: CommitSink<V::Output>>(&mut self, vm: V, transactions: usize, sink: S) -> Execution<V, S> {
         self.execute_with(vm, transactions, sink, &Tuning::default())
     }
 
-    /// The same with other tuning.
+    /// As [`execute`](Self::execute), with another tuning.
     ///
     /// # Panics
     ///
@@ -171,12 +171,12 @@ struct Block<V: Vm, S> {
     next: usize,
     writes: FinalWrites<V>,
     tally: Tally,
-    /// What a transaction cost when it was measured last.
+    /// The cost of a transaction in the last measurement.
     sequential_ns: Option<u64>,
 }
 
 impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
-    /// Sequential and parallel parts in turn.
+    /// Alternates sequential and parallel parts.
     fn execute(mut self, workers: &mut Workers) -> (Self, End) {
         let threads = workers.threads();
         let mut pause = 0;
@@ -228,13 +228,13 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
         (Block { vm: ran.vm, sink: ran.sink, tuning, size: all, next, writes, tally, sequential_ns }, ran.end)
     }
 
-    /// Executes at least so many transactions in place, and goes on while they cost too little to run in parallel.
+    /// Executes at least this many transactions in place, and continues while they are too cheap to run in parallel.
     fn execute_sequentially(&mut self, at_least: usize, threads: usize) -> End {
         let first = self.next;
         let last = self.size.min(first.saturating_add(at_least));
-        // Most transactions write somewhere: to grow step by step would move all of that again and again.
+        // Most transactions write: growing step by step would move all entries repeatedly.
         self.writes.overlay.reserve((last - first).min(RESERVED_WRITES));
-        // What panics is known from what was going on then.
+        // These flags tell what was running when a panic happens.
         let (next, in_sink) = (Cell::new(first), Cell::new(false));
         let mut gauge = self.gauge(threads);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -271,7 +271,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     }
 }
 
-/// Measures what transactions cost while they run sequentially.
+/// Measures the cost of transactions while they run sequentially.
 struct Gauge {
     clock: Option<fn() -> u64>,
     since: u64,
@@ -283,7 +283,7 @@ struct Gauge {
 }
 
 impl Gauge {
-    /// Whether the next transaction runs sequentially, after so many of this part have.
+    /// Whether the next transaction runs sequentially, after `done` transactions of this part.
     fn says_sequential(&mut self, done: usize) -> bool {
         let Some(clock) = self.clock else { return false };
         let early = done < MEASURED_TRANSACTIONS && done.is_power_of_two();
@@ -296,7 +296,7 @@ impl Gauge {
             return true;
         }
         (self.since, self.measured) = (now, done);
-        // The lower one of two measurements: in between the thread may have been away.
+        // The lower of two measurements: the thread may have been preempted during one of them.
         let each_ns = elapsed / count;
         let Some(before_ns) = self.each_ns.replace(each_ns) else { return true };
         let each_ns = each_ns.min(before_ns);

@@ -1,17 +1,19 @@
 //! The counters of the collaborative scheduler, and the double collect.
 //!
 //! - `execution` and `validation` are lower bounds of the transactions that need an execution or a validation. A
-//!   thread claims the next one by fetch-and-increment. Whoever creates work below a counter lowers the counter.
+//!   thread claims the next one by fetch-and-increment. A thread that creates work below a counter lowers the
+//!   counter.
 //! - `decreases` counts how often either was lowered.
-//! - `active` counts tasks that are claimed and not finished. **A task counts as active before its counter advances**,
-//!   so that a counter at the end never hides a task that has not begun. Only the double collect asks for it.
-//! - `done` is set when, between two reads of `decreases` that agree, both counters were at the end and no task was
-//!   active. Work is created only by active tasks, which lower a counter before they finish. So there is none left.
+//! - `active` counts tasks that are claimed and not finished. **A task counts as active before its counter
+//!   advances**, so that a counter at the end never hides a task that has not begun. Only the double collect needs
+//!   it.
+//! - `done` is set when, between two equal reads of `decreases`, both counters were at the end and no task was
+//!   active. Only active tasks create work, and they lower a counter before they finish. So no work is left.
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-/// What threads change all the time, apart from what they only read: a core that writes to a line of memory takes the
-/// line from the others. Two lines, because processors fetch them in pairs.
+/// Data that threads modify frequently, on separate cache lines from data that they only read: a core that writes to
+/// a line takes it from the others. Two lines, because processors fetch them in pairs.
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub T);
 
@@ -24,7 +26,7 @@ impl<T> std::ops::Deref for Apart<T> {
 
 pub(crate) struct Counters {
     size: u32,
-    /// Whether the double collect ends the run; else the last commit does.
+    /// Whether the double collect ends the run; otherwise the last commit does.
     collects: bool,
     execution: Apart<AtomicU32>,
     validation: Apart<AtomicU32>,
@@ -54,12 +56,12 @@ impl Counters {
         self.validation.load(SeqCst)
     }
 
-    /// Claims the next transaction to execute: an active task, unless there is none.
+    /// Claims the next transaction to execute, as an active task, if there is one.
     pub fn claim_execution(&self) -> Option<u32> {
         self.claim(&self.execution)
     }
 
-    /// Claims the next transaction to validate: an active task, unless there is none.
+    /// Claims the next transaction to validate, as an active task, if there is one.
     pub fn claim_validation(&self) -> Option<u32> {
         self.claim(&self.validation)
     }
@@ -70,7 +72,7 @@ impl Counters {
         if txn < self.size {
             return Some(txn);
         }
-        // Nothing is lost: what lowers the counter does so by minimum, and this overshoot is above the size.
+        // Nothing is lost: the counter is lowered by minimum, and this overshoot is above the size.
         self.finish();
         None
     }
@@ -90,14 +92,14 @@ impl Counters {
         }
     }
 
-    /// A transaction from `txn` on needs an execution. Only active tasks may say so.
+    /// A transaction from `txn` on needs an execution. Only active tasks may call this.
     pub fn lower_execution(&self, txn: u32) {
         debug_assert!(!self.collects || self.active.load(SeqCst) > 0, "only active tasks create work");
         self.execution.fetch_min(txn, SeqCst);
         self.decreases.fetch_add(1, SeqCst);
     }
 
-    /// Transactions from `txn` on need a validation. Only active tasks may say so.
+    /// Transactions from `txn` on need a validation. Only active tasks may call this.
     pub fn lower_validation(&self, txn: u32) {
         debug_assert!(!self.collects || self.active.load(SeqCst) > 0, "only active tasks create work");
         self.validation.fetch_min(txn, SeqCst);

@@ -1,4 +1,4 @@
-//! One parallel run over a block: what each thread does, and the commit ladder.
+//! One parallel run over a block: the work of each thread, and the commit ladder.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,21 +12,22 @@ use crate::view::{Accesses, Locations, Obstacle, Overlay, Speculation, Transacti
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Work;
 
-/// Looks for work so often before it parks.
+/// Number of looks for work before a thread parks.
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
-/// The ladder judges whether running in parallel pays once in so many commits.
+/// Number of commits between two checks on the ladder whether running in parallel pays off.
 const JUDGED_COMMITS: u32 = 64;
-/// So many conflicts in that time, for each helper, undo what a helper gains: each is an execution, or most of one,
-/// that was in vain.
+/// Number of conflicts per helper in that time that cancels what a helper gains: each conflict is an execution, or
+/// most of one, in vain.
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
-/// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
+/// The time of a run is checked in intervals of this many nanoseconds: the system needs some time to give helpers a
+/// processor.
 const PATIENCE_NS: u64 = 10_000_000;
 /// The version of a record that has not been used.
 const NO_VERSION: Version = Version { txn: u32::MAX, incarnation: 0 };
 
-/// What a run is made with, beside the VM.
+/// The parameters of a run besides the VM.
 pub(crate) struct Plan {
-    /// The index of the first transaction, and how many follow in this run.
+    /// The index of the first transaction, and the number of transactions in this run.
     pub first: usize,
     pub size: u32,
     pub rule: CommitRule,
@@ -34,9 +35,9 @@ pub(crate) struct Plan {
     pub held_from: u32,
     pub expected_locations: usize,
     pub threads: usize,
-    /// End the run when its transactions run one after another because of conflicts.
+    /// Whether to end the run when conflicts make its transactions run one after another.
     pub yields: bool,
-    /// A clock, and the nanoseconds that a transaction cost sequentially: end the run when it is not faster.
+    /// A clock, and the sequential cost of a transaction in nanoseconds: the run ends when it is not faster.
     pub sequential: Option<(fn() -> u64, u64)>,
 }
 
@@ -49,12 +50,12 @@ struct Record<V: Vm> {
     written: Locations,
     deltas: bool,
     ran_at_head: bool,
-    /// A panic is what an incarnation returned, too: it counts only if it is repeated at the head.
+    /// A panic is also an output of an incarnation; it counts only if it is repeated at the head.
     output: Option<Result<V::Output, String>>,
 }
 
 impl<V: Vm> Record<V> {
-    /// Makes room for a later transaction, which takes over the memory.
+    /// Clears it for a later transaction, which reuses the memory.
     fn clear(&mut self) {
         self.reads.clear();
         self.number_reads.clear();
@@ -63,8 +64,8 @@ impl<V: Vm> Record<V> {
 }
 
 impl Plan {
-    /// Transactions that can be under way at once: in the window, and one more for each thread, which may find the
-    /// window open while another one takes its last place. A power of two.
+    /// Maximum number of transactions in progress at once: the window, plus one per thread, which may find the window
+    /// open while another thread takes its last place. A power of two.
     fn records(&self) -> usize {
         let under_way = match self.rule {
             CommitRule::Lazy => self.size,
@@ -76,9 +77,9 @@ impl Plan {
 
 /// How a run ended.
 pub(crate) enum End {
-    /// All of its transactions are committed, or it yielded; the next one is not.
+    /// All of its transactions are committed, or it yielded before the next one.
     Exhausted,
-    /// The sink wanted no more.
+    /// The sink stopped the block.
     Stopped,
     /// A transaction panicked on committed state.
     Panicked(String),
@@ -89,14 +90,14 @@ pub(crate) enum End {
 struct Ladder<S> {
     sink: Option<S>,
     end: End,
-    /// Commits since the last judgement.
+    /// Commits since the last check.
     judged: u32,
-    /// The time is judged from here on: by the clock, and by what was committed.
+    /// The start of the current time check: the clock, and the number of committed transactions.
     timed_from: Option<(u64, u32)>,
     committed: u32,
 }
 
-/// Counts what threads did.
+/// Counters of the work of all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Executions, each of an incarnation or a part of one.
@@ -130,22 +131,23 @@ pub(crate) struct Run<V: Vm, S> {
     plan: Plan,
     memory: Memory<V::Key, V::Value>,
     scheduler: Scheduler,
-    /// A ring, as long as transactions can be under way at once: the record of a committed one serves a later one.
+    /// A ring with as many records as transactions can be in progress at once: the record of a committed one is
+    /// reused.
     records: Box<[Mutex<Record<V>>]>,
     ladder: Apart<Mutex<Ladder<S>>>,
     bell: Bell,
     tally: Mutex<Tally>,
-    /// Aborts and waits since the last judgement.
+    /// Aborts and waits since the last check.
     conflicts: Apart<AtomicU32>,
 }
 
-/// What a thread keeps from task to task.
+/// Data that a thread keeps between tasks.
 struct Own<V: Vm> {
     accesses: Accesses<V>,
     tally: Tally,
 }
 
-/// What a finished run gives back.
+/// The result of a finished run.
 pub(crate) struct Ran<V: Vm, S> {
     pub vm: V,
     pub below: Overlay<V>,
@@ -187,7 +189,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         }
     }
 
-    /// Takes the run apart, after all threads have left it.
+    /// Dismantles the run, after all threads have left it.
     pub fn finish(mut self) -> Ran<V, S> {
         if self.plan.rule == CommitRule::Lazy {
             self.commit_all();
@@ -401,7 +403,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         }
     }
 
-    /// Whether the run ends because its transactions run one after another anyway, or faster so.
+    /// Whether the run should end because its transactions run one after another anyway, or faster that way.
     fn ends_after(&self, ladder: &mut Ladder<S>) -> bool {
         ladder.judged += 1;
         if ladder.judged < JUDGED_COMMITS || !self.plan.yields {
@@ -427,8 +429,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
 }
 
 impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
-    /// Works until the run is done. A panic in here is a defect, or one of the user's `clone` or `drop`: it ends the
-    /// run for all threads and goes on in the caller.
+    /// Works until the run is done. A panic in here is a defect, or comes from the user's `clone` or `drop`: it ends
+    /// the run for all threads and is resumed in the caller.
     fn work(&self) {
         let result = catch_unwind(AssertUnwindSafe(|| self.work_until_done()));
         self.scheduler.counters.set_done();
@@ -464,7 +466,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())

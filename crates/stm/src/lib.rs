@@ -1,8 +1,8 @@
-//! Block-STM: the transactions of a block run in parallel, with the result of running them one by one in their order.
+//! Block-STM: runs the transactions of a block in parallel, with the result of running them one by one in order.
 //!
-//! The text is *Block-STM: How We Execute Over 160k Transactions Per Second on the Aptos Blockchain* (Spiegelman and
-//! Gelashvili, 2022). This crate implements it over any [`Vm`], and adds a rolling commit, bounded increments, and
-//! sequential execution where that is faster.
+//! The algorithm is from *Block-STM: How We Execute Over 160k Transactions Per Second on the Aptos Blockchain*
+//! (Spiegelman and Gelashvili, 2022). This crate implements it over any [`Vm`], and adds a rolling commit, bounded
+//! increments, and sequential execution where that is faster.
 //!
 //! ```
 //! use stm::{Blocked, TransactionView, Vm, Workers};
@@ -41,18 +41,20 @@
 //! what each transaction's latest incarnation wrote. The scheduler (`scheduler`, `counters`) hands out tasks; the
 //! executor (`executor`) performs them.
 //!
-//! - Upon **looking for a task**, a thread claims a validation if the validation counter lies below both the execution
-//!   counter and the transactions that have all been executed once; else an execution. It claims by incrementing the
-//!   counter, after it has counted the task as active.
+//! - Upon **looking for a task**, a thread claims a validation if the validation counter is below both the execution
+//!   counter and the transactions that have all been executed once; otherwise an execution. It claims by incrementing
+//!   the counter, after it has counted the task as active.
 //! - Upon an **execution task** of transaction j, the thread runs the VM. A read returns what the highest transaction
-//!   below j wrote, or the state before the block, and is recorded with the version that it found. Writes are kept.
-//! - Upon a read that finds an **ESTIMATE** of transaction k, the VM returns [`Blocked`]. The thread notes j with its
-//!   incarnation as a dependent of k and turns to another task. If k has been executed meanwhile, it repeats j at once.
-//! - Upon the **end of an execution**, the thread moves the writes into the memory, removes what the incarnation before
-//!   wrote and this one did not, stores the read set, sets the status EXECUTED, and resumes the dependents: each
-//!   becomes ready as its next incarnation, and the execution counter is lowered to the lowest of them. If the
-//!   validation counter has passed j, the counter is lowered to j where j wrote at a new location; else j alone is
-//!   validated.
+//!   below j wrote, or the state before the block, and is recorded with the version that it found. Writes are
+//!   buffered.
+//! - Upon a read that finds an **ESTIMATE** of transaction k, the VM returns [`Blocked`]. The thread registers j with
+//!   its incarnation as a dependent of k and takes another task. If k has been executed meanwhile, it repeats j at
+//!   once.
+//! - Upon the **end of an execution**, the thread moves the writes into the memory, removes what the previous
+//!   incarnation wrote and this one did not, stores the read set, sets the status EXECUTED, and resumes the
+//!   dependents: each becomes ready as its next incarnation, and the execution counter is lowered to the lowest of
+//!   them. If the validation counter has passed j, the counter is lowered to j if j wrote at a new location;
+//!   otherwise only j is validated.
 //! - Upon a **validation task**, the thread reads again what the incarnation read. If a version differs, or an ESTIMATE
 //!   is found, it tries to abort the incarnation; of several threads one succeeds. That one marks the incarnation's
 //!   writes as ESTIMATEs, makes the next incarnation ready, lowers the validation counter to j + 1, and executes j.
@@ -60,14 +62,14 @@
 //!   commit ladder validates it, turns its increments into values, commits it, and gives its output to the sink. If it
 //!   is invalid, the thread aborts it and executes it itself: nothing below can change any more, so this incarnation is
 //!   the last.
-//! - Upon finding no work, a thread looks again a few times and then parks. A thread that ends a task wakes one if
-//!   there is work.
+//! - If a thread finds no work, it looks again a few times and then parks. A thread that ends a task wakes another
+//!   one if there is work.
 //!
 //! # Properties
 //!
 //! 1. *Order*: outputs and final writes equal those of the sequential execution, for any number of threads.
-//! 2. *Progress*: the head is always executed, or being executed, or claimed by the ladder. A thread never waits inside
-//!    of a read, so a dependency cannot take the last worker.
+//! 2. *Progress*: the head is always executed, or being executed, or claimed by the ladder. A thread never waits
+//!    inside a read, so a dependency cannot block the last worker.
 //! 3. *Bounded waste*: from incarnation [`Tuning::held_from`] on a transaction waits until it is at the head. So it has
 //!    at most `held_from + 1` incarnations, and chains of aborts end at sequential cost.
 //! 4. *Containment*: a panic of the VM in a speculative execution is discarded, and repeated when the transaction is at
@@ -87,34 +89,34 @@
 //! # Deviations from the paper
 //!
 //! - **Rolling commit** ([`CommitRule::Rolling`]) is the default; the paper's lazy commit by double collect is
-//!   [`CommitRule::Lazy`]. A block limit, streamed receipts and increments need commits in order. The ladder validates
-//!   each transaction when nothing below can change, so its result needs no proof about earlier validations: those only
-//!   find invalid incarnations sooner. That validation is cheap, because a location's stamp tells that nothing
-//!   happened.
+//!   [`CommitRule::Lazy`]. A block limit, streamed receipts and increments need commits in order. The ladder
+//!   validates each transaction when nothing below can change, so its result needs no proof about earlier
+//!   validations: those only find invalid incarnations sooner. That validation is cheap, because a location's stamp
+//!   shows that nothing has changed.
 //! - **No validation in the first wave**: a transaction is validated when all lower ones have been executed once. In
 //!   the paper every first incarnation writes at new locations and so causes validations of all higher transactions.
 //! - **One atomic word per status** instead of a mutex, and a lock-free index of locations. A location's entries have a
 //!   mutex each.
-//! - **A window**: executions begin at most [`Tuning::window`] above the head (rolling commit only). Transactions that
-//!   wait for one long transaction are few then, and so is what its end resumes. Read sets lie in a ring of about that
-//!   length, which stays in a processor's cache.
-//! - **Active tasks are counted for the lazy commit alone**: the last commit of the ladder ends a rolling run, so no
-//!   double collect asks.
-//! - **Two reads of one key agree** within an execution; where they would not, it is repeated at once.
-//! - **Increments** ([`TransactionView::add`]) record only whether the sum lies within bounds. They are read through
-//!   estimates of other increments. So an incarnation whose increment differs from the one before counts as one that
-//!   wrote at a new location: higher transactions may have been found valid meanwhile.
+//! - **A window**: executions begin at most [`Tuning::window`] above the head (rolling commit only). So few
+//!   transactions wait for one long transaction, and few are resumed at its end. Read sets are in a ring of about
+//!   that length, which stays in a processor's cache.
+//! - **Active tasks are counted only for the lazy commit**: the last commit of the ladder ends a rolling run, so it
+//!   needs no double collect.
+//! - **Two reads of one key agree** within an execution; if they would not, the execution is repeated at once.
+//! - **Increments** ([`TransactionView::add`]) record only whether the sum is within bounds. They are read through
+//!   estimates of other increments. So an incarnation whose increment differs from the previous one counts as writing
+//!   at a new location: higher transactions may have been found valid meanwhile.
 //! - **Sequential parts**: small blocks, one thread, transactions that cost less than the framework (with
 //!   [`Tuning::clock`]), and, after a parallel run in which nearly every transaction had to run at the head, the next
-//!   ones. The result is the same, so neither clock nor threads decide anything.
+//!   ones. The result is the same, so neither clock nor threads influence it.
 //!
 //! # Using it with an EVM
 //!
-//! A revm `Database` reads through the view and returns `Blocked` as its error; the VM returns it when it comes out of
-//! the EVM. Writes go to the view after the transaction, from the journal. [`TransactionView::is_final`] tells where a
-//! panic may become an outcome. A panic that is discarded runs the process's panic hook first, which prints it by
-//! default. Stack overflow and exhausted memory cannot be contained: [`Workers::with_stacks`] gives helpers their
-//! stacks.
+//! A revm `Database` reads through the view and returns `Blocked` as its error; the VM returns it when the EVM
+//! reports it. Writes go from the journal to the view after the transaction. [`TransactionView::is_final`] tells
+//! where a panic may become an outcome. A discarded panic runs the process's panic hook first, which prints it by
+//! default. Stack overflow and exhausted memory cannot be contained: [`Workers::with_stacks`] sets the stack size of
+//! helpers.
 
 mod bell;
 mod block;

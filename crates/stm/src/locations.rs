@@ -18,15 +18,15 @@ const TABLES: usize = 26;
 /// 4 chunks for each of 16 powers of two from 2^10 on.
 const CHUNKS: usize = 64;
 const FIRST_CHUNK_BITS: u32 = 10;
-/// A location's number is its chunk above, and its place in the chunk in so many bits.
+/// A location's number has its chunk in the upper bits, and its place in the chunk in this many lower bits.
 const PLACE_BITS: u32 = 24;
-/// So many locations fill all chunks.
+/// Number of locations that fill all chunks.
 const LOCATIONS: u32 = (1 << 26) - (1 << FIRST_CHUNK_BITS);
 
-/// What a location is found by. It is made without a key, and given one when it is numbered.
+/// A location with a key. It is created without one, and gets it when it is numbered.
 pub(crate) trait Keyed<K> {
     fn new() -> Self;
-    /// Gives it its key, once.
+    /// Sets its key, once.
     fn name(&self, key: K);
     fn key(&self) -> &K;
 }
@@ -64,7 +64,7 @@ impl<L> Locations<L> {
         for (number, table) in self.tables.iter().enumerate() {
             let words = 1usize << (self.first_table_bits + number as u32);
             let table = table.get_or_init(|| (0..words).map(|_| AtomicU64::new(0)).collect());
-            // Higher tables use other bits of the hash, so that what meets in one group parts in the next table.
+            // Higher tables use other bits of the hash, so that keys that collide in one table separate in the next.
             let group = (hash.rotate_right(number as u32 * 5) as usize & (words / GROUP - 1)) * GROUP;
             for word in &table[group..group + GROUP] {
                 let mut found = word.load(Ordering::Acquire);
@@ -92,7 +92,7 @@ impl<L> Locations<L> {
         &chunk[(location & ((1 << PLACE_BITS) - 1)) as usize]
     }
 
-    /// How many locations have been numbered.
+    /// Number of numbered locations.
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed) as usize
     }
@@ -117,8 +117,8 @@ impl<L> Locations<L> {
     }
 }
 
-/// The chunk of the location that is created as the nth, the chunk's size, and the place in it. Chunks grow by a
-/// quarter of a power of two, so that little lies idle.
+/// The chunk of the nth created location, the chunk's size, and the place in it. Chunks grow by a quarter of a power
+/// of two, so that little memory is unused.
 fn place(created: u32) -> (usize, usize, usize) {
     let number = created + (1 << FIRST_CHUNK_BITS);
     let power = number.ilog2();

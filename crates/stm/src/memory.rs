@@ -1,10 +1,10 @@
 //! The multi-version memory: for each location the values that transactions wrote, by transaction and incarnation.
 //!
-//! - Upon a **read** by transaction j, the entry of the highest transaction below j answers; without one, the state
-//!   before the block does. An entry marked ESTIMATE answers with the transaction to wait for.
-//! - Upon a **delta** on the way, the walk goes on downward and the answer is a sum.
-//! - Each change of a location advances its *stamp*. A read whose stamp still stands is valid without a look at the
-//!   entries, so that validating costs one load per read where nothing happened.
+//! - Upon a **read** by transaction j, the result is the entry of the highest transaction below j, or without one the
+//!   state before the block. An entry marked ESTIMATE returns the transaction to wait for.
+//! - Upon a **delta** on the way, the walk continues downward and the result is a sum.
+//! - Each change of a location advances its *stamp*. A read whose stamp is unchanged is valid without looking at the
+//!   entries, so that validating costs one load per read where nothing changed.
 //! - Below the lowest uncommitted transaction only the highest entry of a location can be read. Lower ones are
 //!   dropped when another entry is inserted, so that a hot location stays short.
 
@@ -26,7 +26,7 @@ pub(crate) struct Version {
     pub incarnation: u32,
 }
 
-/// The transaction of a version that stands for the state before the block.
+/// The version that represents the state before the block.
 const BEFORE_THE_BLOCK: Version = Version { txn: u32::MAX, incarnation: 0 };
 
 /// What an incarnation leaves at a location.
@@ -36,7 +36,7 @@ pub(crate) enum Content<V> {
     Delta(Box<Delta<V>>),
 }
 
-/// An increment, and how the values of its location are numbers.
+/// An increment, and how the values of its location convert to numbers.
 #[derive(Clone)]
 pub(crate) struct Delta<V> {
     pub by: i128,
@@ -56,12 +56,12 @@ struct Entry<V> {
     content: Content<V>,
 }
 
-/// A location: its entries in the order of transactions. What most reads need lies first.
+/// A location: its entries in the order of transactions. The fields that most reads need come first.
 #[repr(C, align(64))]
 pub(crate) struct Location<K, V> {
     key: OnceLock<K>,
     stamp: AtomicU32,
-    /// The value before the block, when it has been read.
+    /// The value before the block, once it has been read.
     base: OnceLock<V>,
     entries: Mutex<SmallVec<[Entry<V>; 2]>>,
 }
@@ -81,7 +81,7 @@ impl<K, V> Keyed<K> for Location<K, V> {
     }
 }
 
-/// What a read found.
+/// The result of a read.
 pub(crate) enum Found<V> {
     Value(V),
     Estimate { of: u32 },
@@ -140,7 +140,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         self.locations.find_or_insert(key)
     }
 
-    /// Reads for `txn`. A sum has its number read as well, for validation.
+    /// Reads for `txn`. For a sum, the number read is also returned, for validation.
     pub fn read(&self, at: u32, txn: u32, load: impl Fn(&K) -> V) -> (Found<V>, Read, Option<NumberRead<V>>) {
         let location = self.locations.get(at);
         let read = |stamp, version| Read { location: at, stamp, version };
@@ -183,8 +183,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         }
     }
 
-    /// Whether the number below `txn` plus `offset` lies within `bounds`. Increments that are estimates take part: they
-    /// are likely to come again. An estimated value is an error that names its transaction.
+    /// Whether the number below `txn` plus `offset` is within `bounds`. Increments that are estimates are included,
+    /// as they are likely to be repeated. An estimated value is an error that names its transaction.
     pub fn within(
         &self,
         at: u32,
@@ -242,9 +242,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         }
     }
 
-    /// Writes the content of an incarnation. `committed` transactions are committed, which lets older entries go. True
-    /// if higher transactions may have been found valid that are not any more: there was no entry of this transaction,
-    /// or there was another increment, which was read although it was an estimate.
+    /// Writes the content of an incarnation. `committed` transactions are committed, so that older entries can be
+    /// dropped. Returns true if higher transactions that were found valid may no longer be: there was no entry of
+    /// this transaction, or there was another increment, which was read although it was an estimate.
     pub fn write(&self, at: u32, version: Version, content: Content<V>, committed: u32) -> bool {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);
@@ -281,8 +281,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         location.advance();
     }
 
-    /// Removes the entry of `txn`, which its new incarnation did not write again. True if it was an increment, which
-    /// higher transactions may have read although it was an estimate.
+    /// Removes the entry of `txn`, which its new incarnation did not write again. Returns true if it was an
+    /// increment, which higher transactions may have read although it was an estimate.
     pub fn remove(&self, at: u32, txn: u32) -> bool {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);
@@ -293,8 +293,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         matches!(removed.content, Content::Delta(_))
     }
 
-    /// Turns a delta of `txn` into a value, when everything below is committed. The sum stays the same, so the stamp
-    /// does too.
+    /// Turns a delta of `txn` into a value, when everything below is committed. The sum stays the same, and so does
+    /// the stamp.
     pub fn materialise(&self, at: u32, txn: u32) {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);
@@ -322,7 +322,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
 }
 
 impl<K, V> Location<K, V> {
-    /// What the first `end` transactions leave here, if they write here.
+    /// The final value of the first `end` transactions here, if they write here.
     fn into_value(self, end: u32) -> Option<(K, V)> {
         let mut entries = self.entries.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         entries.truncate(position(&entries, end));
@@ -332,7 +332,7 @@ impl<K, V> Location<K, V> {
         }
     }
 
-    /// Advances the stamp; under the lock.
+    /// Advances the stamp; the lock must be held.
     fn advance(&self) {
         self.stamp.store(self.stamp.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Release);
     }
@@ -344,7 +344,7 @@ fn position<V>(entries: &[Entry<V>], txn: u32) -> usize {
     if near < 8 { entries.len() - near } else { entries.partition_point(|entry| entry.version.txn < txn) }
 }
 
-/// Drops what lies below the highest committed entry.
+/// Drops entries below the highest committed one.
 fn forget_below<V>(entries: &mut SmallVec<[Entry<V>; 2]>, committed: u32) {
     if entries.len() == 2 && entries[1].version.txn < committed {
         entries.swap_remove(0);

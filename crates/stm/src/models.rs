@@ -1,5 +1,5 @@
-//! Model tests: `shuttle` explores interleavings of whole runs of a few transactions, and holds each result against the
-//! sequential one. Every unit test of this crate runs on shuttle's threads; `tests/` runs on real ones.
+//! Model tests: `shuttle` explores interleavings of whole runs of a few transactions, and compares each result with
+//! the sequential one. Every unit test of this crate runs on shuttle's threads; `tests/` runs on real ones.
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 
@@ -134,7 +134,7 @@ fn increments_whose_size_depends_on_reads() {
 
 #[test]
 fn speculative_panics_are_discarded() {
-    // Transaction 1 panics where it overtakes transaction 0.
+    // Transaction 1 panics if it overtakes transaction 0.
     let steps = Steps(&[&[Add(0, 0)], &[Increment(0)], &[PanicIfEven(1), Increment(0)], &[Increment(0)]]);
     let overtaking = Steps(&[&[Increment(0), Increment(0), Increment(1)], &[Increment(1)], &[PanicIfEven(1)]]);
     for steps in [steps, overtaking] {

@@ -1,7 +1,8 @@
-//! What was written above the state before the block, where nothing runs beside it.
+//! Values written above the state before the block, for sequential execution.
 //!
-//! Entries lie one after another in the order of their first writes, and a table has their places. So long keys and
-//! values take no more memory than they need, stay where they are when the table grows, and are the result as they lie.
+//! Entries are stored one after another in the order of their first writes, and a table holds their positions. So
+//! long keys and values take no more memory than they need, do not move when the table grows, and form the result as
+//! they are.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -13,7 +14,7 @@ pub(crate) struct Overlay<K, V> {
     entries: Vec<(K, V)>,
 }
 
-/// Where an entry lies, with a part of its key's hash: most keys are told apart without a look at entries.
+/// The position of an entry, with a part of its key's hash: most keys are distinguished without reading entries.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
@@ -21,7 +22,7 @@ struct Place {
 }
 
 impl Place {
-    /// The hash for the table, which takes both its ends from it.
+    /// The hash for the table, which uses both of its ends.
     fn spread(&self) -> u64 {
         u64::from(self.hash) << 32 | u64::from(self.hash)
     }
@@ -38,7 +39,7 @@ impl<K: Hash + Eq, V> Overlay<K, V> {
         self.entries.is_empty()
     }
 
-    /// Makes room for so many more keys.
+    /// Reserves room for this many more keys.
     pub fn reserve(&mut self, more: usize) {
         self.table.reserve(more, Place::spread);
         self.entries.reserve(more);

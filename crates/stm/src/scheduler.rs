@@ -1,4 +1,5 @@
-//! The collaborative scheduler: which thread executes or validates which transaction, and who waits for whom.
+//! The collaborative scheduler: which thread executes or validates which transaction, and which transactions wait for
+//! which.
 //!
 //! A transaction's status is one word: an incarnation, a state, and whether others wait for it.
 //!
@@ -12,7 +13,7 @@
 //!     └────────────────────────────┴───────────────┘
 //! ```
 //!
-//! HELD is READY for those that have had many incarnations: only the commit ladder claims them, when all lower
+//! HELD is READY for transactions that have had many incarnations: only the commit ladder claims them, when all lower
 //! transactions are committed. That incarnation is the last one.
 
 use crate::counters::{Apart, Counters};
@@ -31,7 +32,7 @@ const STATE: u64 = 7;
 /// Others wait until this transaction is executed.
 const WAITED: u64 = 8;
 
-/// What a thread is to do.
+/// The task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Execute(Version),
@@ -43,9 +44,9 @@ pub(crate) enum Task {
 pub(crate) enum Head {
     /// It is executed: validate and commit it.
     Executed(Version),
-    /// It is claimed for the caller, who executes it.
+    /// It is claimed for the caller, which executes it.
     Execute(Version),
-    /// Another thread is at it, or none is left.
+    /// Another thread works on it, or no transaction is left.
     Busy,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct Scheduler {
     pub counters: Counters,
     size: u32,
     rule: CommitRule,
-    /// Executions begin at most so far above the lowest uncommitted transaction.
+    /// Maximum distance above the lowest uncommitted transaction at which executions begin.
     window: u32,
     /// From this incarnation on a transaction is held.
     held_from: u32,
@@ -100,7 +101,7 @@ impl Scheduler {
         self.committed.load(SeqCst)
     }
 
-    /// The next task, which is active until [`Counters::finish`]. Validation comes first where it can.
+    /// The next task, active until [`Counters::finish`]. Validation comes first where it is possible.
     pub fn next_task(&self) -> Option<Task> {
         if self.can_validate() {
             self.counters.raise_validation(self.committed());
@@ -129,7 +130,7 @@ impl Scheduler {
         self.counters.is_done() || self.can_validate() || self.can_execute() || self.head_is_ready()
     }
 
-    /// A validation waits until all lower transactions have been executed once. In the first wave this alone tells
+    /// A validation waits until all lower transactions have been executed once. This alone shows in the first wave
     /// that a read was stale, and writes of first incarnations do not cause validations of everything above.
     fn can_validate(&self) -> bool {
         let below = self.executed_once.load(SeqCst).min(self.counters.execution());
@@ -144,7 +145,7 @@ impl Scheduler {
         self.slots[txn as usize].status.load(SeqCst)
     }
 
-    /// Changes a status that is `from` into `to`, whoever waits.
+    /// Changes a status from `from` to `to`, whether others wait or not.
     fn change(&self, txn: u32, from: u64, to: u64) -> bool {
         let change = |word: u64| (word & !WAITED == from).then_some(to | word & WAITED);
         self.slots[txn as usize].status.fetch_update(SeqCst, SeqCst, change).is_ok()
@@ -157,8 +158,8 @@ impl Scheduler {
         claimed.then_some(Version { txn, incarnation })
     }
 
-    /// Suspends an execution until `on`, a lower transaction, is executed. False if it already is: then the caller
-    /// repeats the execution at once.
+    /// Suspends an execution until `on`, a lower transaction, is executed. Returns false if it already is: then the
+    /// caller repeats the execution at once.
     pub fn suspend(&self, version: Version, on: u32) -> bool {
         debug_assert!(on < version.txn, "transactions wait for lower ones only");
         let slot = &self.slots[on as usize];
@@ -174,8 +175,8 @@ impl Scheduler {
         true
     }
 
-    /// An incarnation has been executed, and its writes are in the memory. It is `surprising` if it wrote where the one
-    /// before did not, so that higher transactions may have read past it. Returns a task that follows at once.
+    /// An incarnation has been executed, and its writes are in the memory. It is `surprising` if it wrote where the
+    /// previous one did not, so that higher transactions may have read past it. Returns a task that follows at once.
     pub fn finish_execution(&self, version: Version, surprising: bool) -> Option<Task> {
         let Version { txn, incarnation } = version;
         let slot = &self.slots[txn as usize];
@@ -222,7 +223,7 @@ impl Scheduler {
         }
     }
 
-    /// Claims the abort of an executed incarnation. Of several threads that found it invalid one succeeds.
+    /// Claims the abort of an executed incarnation. Of several threads that find it invalid, one succeeds.
     pub fn try_abort(&self, version: Version) -> bool {
         self.change(version.txn, word(EXECUTED, version.incarnation), word(ABORTING, version.incarnation))
     }
@@ -237,7 +238,7 @@ impl Scheduler {
         if self.counters.execution() > txn { self.try_execute(txn).map(Task::Execute) } else { None }
     }
 
-    /// The same for the lowest uncommitted transaction, whose next incarnation is claimed: it is the last one.
+    /// The same for the lowest uncommitted transaction: its next incarnation is claimed, and is the last one.
     pub fn restart_head(&self, version: Version) -> Version {
         let next = Version { incarnation: version.incarnation + 1, ..version };
         let changed = self.change(version.txn, word(ABORTING, version.incarnation), word(EXECUTING, next.incarnation));
@@ -269,13 +270,13 @@ impl Scheduler {
         }
     }
 
-    /// Commits the lowest uncommitted transaction, if that incarnation still stands.
+    /// Commits the lowest uncommitted transaction, if that incarnation is still current.
     pub fn try_commit(&self, version: Version) -> bool {
         debug_assert_eq!(version.txn, self.committed(), "transactions commit in order");
         self.change(version.txn, word(EXECUTED, version.incarnation), word(COMMITTED, version.incarnation))
     }
 
-    /// The commit of the lowest uncommitted transaction is complete. True if it was the last one.
+    /// Completes the commit of the lowest uncommitted transaction. Returns true if it was the last one.
     pub fn advance_committed(&self) -> bool {
         self.committed.fetch_add(1, SeqCst) + 1 == self.size
     }

@@ -17,7 +17,7 @@ pub(crate) use shuttle::{
 
 use std::sync::PoisonError;
 
-/// Locks, also after a panic under the lock: what these locks protect is changed in single steps.
+/// Locks, also after a panic under the lock: the protected data changes only in single steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a transaction sees of the state: reads, writes and increments.
+//! A transaction's view of the state: reads, writes and increments.
 
 use std::ops::RangeInclusive;
 
@@ -8,17 +8,17 @@ use smallvec::SmallVec;
 use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
 use crate::vm::{Blocked, Number, Vm};
 
-/// Values by key that lie above the state before the block.
+/// Values by key, above the state before the block.
 pub(crate) type Overlay<V> = crate::overlay::Overlay<<V as Vm>::Key, <V as Vm>::Value>;
 
-/// The state as one execution of a transaction sees it.
+/// The state in one execution of a transaction.
 ///
-/// The transaction sees what lower transactions wrote, above the state before the block, and its own writes above
-/// that. Two reads of one key agree, in speculative executions as well.
+/// The transaction sees the writes of lower transactions, above the state before the block, and its own writes above
+/// those. Two reads of one key agree, also in speculative executions.
 pub struct TransactionView<'a, V: Vm>(Kind<'a, V>);
 
 enum Kind<'a, V: Vm> {
-    /// Nothing runs beside this transaction: it reads and writes in place.
+    /// Nothing runs in parallel with this transaction: it reads and writes in place.
     Sequential {
         vm: &'a V,
         overlay: &'a mut Overlay<V>,
@@ -39,28 +39,28 @@ pub(crate) struct Speculation<'a, V: Vm> {
 /// The numbers of some locations.
 pub(crate) type Locations = SmallVec<[u32; 8]>;
 
-/// Why an execution cannot go on.
+/// Why an execution cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// A lower transaction is expected to write what was read.
+    /// A lower transaction is expected to write the location that was read.
     Estimate { of: u32 },
-    /// Two reads of one key would differ: what has been read is no longer valid.
+    /// Two reads of one key would differ: the earlier reads are no longer valid.
     Inconsistent,
 }
 
-/// What one execution has done, by location. A thread uses it again for each execution.
+/// The accesses of one execution, by location. A thread reuses it for each execution.
 pub(crate) struct Accesses<V: Vm> {
     list: Vec<Access<V::Value>>,
     /// The locations of the list.
     locations: Vec<u32>,
-    /// Positions in the list by location, when it has become long.
+    /// Positions in the list by location, once the list is long.
     positions: HashMap<u32, u32, DefaultHashBuilder>,
     pub reads: Vec<Read>,
     pub number_reads: Vec<NumberRead<V::Value>>,
     pub obstacle: Option<Obstacle>,
 }
 
-/// A list of so many accesses is searched from end to end.
+/// A list of up to this many accesses is searched linearly.
 const SEARCHED: usize = 16;
 
 struct Access<T> {
@@ -88,7 +88,7 @@ impl<'a, V: Vm> TransactionView<'a, V> {
     ///
     /// # Errors
     ///
-    /// [`Blocked`] if a lower transaction is expected to write the key. The VM then returns it at once.
+    /// [`Blocked`] if a lower transaction is expected to write the key. The VM must then return it at once.
     #[inline]
     pub fn read(&mut self, key: &V::Key) -> Result<V::Value, Blocked> {
         match &mut self.0 {
@@ -97,7 +97,7 @@ impl<'a, V: Vm> TransactionView<'a, V> {
         }
     }
 
-    /// Writes a key. Lower transactions never see it; higher ones do when this transaction has returned.
+    /// Writes a key. Lower transactions never see it; higher ones do after this transaction has returned.
     #[inline]
     pub fn write(&mut self, key: V::Key, value: V::Value) {
         match &mut self.0 {
@@ -108,10 +108,11 @@ impl<'a, V: Vm> TransactionView<'a, V> {
         }
     }
 
-    /// Adds `by` to a number, if the sum lies within `bounds`; says whether it does.
+    /// Adds `by` to a number, if the sum is within `bounds`; returns whether it is.
     ///
-    /// The transaction learns nothing else of the number, so additions to one key do not conflict while their answers
-    /// stand. They commute with each other, and are turned into values in the order of transactions at commit.
+    /// The transaction learns nothing else about the number, so additions to one key do not conflict while their
+    /// results stay the same. They commute with each other, and are turned into values in the order of transactions
+    /// at commit.
     ///
     /// # Errors
     ///
@@ -133,8 +134,8 @@ impl<'a, V: Vm> TransactionView<'a, V> {
         }
     }
 
-    /// Whether all lower transactions are committed, so that what this execution sees is what counts. A VM that turns
-    /// its own panics into outcomes does so here only, and lets a panic of other executions pass.
+    /// Whether all lower transactions are committed, so that this execution sees the final state. A VM that turns its
+    /// own panics into outcomes must do so only here, and let panics of other executions pass.
     pub fn is_final(&self) -> bool {
         match &self.0 {
             Kind::Sequential { .. } => true,
@@ -201,7 +202,7 @@ impl<V: Vm> Speculation<'_, V> {
             Some(Content::Delta(own)) => own.by,
             None => 0,
         };
-        // Further than an i128 from the number below is outside of any bounds near it.
+        // An offset beyond i128 is outside of any bounds near the number below.
         let Some(offset) = before.checked_add(by) else { return self.add_by_value(key, by, bounds) };
         let (vm, below) = (self.vm, self.below);
         let load = |key: &V::Key| value_below(vm, below, key);
@@ -217,7 +218,7 @@ impl<V: Vm> Speculation<'_, V> {
         Ok(answer)
     }
 
-    /// An increment that no delta can hold, as a read and a write.
+    /// An increment that does not fit into a delta, as a read and a write.
     fn add_by_value(&mut self, key: &V::Key, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Blocked>
     where
         V::Value: Number,
@@ -253,8 +254,9 @@ impl<V: Vm> Accesses<V> {
         self.obstacle = None;
     }
 
-    /// Moves what was written into `memory`, and removes what the incarnation before wrote and this one did not.
-    /// `written` has the locations before and after. True if higher transactions that were valid may not be any more.
+    /// Moves the writes into `memory`, and removes what the previous incarnation wrote and this one did not.
+    /// `written` has the locations before and after. Returns true if higher transactions that were valid may no
+    /// longer be.
     pub fn record(
         &mut self,
         memory: &Memory<V::Key, V::Value>,
@@ -279,12 +281,12 @@ impl<V: Vm> Accesses<V> {
         surprising
     }
 
-    /// Drops what was written.
+    /// Drops the writes.
     pub fn discard_writes(&mut self) {
         self.list.iter_mut().for_each(|access| access.pending = None);
     }
 
-    /// Whether an increment is among what was written.
+    /// Whether the writes contain an increment.
     pub fn has_deltas(&self) -> bool {
         self.list.iter().any(|access| matches!(access.pending, Some(Content::Delta(_))))
     }
@@ -296,7 +298,7 @@ impl<V: Vm> Accesses<V> {
         self.positions.get(&location).map(|&position| position as usize)
     }
 
-    /// The position of a location's access, which begins now if it is the first.
+    /// The position of a location's access; creates it if this is the first access.
     #[inline]
     fn position(&mut self, location: u32) -> usize {
         if let Some(position) = self.find(location) {
@@ -305,7 +307,7 @@ impl<V: Vm> Accesses<V> {
         self.list.push(Access { first_read: FirstRead::None, pending: None });
         self.locations.push(location);
         let count = self.locations.len();
-        // The map is made when the list has become too long, and kept up from then on.
+        // The map is created when the list has become too long, and updated from then on.
         let unmapped = if count == SEARCHED + 1 { 0 } else { count - 1 };
         if count > SEARCHED {
             let positions = (unmapped..count).map(|position| (self.locations[position], position as u32));
@@ -314,7 +316,7 @@ impl<V: Vm> Accesses<V> {
         count - 1
     }
 
-    /// Notes a read; false if it disagrees with an earlier one.
+    /// Records a read; returns false if it disagrees with an earlier one.
     fn observe(&mut self, position: usize, read: Read, number: Option<NumberRead<V::Value>>) -> bool {
         match (self.list[position].first_read, number) {
             (FirstRead::None, None) => {

@@ -9,7 +9,7 @@ pub(crate) trait Work: Send + Sync {
     fn work(&self);
 }
 
-/// Threads that help with blocks, and park between them. Dropping it ends them.
+/// Threads that help with blocks, and park between them. Dropping the workers ends the threads.
 pub struct Workers {
     shared: Arc<Shared>,
     helpers: Vec<thread::JoinHandle<()>>,
@@ -21,7 +21,7 @@ struct Shared {
     left: Condvar,
 }
 
-/// The offered work, how many more helpers it wants, and how many are at it.
+/// The offered work, how many more helpers it wants, and how many are working on it.
 #[derive(Default)]
 struct Desk {
     work: Option<Arc<dyn Work>>,
@@ -37,11 +37,12 @@ impl Workers {
         Workers::with_stacks(threads, 8 << 20)
     }
 
-    /// The same with stacks of so many bytes for the helpers. A VM runs on the stack of the calling thread, too.
+    /// As [`new`](Self::new), with a stack size in bytes for the helpers. A VM runs on the stack of the calling
+    /// thread, too.
     ///
     /// # Panics
     ///
-    /// If the system gives no more threads.
+    /// If the system cannot create more threads.
     pub fn with_stacks(threads: usize, stack_bytes: usize) -> Self {
         let desk = Mutex::new(Desk::default());
         let shared = Arc::new(Shared { desk, wake: Condvar::new(), left: Condvar::new() });
@@ -54,12 +55,12 @@ impl Workers {
         Workers { shared, helpers }
     }
 
-    /// How many threads work on a block, the caller included.
+    /// Number of threads that work on a block, the caller included.
     pub fn threads(&self) -> usize {
         self.helpers.len() + 1
     }
 
-    /// Does work together with the helpers. When it returns, none of them holds it any more.
+    /// Does work together with the helpers. When it returns, no helper holds the work any more.
     pub(crate) fn run<W: Work + 'static>(&mut self, work: W) -> W {
         let work = Arc::new(work);
         {
@@ -70,7 +71,7 @@ impl Workers {
         }
         let result = catch_unwind(AssertUnwindSafe(|| work.work()));
         let mut desk = lock(&self.shared.desk);
-        // Who has not come yet need not come.
+        // Helpers that have not started yet need not start.
         desk.work = None;
         desk.wanted = 0;
         while desk.at_work > 0 {
@@ -112,7 +113,7 @@ impl Drop for Workers {
         lock(&self.shared.desk).ended = true;
         self.shared.wake.notify_all();
         for helper in self.helpers.drain(..) {
-            // A helper ends with a panic only if this crate has a defect; there is nobody to tell.
+            // A helper panics only if this crate has a defect; there is nobody to report it to.
             let _ = helper.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Whole blocks on real threads: shapes that have gone wrong elsewhere.
+//! Whole blocks on real threads: cases that have caused errors elsewhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::yield_now;
@@ -21,16 +21,16 @@ impl Number for Count {
 enum Block {
     /// Increments one location by reading and writing it.
     Chain,
-    /// Adds to one location, up to a most.
+    /// Adds to one location, up to a maximum.
     HotKey { most: i128 },
     /// Transaction i writes location i, and reads all lower locations.
     ReadsAllBelow,
-    /// Transaction 0 goes on until transaction 1 has read what it will write; transaction 1 reads it, and writes what
+    /// Transaction 0 runs until transaction 1 has read what 0 will write; transaction 1 reads it, and writes what
     /// transaction 2 reads. So 1 is aborted while 2 depends on it, and 2 must wait for its estimate.
     Overtaken { overtaken: AtomicBool },
     /// This transaction panics each time, and counts how often.
     Panics { at: usize, times: AtomicUsize },
-    /// Swallows `Blocked`, as a careless VM might.
+    /// Ignores `Blocked`, like a careless VM.
     Swallows,
 }
 
@@ -157,8 +157,8 @@ fn many_accesses_of_one_transaction() {
     }
 }
 
-/// The class of aptos-core PR #18820: with two workers, a transaction meets the estimate of one that is being executed
-/// again. No worker may block in that read, or nobody is left.
+/// The class of aptos-core PR #18820: with two workers, a transaction reads the estimate of one that is being
+/// executed again. No worker may block in that read, otherwise no worker is left.
 #[test]
 fn a_dependency_on_a_reexecution_does_not_take_the_last_worker() {
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! The result is the one of a sequential execution, whatever the program, the threads and the tuning.
+//! The result is that of a sequential execution, whatever the program, the threads and the tuning.
 
 use proptest::prelude::*;
 use stm::{Blocked, CommitRule, Number, Proceed, TransactionView, Tuning, Vm, Workers};
@@ -16,7 +16,7 @@ impl Number for Cell {
     }
 }
 
-/// One step of a transaction. `Seen` keys depend on what has been read, so read and write sets change with values.
+/// One step of a transaction. `Seen` keys depend on earlier reads, so read and write sets change with values.
 #[derive(Clone, Debug)]
 enum Step {
     Read(u8),
@@ -24,9 +24,9 @@ enum Step {
     Write(u8),
     WriteSeen(u8),
     Add(u8, i8),
-    /// Undoes nothing, but ends the transaction early where what it has seen is odd.
+    /// Undoes nothing, but ends the transaction early if the value seen is odd.
     ReturnIfOdd,
-    /// Panics where what it has seen is a multiple of 7, unless it is final.
+    /// Panics if the value seen is a multiple of 7, unless the execution is final.
     StumbleIfSeventh,
     Work(u8),
 }
@@ -119,7 +119,7 @@ fn outcome(workers: &mut Workers, program: &Program, tuning: &Tuning, stop_after
     (outputs, committed.writes.into_sorted())
 }
 
-/// A clock by which everything takes some time, not the same each time.
+/// A clock in which everything takes some time, not the same each time.
 fn strange_clock() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NOW: AtomicU64 = AtomicU64::new(0);
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// Planned panics say nothing.
+/// Silences planned panics.
 fn quiet() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

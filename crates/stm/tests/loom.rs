@@ -1,7 +1,7 @@
-//! The counters of the scheduler under `loom`, which explores every interleaving: the double collect never says "done"
-//! while work is left, and says it when none is.
+//! The counters of the scheduler under `loom`, which explores every interleaving: the double collect never reports
+//! "done" while work is left, and does report it when none is.
 
-/// What `src/counters.rs` uses, by loom.
+/// The primitives used by `src/counters.rs`, from loom.
 mod sync {
     pub mod atomic {
         pub use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use counters::Counters;
 
-/// A thread that works until it finds nothing: one transaction, whose first validation fails, so that it is executed
+/// A thread that works until it finds no work: one transaction whose first validation fails, so that it is executed
 /// and validated once more.
 fn work(counters: &Counters, executions: &AtomicU32, validations: &AtomicU32) {
     loop {

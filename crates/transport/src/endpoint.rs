@@ -12,27 +12,28 @@ use quinn::{ConnectionId, ConnectionIdGenerator, TransportConfig, VarInt};
 use super::TransportError;
 use super::tls::Identity;
 
-/// A peer from which nothing came for so long is gone.
+/// Time without any packet after which a peer counts as gone.
 const IDLE_MS: u32 = 2_000;
-/// Whoever has nothing to say, says so this often: four times within the above.
+/// Interval of keep-alives of an idle side: four within the above.
 const KEEP_ALIVE: Duration = Duration::from_millis(450);
-/// Bulk frames on their way at once, each on a stream of its own.
+/// Maximum number of bulk frames in flight, each on its own stream.
 pub(crate) const BULK_STREAMS: u32 = 8;
-/// What may be on its way on one stream: a sub-block within one round trip around the world at 20 MB/s.
+/// Maximum bytes in flight on one stream: a sub-block within one round trip around the world at 20 MB/s.
 const STREAM_BYTES: u32 = 4 << 20;
-/// What may be on its way in all. Every bulk stream may have filled its window, because nobody reads it, and votes must
-/// pass none the less.
+/// Maximum bytes in flight on a connection. Every bulk stream may have filled its window because nobody reads it, and
+/// votes must get through all the same.
 const CONNECTION_BYTES: u32 = STREAM_BYTES * (BULK_STREAMS + 1);
-/// Sent before the first acknowledgement. Validators know one another's links to be good for more than the ten packets
-/// that strangers begin with: a sub-block of 1 MB shall not need seven round trips to double up to its rate.
+/// Bytes sent before the first acknowledgement. Links between validators are known to carry more than the ten packets
+/// with which unknown links begin: a sub-block of 1 MB must not need seven round trips to reach its rate.
 const INITIAL_WINDOW_BYTES: u64 = 256 << 10;
-/// Assumed until it is measured. Too low costs a repeated first packet, too high a late one when the first was lost.
+/// The assumed round-trip time until it is measured. If too low, a first packet is repeated; if too high, a lost one
+/// is repeated late.
 const INITIAL_RTT: Duration = Duration::from_millis(150);
-/// Asked of the system for each direction of the socket; it gives what it is set to give.
+/// Requested buffer size for each direction of the socket; the system may give less.
 const SOCKET_BYTES: usize = 4 << 20;
-/// Largest datagram that is tried for: what Ethernet carries of UDP over IPv6.
+/// Largest datagram that is tried: the UDP payload of an Ethernet packet over IPv6.
 const DATAGRAM_BYTES_MAX: u16 = 1_452;
-/// Handshakes that the endpoint keeps waiting; more are dropped and repeated by whoever means it.
+/// Maximum number of queued handshakes; further ones are dropped, and genuine callers repeat them.
 const INCOMING_MAX: usize = 256;
 const CONNECTION_ID_BYTES: usize = 8;
 
@@ -49,14 +50,14 @@ pub(crate) fn bind(
     let crypto = identity.server(allowed).map_err(TransportError::tls)?;
     let crypto = QuicServerConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
     let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    // Validators do not wander; one whose address changes connects anew.
+    // Validators do not migrate; one whose address changes opens a new connection.
     server.transport_config(transport()).migration(false).max_incoming(INCOMING_MAX);
     let mut config = quinn::EndpointConfig::new(Arc::new(ResetKey::new(secret)));
     config.cid_generator(|| Box::new(RandomIds));
     quinn::Endpoint::new(config, Some(server), socket, Arc::new(quinn::TokioRuntime)).map_err(failed)
 }
 
-/// How to connect to the one who has this key.
+/// The configuration for a connection to the holder of this key.
 pub(crate) fn client(identity: &Identity, expected: PublicKey) -> Result<quinn::ClientConfig, TransportError> {
     let crypto = identity.client(expected).map_err(TransportError::tls)?;
     let crypto = QuicClientConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
@@ -86,7 +87,7 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Room for a burst from every peer at once; a system that gives less only costs repetitions.
+/// Makes room for a burst from every peer at once; with a smaller buffer packets are repeated.
 fn enlarge(socket: &UdpSocket) -> std::io::Result<()> {
     let state = quinn::udp::UdpSocketState::new(socket.into())?;
     let set = [
@@ -94,13 +95,13 @@ fn enlarge(socket: &UdpSocket) -> std::io::Result<()> {
         state.set_send_buffer_size(socket.into(), SOCKET_BYTES),
     ];
     for error in set.into_iter().filter_map(Result::err) {
-        tracing::warn!(%error, "the socket keeps the system's buffer");
+        tracing::warn!(%error, "cannot enlarge the socket's buffer; keeping the system's");
     }
     Ok(())
 }
 
-/// Signs *stateless resets*: a process that was killed and started again can so tell its peers, by the first packet of
-/// theirs that it does not understand, that the connection is gone, instead of leaving them to wait until it is idle.
+/// Signs *stateless resets*: a process that was killed and restarted answers the first packet that it does not
+/// understand with a reset, so that its peer knows that the connection is gone, instead of waiting until it is idle.
 /// The key must therefore be the same in both runs.
 struct ResetKey([u8; 32]);
 

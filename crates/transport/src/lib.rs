@@ -1,46 +1,46 @@
-//! Frames between validators: one QUIC connection for each pair, authenticated by their ed25519 keys, on which votes
-//! never wait for bulk.
+//! Frames between validators: one QUIC connection per pair, authenticated by their ed25519 keys, on which votes never
+//! wait for bulk.
 //!
 //! # The protocol
 //!
-//! Each validator listens on one UDP socket. Of a pair, the one with the lower key opens the connection, and opens it
-//! again, after growing pauses, for ever. If it has not for three seconds, the other tries too, which helps when only
-//! one address is right, and lets a second process with a key that is in use find out.
+//! Each validator listens on one UDP socket. Of a pair, the one with the lower key opens the connection, and reopens
+//! it, after growing pauses, forever. If it has not done so for three seconds, the other one tries too. This helps
+//! when only one address is right, and lets a second process detect that its key is in use.
 //!
-//! *Handshake* (`tls`). TLS 1.3, both sides show raw public keys (RFC 7250) and are accepted if the key is on the
-//! list: the caller expects the key of the one it calls, the called any on the list. Unknown keys end there.
+//! *Handshake* (`tls`). TLS 1.3; both sides present raw public keys (RFC 7250). The caller expects the key of the
+//! peer that it calls, the callee accepts any key on the list. Unknown keys are rejected here.
 //!
-//! *Greeting* (`wire`). The caller opens the votes stream, the only one that carries both ways, with a *hello*:
-//! version, network (the digest of the genesis, which names the founders), and the *incarnation*, a number
-//! drawn when the process started. The called checks it, finds out whether a connection is live already, and answers
-//! with its own. Upon both hellos the connection is *up*. Indices are not spoken of: they are each side's own, and two
+//! *Greeting* (`wire`). The caller opens the votes stream, the only bidirectional one, with a *hello*: version,
+//! network (the digest of the genesis, which names the founders), and the *incarnation*, a random number drawn when
+//! the process started. The callee checks it, finds out whether another connection is live already, and answers with
+//! its own hello. After both hellos the connection is *up*. Indices are not sent: each side has its own, and two
 //! validators in different epochs may number each other differently.
 //!
-//! *One connection a pair, one process a key* (`session`). Upon a hello while a connection is live: with the same
-//! incarnation, the new one takes its place if both were opened from the same side or the new one from the lower key,
-//! else it is refused as a duplicate. With another incarnation there are two processes with one key, or the first is
-//! dead: the live connection is pinged, and if a pong comes within a second the newcomer is refused with *key in use*.
-//! The newcomer's shell hears so by [`Event::Refused`], and stops when more than f peers say it (one alone may lie).
+//! *One connection per pair, one process per key* (`session`). A hello may arrive while a connection is live. If it
+//! has the same incarnation, the new connection replaces the old one if both were opened from the same side or the
+//! new one from the lower key; otherwise it is rejected as a duplicate. If it has another incarnation, either two
+//! processes use one key, or the first is dead: the live connection is pinged, and if a pong arrives within a second
+//! the new one is rejected with *key in use*. The new process's shell gets [`Event::Refused`], and stops when more
+//! than f peers report this (a single one may lie).
 //!
-//! *Votes* travel on the votes stream in order, with a priority above every other stream. *Bulk* frames travel each on
-//! a unidirectional stream of its own, up to eight at once, so that a long one does not hold up a short one. Windows
-//! are such that streams that nobody reads cannot use up what the votes stream needs.
+//! *Votes* are sent on the votes stream in order, with a priority above every other stream. *Bulk* frames are each
+//! sent on their own unidirectional stream, up to eight at once, so that a long one does not delay a short one. The
+//! windows are such that unread streams cannot use up what the votes stream needs.
 //!
 //! # Properties
 //!
 //! - *Loss*: a frame is delivered once, or the connection ends: after every [`Event::Up`] the shell sends again
-//!   whatever may matter, and asks again for what it misses. Bulk frames may in addition be dropped while they wait,
+//!   everything that may matter, and asks again for what it lacks. Bulk frames may also be dropped from the queue,
 //!   the oldest first.
-//! - *Order*: votes of one connection arrive in order; bulk in any. Of each peer the shell sees Up, frames, Down, Up,
-//!   ….
-//! - *Bounded memory*: each queue to a peer is bounded in frames and bytes; of what a peer sends, no more is read than
-//!   [`ReceivedFrame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take
-//!   events stops the reading, QUIC's windows fill, and the peer waits. Nothing is kept for a peer that is not
-//!   connected.
+//! - *Order*: votes of one connection arrive in order; bulk in any order. For each peer the shell sees Up, frames,
+//!   Down, Up, ….
+//! - *Bounded memory*: each queue to a peer is bounded in frames and bytes. Of a peer's frames, only a bounded number
+//!   of bytes is read into [`ReceivedFrame`]s until the shell has dropped some. If a shell does not take events,
+//!   reading stops, QUIC's windows fill, and the peer waits. Nothing is queued for a peer that is not connected.
 //! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a
-//!   [`LinkReason`], are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of
-//!   it is listened to.
-//! - A dead peer is noticed after two seconds without a sign, and one that was killed and started again at once, by a
+//!   [`LinkReason`], are counted, and limit only that peer: its connections are rejected for a second, then two,
+//!   four, … up to a minute.
+//! - A dead peer is detected after two seconds of silence, and one that was killed and restarted at once, by a
 //!   stateless reset.
 //!
 //! No key is ever logged, no session is resumed and there is no early data.
@@ -70,17 +70,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use link::Link;
 pub use wire::VOTE_FRAME_BYTES_MAX;
 
-/// A peer's place in the list that both sides were given, each its own.
+/// A peer's position in the list of peers; each side has its own list.
 pub type PeerIndex = u8;
 
-/// Most peers of a list, this process included.
+/// Maximum number of peers, this process included.
 pub const PEERS_MAX: usize = 256;
 
-/// Threads of the transport: one can send while another receives.
+/// Number of threads of the transport: one can send while another receives.
 const THREADS: usize = 2;
-/// Connections that are being opened by others at a time, authenticated or not.
+/// Maximum number of connections being opened by others at a time, authenticated or not.
 const HANDSHAKES_MAX: usize = 64;
-/// How long [`Transport::stop`] waits for peers to hear of it.
+/// How long [`Transport::stop`] waits until its peers are notified.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long dropping a [`Transport`] waits for its threads at most. They end at once, but on a busy machine late; only a
 /// lookup of a host name can take longer.
@@ -89,51 +89,51 @@ const ENDING: Duration = Duration::from_secs(60);
 /// A validator as the others see it.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// The key that it authenticates itself by.
+    /// The key with which it authenticates.
     pub key: PublicKey,
-    /// Host and port, looked up each time it is called.
+    /// Host and port, resolved for each call.
     pub address: String,
 }
 
-/// What a transport is started with.
+/// The settings of a transport.
 pub struct TransportSettings {
-    /// What everybody must agree on: the digest of genesis, validators and settings.
+    /// The digest that all must share: of genesis, validators and settings.
     pub network: Digest,
-    /// The own index.
+    /// The index of this validator.
     pub me: PeerIndex,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
     /// All validators by index, this one included.
     pub peers: Vec<Peer>,
-    /// The secret half of the own key.
+    /// The secret half of this validator's key.
     pub secret: SecretKey,
-    /// The longest bulk frame.
+    /// Maximum length of a bulk frame.
     pub frame_bytes_max: usize,
-    /// Bytes of bulk frames that may wait for each connected peer; the oldest above that are dropped.
+    /// Maximum bytes of bulk frames queued for each connected peer; beyond that the oldest are dropped.
     pub bulk_bytes_waiting_max: usize,
-    /// Milliseconds since 1970, told to each peer upon connecting and used for nothing else.
+    /// Milliseconds since 1970, sent to each peer upon connecting and used for nothing else.
     pub clock: fn() -> u64,
 }
 
-/// An address on loopback that nobody listens at, for networks on one machine: [`free_ports`] for one port.
+/// An unused loopback address, for networks on one machine: [`free_ports`] for one port.
 ///
 /// # Errors
-/// If none is free.
+/// If there is none.
 pub fn free_address() -> io::Result<SocketAddr> {
     free_ports(1)
 }
 
-/// The first of `count` ports in a row on loopback that nobody listens at, by UDP or TCP. They belong to this process
-/// until it ends, also while nothing listens at them: no system gives them to a socket that asks for any port, because
-/// they lie between 10,000 and 32,000, and (on Linux) no other process gets them from this function.
+/// The first of `count` consecutive loopback ports that are unused by UDP and TCP. They belong to this process until it
+/// ends, also while nothing listens at them: systems do not assign them automatically, because they are between 10,000
+/// and 32,000, and on Linux this function gives them to no other process.
 ///
 /// # Errors
 /// If there are no such ports.
 pub fn free_ports(count: u16) -> io::Result<SocketAddr> {
     const FIRST: u16 = 10_000;
-    /// Of the first port. The last ones of a row may lie above.
+    /// The range of the first port. The last ports of a row may be above it.
     const PORTS: u32 = 21_000;
-    /// Processes that run at a time begin far apart.
+    /// Distance between the starting points of concurrent processes.
     const APART: u32 = 7_919;
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = std::process::id().wrapping_mul(APART) % PORTS;
@@ -171,41 +171,41 @@ fn reserve(_port: u16) -> bool {
     true
 }
 
-/// How urgent a frame is.
+/// The urgency of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Small, in order, never behind bulk, never dropped while the connection lives.
+    /// Small, in order, never behind bulk, never dropped while the connection is live.
     Votes,
-    /// Large; may be dropped while it waits.
+    /// Large; may be dropped from the queue.
     Bulk,
 }
 
-/// What the transport tells its shell.
+/// An event for the shell.
 #[derive(Debug)]
 pub enum Event {
-    /// A peer is connected: everything that it may have missed is to be sent again.
+    /// A peer is connected: send again everything that it may have missed.
     Up {
         /// The peer.
         peer: PeerIndex,
-        /// How far its clock was ahead of the own one, in milliseconds.
+        /// How far its clock was ahead of this machine's, in milliseconds.
         ahead_ms: i64,
     },
-    /// The connection has ended; it will be opened again.
+    /// The connection has ended; it will be reopened.
     Down {
         /// The peer.
         peer: PeerIndex,
     },
-    /// A frame has come.
+    /// A frame has arrived.
     Frame {
-        /// From whom.
+        /// The sender.
         peer: PeerIndex,
-        /// As what it was sent.
+        /// The lane on which it was sent.
         lane: Lane,
         /// The frame.
         bytes: ReceivedFrame,
     },
-    /// The peer says, or this side found, that the two cannot work together. Tried again, ever more seldom.
-    /// [`LinkReason::KeyInUse`] is only told of this side's key, by the peer.
+    /// The peer reports, or this side found, that the two cannot work together. The connection is tried again at
+    /// growing intervals. [`LinkReason::KeyInUse`] is only reported by the peer, about this side's key.
     Refused {
         /// The peer.
         peer: PeerIndex,
@@ -214,14 +214,14 @@ pub enum Event {
     },
 }
 
-/// The bytes of a frame. As long as it is held, it counts against what its sender may have here.
+/// The bytes of a frame. While it is held, it counts against the bytes that its sender may have here.
 pub struct ReceivedFrame {
     bytes: Vec<u8>,
     _room: OwnedSemaphorePermit,
 }
 
 impl ReceivedFrame {
-    /// The bytes, no longer counted.
+    /// The bytes; they no longer count.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -241,47 +241,47 @@ impl fmt::Debug for ReceivedFrame {
     }
 }
 
-/// Why a connection was ended or refused; travels as the error code of QUIC.
+/// Why a connection was ended or rejected; sent as the error code of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkReason {
-    /// The process stops.
+    /// The process is stopping.
     Stopping,
-    /// A newer connection takes its place.
+    /// A newer connection replaces it.
     Replaced,
-    /// There is another connection of the same two processes.
+    /// There is another connection between the same two processes.
     Duplicate,
-    /// Another process with the same key is connected and answers.
+    /// Another process with the same key is connected and alive.
     KeyInUse,
-    /// Another genesis, list of validators or settings.
+    /// The genesis, the list of validators or the settings differ.
     OtherNetwork,
-    /// Another version of the protocol.
+    /// The protocol version differs.
     OtherVersion,
-    /// Bytes that are no message.
+    /// The bytes are not a message.
     Malformed,
-    /// A frame longer than may be.
+    /// A frame exceeds the maximum length.
     TooLarge,
-    /// Votes were not taken as fast as they were sent.
+    /// Votes were not read as fast as they were sent.
     Slow,
-    /// Earlier offences: not yet.
+    /// The peer is limited after earlier offences.
     Limited,
-    /// No hello came.
+    /// No hello arrived in time.
     Silent,
-    /// Frames that no correct validator sends, one after the other.
+    /// Too many frames that no correct validator sends.
     Abusive,
 }
 
 const REASONS: [(LinkReason, &str); 12] = [
-    (LinkReason::Stopping, "the process stops"),
-    (LinkReason::Replaced, "a newer connection takes its place"),
+    (LinkReason::Stopping, "the process is stopping"),
+    (LinkReason::Replaced, "a newer connection replaces it"),
     (LinkReason::Duplicate, "there is another connection already"),
     (LinkReason::KeyInUse, "another process with the same key is connected"),
     (LinkReason::OtherNetwork, "another network: genesis, validators or settings differ"),
     (LinkReason::OtherVersion, "another version of the protocol"),
-    (LinkReason::Malformed, "bytes that are no message"),
+    (LinkReason::Malformed, "the bytes are not a message"),
     (LinkReason::TooLarge, "a frame that is too long"),
-    (LinkReason::Slow, "votes were not taken as fast as they came"),
+    (LinkReason::Slow, "votes were not read as fast as they arrived"),
     (LinkReason::Limited, "limited after earlier offences"),
-    (LinkReason::Silent, "no hello came"),
+    (LinkReason::Silent, "no hello arrived in time"),
     (LinkReason::Abusive, "too many frames that no correct validator sends"),
 ];
 
@@ -298,7 +298,7 @@ impl LinkReason {
         connection.close(VarInt::from_u32(self.code()), self.to_string().as_bytes());
     }
 
-    /// Whether it is the fault of who is told.
+    /// Whether the side that receives it is at fault.
     fn is_offence(self) -> bool {
         use LinkReason::{Abusive, Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
         matches!(self, Abusive | Malformed | OtherNetwork | OtherVersion | Silent | TooLarge)
@@ -314,9 +314,9 @@ impl fmt::Display for LinkReason {
 /// Frames and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, headers not counted.
+    /// Number of bytes, without headers.
     pub bytes: u64,
 }
 
@@ -327,32 +327,32 @@ impl Traffic {
     }
 }
 
-/// What has passed between this validator and a peer since the start.
+/// The traffic between this validator and a peer since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Votes given to the network.
+    /// Votes passed to the network.
     pub votes_sent: Traffic,
     /// Votes received.
     pub votes_received: Traffic,
-    /// Bulk given to the network.
+    /// Bulk passed to the network.
     pub bulk_sent: Traffic,
     /// Bulk received.
     pub bulk_received: Traffic,
-    /// Bulk dropped while it waited.
+    /// Bulk dropped from the queue.
     pub bulk_dropped: Traffic,
     /// Frames for a peer that was not connected.
     pub unsent: Traffic,
-    /// Connections ended because votes were not taken.
+    /// Connections ended because the peer did not read votes.
     pub overflows: u64,
     /// Connections that were up.
     pub connections: u64,
-    /// What the peer did wrong.
+    /// Offences of the peer.
     pub offences: u64,
-    /// Connections or hellos of the peer that were refused.
+    /// Rejected connections or hellos of the peer.
     pub refusals: u64,
-    /// Bytes of UDP payload sent, headers, repetitions and acknowledgements included.
+    /// Bytes of UDP payload sent, including headers, retransmissions and acknowledgements.
     pub wire_sent: u64,
-    /// Likewise received.
+    /// Bytes of UDP payload received, likewise.
     pub wire_received: u64,
 }
 
@@ -367,25 +367,25 @@ impl Counters {
 /// Why a transport does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {0} (UDP): {1}; choose another with [network] listen")]
+    /// It cannot listen on the address.
+    #[error("cannot listen on {0} (UDP): {1}; choose another address with [network] listen")]
     Listen(SocketAddr, std::io::Error),
-    /// The key at the own index is not the public half of the secret one.
+    /// The key at this validator's index is not the public half of its secret key.
     #[error("validator {0} has another key in the genesis than this node: this is not its home")]
     OtherKey(PeerIndex),
-    /// The own index is not on the list.
-    #[error("there is no validator {0}: the list has {1}")]
+    /// This validator's index is not in the list.
+    #[error("there is no validator {0}: the list has {1} validators")]
     NoSuchValidator(PeerIndex, usize),
-    /// More validators than can be numbered.
-    #[error("{0} validators; at most {max} can be numbered", max = PEERS_MAX)]
+    /// There are more validators than indices.
+    #[error("there are {0} validators; at most {max} can be numbered", max = PEERS_MAX)]
     TooMany(usize),
-    /// One key twice.
+    /// Two validators have the same key.
     #[error("validators {0} and {1} have the same key")]
     SameKey(usize, usize),
-    /// The library of TLS refuses.
+    /// The TLS library reports an error.
     #[error("TLS: {0}")]
     Tls(String),
-    /// No threads.
+    /// No threads could be started.
     #[error("cannot start the threads of the transport: {0}")]
     Threads(std::io::Error),
 }
@@ -396,7 +396,7 @@ impl TransportError {
     }
 }
 
-/// What all connections share.
+/// The state shared by all connections.
 pub(crate) struct Shared {
     key: PublicKey,
     network: Digest,
@@ -405,7 +405,7 @@ pub(crate) struct Shared {
     frame_bytes_max: usize,
     endpoint: quinn::Endpoint,
     events: SyncSender<Event>,
-    /// By index; nothing at the own.
+    /// By index; `None` for this validator.
     links: Vec<Option<Arc<Link>>>,
     handshakes: Arc<Semaphore>,
     strangers: AtomicU64,
@@ -419,8 +419,8 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Listens and begins to call. Everything that happens is told through `events`; whoever does not take them stops
-    /// the reading from the network, not the sending.
+    /// Listens and begins to call the peers. Everything that happens is reported through `events`. If the shell does
+    /// not take them, reading from the network stops, sending does not.
     ///
     /// # Errors
     /// [`TransportError`].
@@ -444,24 +444,24 @@ impl Transport {
         Ok(Transport { shared, runtime: Some(runtime), address })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Gives a frame to a peer, or to nobody if it is not connected. Never waits. If votes pile up, the connection is
-    /// ended; if bulk does, the oldest is dropped.
+    /// Sends a frame to a peer; drops it if the peer is not connected. Never waits. If too many votes are queued, the
+    /// connection is ended; if too much bulk is, the oldest is dropped.
     ///
     /// # Panics
     /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`TransportSettings::frame_bytes_max`], or the peer does
     /// not exist.
     pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
         let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
-        assert!(frame.len() <= most, "a frame of {} bytes; at most {most} may be sent", frame.len());
+        assert!(frame.len() <= most, "a frame has {} bytes; at most {most} can be sent", frame.len());
         self.link(to).push(lane, frame);
     }
 
-    /// Whether there is a peer of this index.
+    /// Whether there is a peer with this index.
     pub fn has_peer(&self, index: PeerIndex) -> bool {
         self.shared.links.get(usize::from(index)).is_some_and(Option::is_some)
     }
@@ -474,7 +474,7 @@ impl Transport {
         self.link(peer).key
     }
 
-    /// What has passed between this validator and a peer.
+    /// The traffic between this validator and a peer.
     ///
     /// # Panics
     /// If there is no such peer.
@@ -482,7 +482,7 @@ impl Transport {
         self.link(peer).counters()
     }
 
-    /// The time to a connected peer and back, as its connection estimates it.
+    /// The round-trip time to a connected peer, as its connection estimates it.
     ///
     /// # Panics
     /// If there is no such peer.
@@ -490,13 +490,14 @@ impl Transport {
         self.link(peer).live().map(|live| live.connection.rtt())
     }
 
-    /// Connections that were refused because the key is on no list, the handshake was none, or too many came at once.
+    /// Number of connections rejected because the key is not in the list, the handshake failed, or too many came at
+    /// once.
     pub fn strangers(&self) -> u64 {
         self.shared.strangers.load(Ordering::Relaxed)
     }
 
-    /// Ends the connection to a peer whose frames the shell refused too often. Nothing of it is listened to for a
-    /// while, longer each time.
+    /// Ends the connection to a peer that sent too many rejected frames. Its connections are rejected for a while,
+    /// longer each time.
     ///
     /// # Panics
     /// If there is no such peer.
@@ -508,7 +509,7 @@ impl Transport {
         }
     }
 
-    /// Ends all connections, telling the peers.
+    /// Ends all connections and notifies the peers.
     pub fn stop(&self) {
         let Some(runtime) = &self.runtime else { return };
         let (told, wait) = std::sync::mpsc::channel::<()>();
@@ -518,7 +519,7 @@ impl Transport {
             endpoint.wait_idle().await;
             drop(told);
         });
-        // The channel ends when all have been told.
+        // The channel closes when all have been notified.
         let _ = wait.recv_timeout(FAREWELL);
     }
 
@@ -533,9 +534,9 @@ impl Drop for Transport {
     fn drop(&mut self) {
         self.stop();
         if let Some(runtime) = self.runtime.take() {
-            // On a thread of its own, because this one may belong to another runtime, which forbids waiting.
+            // On a separate thread, because this one may belong to another runtime, which forbids waiting.
             let ending = std::thread::spawn(move || runtime.shutdown_timeout(ENDING));
-            // It can only fail by a panic, and what panicked has ended.
+            // It can only fail by a panic, and then the thread has ended.
             let _ = ending.join();
         }
     }
@@ -574,7 +575,7 @@ impl Shared {
     }
 }
 
-/// What must hold before anything is started.
+/// Checks the settings before anything is started.
 fn check(settings: &TransportSettings) -> Result<(), TransportError> {
     let peers = &settings.peers;
     if peers.len() > PEERS_MAX {

@@ -1,4 +1,4 @@
-//! What is kept about one peer: what waits to be sent to it, its connection, and how it behaves.
+//! The state of one peer: what is queued for it, its connection, and its behaviour.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,26 +13,26 @@ use tokio::sync::{Notify, Semaphore, watch};
 use super::wire::{self, Incarnation, Message};
 use super::{Counters, Lane, LinkReason};
 
-/// Frames of votes that may wait for a connected peer. One that does not take so many is slower than consensus; it gets
-/// what it needs when it connects again.
+/// Maximum number of vote frames queued for a connected peer. A peer that does not read this many is slower than
+/// consensus; it gets what it needs when it reconnects.
 const VOTE_FRAMES_WAITING_MAX: usize = 4_096;
 const VOTE_BYTES_WAITING_MAX: usize = 16 << 20;
-/// Bulk frames that may wait, besides the bound on their bytes.
+/// Maximum number of queued bulk frames, in addition to the bound on their bytes.
 const BULK_FRAMES_WAITING_MAX: usize = 4_096;
-/// Longest frames of either lane that may be held here of what one peer sent, arriving ones included: as many as there
-/// are heights at a time.
+/// Maximum number of frames of maximum length, per lane, that are held here from one peer, including arriving ones:
+/// as many as there are concurrent heights.
 pub(crate) const LONG_FRAMES_HELD: usize = 4;
-/// Where only short frames are allowed, a few of them must fit nevertheless.
+/// If only short frames are allowed, a few of them must fit all the same.
 const SHORT_FRAME_BYTES: usize = 64 << 10;
-/// Connections that one peer may be opening at a time.
+/// Maximum number of connections that one peer may be opening at a time.
 const CALLS_MAX: usize = 2;
-/// How long a peer is limited after its first offence; twice as long after each further one.
+/// How long a peer is limited after its first offence; each further offence doubles the time.
 const LIMITED_FIRST: Duration = Duration::from_secs(1);
 const LIMITED_LONGEST: Duration = Duration::from_secs(60);
-/// After a connection of such length without an offence the earlier ones are forgotten.
+/// After a connection of this length without an offence, earlier offences are forgotten.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
-/// One peer, from this side.
+/// One peer, seen from this side.
 pub(crate) struct Link {
     pub(crate) index: PeerIndex,
     pub(crate) key: PublicKey,
@@ -45,20 +45,20 @@ pub(crate) struct Link {
     counters: Mutex<Counters>,
     conduct: Mutex<Conduct>,
     live: Mutex<Option<Live>>,
-    /// Whether there is a live connection; the newest ping that came back.
+    /// Whether there is a live connection; the newest ping that was answered.
     pub(crate) up: watch::Sender<bool>,
     pub(crate) pong: watch::Sender<[u8; 8]>,
-    /// Held by who asks whether a new connection may take the place of the old one.
+    /// Held by the task that decides whether a new connection may replace the old one.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    /// Held by the connection that runs, until its end has been told.
+    /// Held by the running connection until its end has been reported.
     pub(crate) seat: tokio::sync::Mutex<()>,
     pub(crate) calls: Arc<Semaphore>,
-    /// Bytes of frames that were handed out and are still held.
+    /// Room for bytes of frames that were passed on and are still held.
     pub(crate) votes_room: Arc<Semaphore>,
     pub(crate) bulk_room: Arc<Semaphore>,
 }
 
-/// What waits to be sent; nothing while there is no connection.
+/// The queues; `None` while there is no connection.
 #[derive(Default)]
 struct Outgoing {
     connection: Option<Connection>,
@@ -74,14 +74,14 @@ struct Queue {
     bytes: usize,
 }
 
-/// The connection that runs.
+/// The running connection.
 #[derive(Clone)]
 pub(crate) struct Live {
     pub(crate) connection: Connection,
     pub(crate) incarnation: Incarnation,
     /// Whether this side opened it.
     pub(crate) called: bool,
-    /// How far the peer's clock was ahead of the own one.
+    /// How far the peer's clock was ahead of this machine's.
     pub(crate) ahead_ms: i64,
 }
 
@@ -104,7 +104,7 @@ impl Queue {
     }
 }
 
-/// A panic cannot leave what these locks guard half changed.
+/// A panic cannot leave the state under these locks half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Puts a frame into its queue. Never waits: what does not fit is dropped, as `send` promises.
+    /// Adds a frame to its queue. Never waits: frames that do not fit are dropped, see `send`.
     pub(crate) fn push(&self, lane: Lane, frame: Arc<[u8]>) {
         let mut outgoing = lock(&self.outgoing);
         let Some(connection) = &outgoing.connection else {
@@ -177,7 +177,7 @@ impl Link {
         }
     }
 
-    /// Everything that waits for the votes stream, as it goes onto it: first what keeps the connection, then votes.
+    /// Everything queued for the votes stream, encoded: first what keeps the connection alive, then votes.
     pub(crate) fn take_votes(&self) -> Vec<Bytes> {
         let mut outgoing = lock(&self.outgoing);
         let mut out = Vec::with_capacity(2 * outgoing.votes.frames.len() + 2);
@@ -191,12 +191,12 @@ impl Link {
         out
     }
 
-    /// The bulk frame that has waited longest.
+    /// The oldest queued bulk frame.
     pub(crate) fn take_bulk(&self) -> Option<Arc<[u8]>> {
         let mut outgoing = lock(&self.outgoing);
         let frame = outgoing.bulk.pop()?;
         if !outgoing.bulk.frames.is_empty() {
-            // A notice wakes one writer; another may be free as well.
+            // A notification wakes one writer; another may be free as well.
             self.bulk_waiting.notify_one();
         }
         drop(outgoing);
@@ -210,7 +210,7 @@ impl Link {
         self.votes_waiting.notify_one();
     }
 
-    /// Answers a ping; if the peer sends more than can be answered, the newest.
+    /// Answers a ping; if the peer sends more pings than can be answered, the newest.
     pub(crate) fn answer(&self, nonce: [u8; 8]) {
         lock(&self.outgoing).pong = Some(nonce);
         self.votes_waiting.notify_one();
@@ -220,7 +220,7 @@ impl Link {
         lock(&self.live).clone()
     }
 
-    /// From now on this is the connection.
+    /// Makes this the running connection.
     pub(crate) fn begin(&self, live: Live) {
         *lock(&self.outgoing) = Outgoing { connection: Some(live.connection.clone()), ..Outgoing::default() };
         *lock(&self.live) = Some(live);
@@ -228,7 +228,7 @@ impl Link {
         self.up.send_replace(true);
     }
 
-    /// The connection has ended; what waited is dropped.
+    /// The connection has ended; drops the queues.
     pub(crate) fn end(&self, begun: Instant) {
         *lock(&self.outgoing) = Outgoing::default();
         if let Some(live) = lock(&self.live).take() {
@@ -240,7 +240,7 @@ impl Link {
         self.up.send_replace(false);
     }
 
-    /// Notes an offence: for a while, longer each time, the peer is not listened to.
+    /// Records an offence: the peer's connections are rejected for a while, longer each time.
     pub(crate) fn offend(&self, reason: LinkReason) {
         let mut conduct = lock(&self.conduct);
         let pause = LIMITED_FIRST.saturating_mul(1 << conduct.offences.min(16)).min(LIMITED_LONGEST);
@@ -250,7 +250,7 @@ impl Link {
         tracing::warn!(peer = self.index, %reason, pause_s = pause.as_secs(), "peer limited");
     }
 
-    /// How long the peer is still limited.
+    /// How much longer the peer is limited.
     pub(crate) fn limited(&self) -> Option<Duration> {
         let until = lock(&self.conduct).limited_until?;
         until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
@@ -260,7 +260,7 @@ impl Link {
         change(&mut lock(&self.counters));
     }
 
-    /// What was counted, the bytes of the live connection included.
+    /// The counters, including the bytes of the live connection.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = lock(&self.counters).clone();
         if let Some(live) = self.live() {
@@ -272,7 +272,7 @@ impl Link {
 
 #[cfg(test)]
 impl Link {
-    /// Ends a pause, so that a test need not wait for it.
+    /// Ends the limit, so that a test need not wait for it.
     pub(crate) fn forgive(&self) {
         lock(&self.conduct).limited_until = None;
     }

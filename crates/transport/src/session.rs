@@ -1,4 +1,4 @@
-//! The life of a connection: called or calling, greeting, taking the seat, running, ending.
+//! The life of a connection: calling or being called, greeting, taking the seat, running, ending.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,37 +18,38 @@ use super::link::{Link, Live};
 use super::wire::{self, Decoder, Hello, Message};
 use super::{Event, Lane, LinkReason, ReceivedFrame, Shared, tls};
 
-/// What strangers may take until they have proved who they are.
+/// Maximum time for an unknown caller to authenticate.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// What a peer may take until its hello is here; its asking whether we live already included.
+/// Maximum time for a peer's hello, including its check whether the earlier connection is alive.
 const GREETING: Duration = Duration::from_secs(4);
-/// What a process may take to show that it lives, before another takes its place: more than a trip around the world.
+/// Maximum time for a process to show that it is alive before another replaces it: more than a round trip around the
+/// world.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
-/// How long the one with the higher key waits to be called before it calls.
+/// How long the side with the higher key waits for a call before it calls.
 const NOT_CALLED: Duration = Duration::from_secs(3);
-/// Pauses between calls that reach nobody, doubling from the first to the last.
+/// Pauses between calls that reach nobody, doubling from the first value to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
-/// Likewise between calls that are refused.
+/// Likewise between calls that are rejected.
 const PAUSES_REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-/// After a connection of such length the pauses begin anew.
+/// After a connection of this length the pauses restart from the first value.
 const GOOD_WHILE: Duration = Duration::from_secs(5);
-/// How often a full queue of events is looked at again.
+/// Interval of retries while the event queue is full.
 const EVENTS_FULL: Duration = Duration::from_millis(1);
-/// Votes go before everything else.
+/// Votes have priority over everything else.
 const VOTES_PRIORITY: i32 = 1;
-/// Bytes taken from a stream at a time.
+/// Maximum bytes read from a stream at a time.
 const CHUNK_BYTES: usize = 64 << 10;
-/// A frame is made room for as it arrives, at first for no more than this.
+/// Memory for a frame is allocated as it arrives, at first at most this much.
 const FIRST_ROOM_BYTES: usize = 1 << 20;
 
 /// Why a connection ends.
 #[derive(Debug)]
 enum End {
-    /// It is closed already; QUIC knows why.
+    /// It is closed already; QUIC knows the reason.
     Closed,
     /// This side closes it.
     Refuse(LinkReason),
-    /// Nobody takes events any more.
+    /// The receiver of events is gone.
     Deaf,
 }
 
@@ -73,15 +74,15 @@ impl From<ConnectionError> for End {
 /// How a call ended.
 #[derive(PartialEq)]
 enum Call {
-    /// Nobody was there, or not for long.
+    /// The peer was not reached, or only briefly.
     Unreachable,
-    /// One side refused.
+    /// One side rejected the connection.
     Refused,
-    /// It was up for a good while.
+    /// It was up for some time.
     Ended,
 }
 
-/// The votes stream as it is read.
+/// The reading side of the votes stream.
 struct Votes {
     stream: RecvStream,
     decoder: Decoder,
@@ -116,12 +117,12 @@ impl Votes {
     }
 }
 
-/// Takes the calls of others.
+/// Accepts the calls of other validators.
 pub(crate) async fn answer_calls(shared: Arc<Shared>) {
     while let Some(incoming) = shared.endpoint.accept().await {
         let free = shared.handshakes.available_permits();
         if free < super::HANDSHAKES_MAX / 2 && incoming.may_retry() && !incoming.remote_address_validated() {
-            // Whoever gives a false address never hears of this.
+            // A caller with a spoofed address never receives this.
             drop(incoming.retry());
             continue;
         }
@@ -147,7 +148,7 @@ pub(crate) async fn answer_calls(shared: Arc<Shared>) {
     }
 }
 
-/// A call of a peer, from its handshake to its end.
+/// Handles a call of a peer, from its handshake to its end.
 async fn answer(shared: &Shared, link: &Link, connection: Connection) {
     let call = link.calls.clone().try_acquire_owned();
     if link.limited().is_some() || call.is_err() {
@@ -173,7 +174,7 @@ async fn answer(shared: &Shared, link: &Link, connection: Connection) {
     conclude(shared, link, &connection, ended).await;
 }
 
-/// Calls a peer whenever it is not connected, for ever.
+/// Calls a peer whenever it is not connected, forever.
 pub(crate) async fn keep_calling(shared: Arc<Shared>, link: Arc<Link>) {
     let mut up = link.up.subscribe();
     let mut pauses = (PAUSES[0], PAUSES_REFUSED[0]);
@@ -198,12 +199,12 @@ pub(crate) async fn keep_calling(shared: Arc<Shared>, link: Arc<Link>) {
         };
         let (pause, next) = (*pause, pause);
         *next = (2 * pause).min(longest);
-        // If the peer calls meanwhile, all is well.
+        // The pause ends early if the peer calls meanwhile.
         drop(timeout(pause, up.wait_for(|up| *up)).await);
     }
 }
 
-/// One call, from looking the address up to its end.
+/// One call, from resolving the address to its end.
 async fn call(shared: &Shared, link: &Link) -> Call {
     let Some(address) = resolve(shared, link).await else { return Call::Unreachable };
     let connecting = shared.endpoint.connect_with(link.client.clone(), address, "walras");
@@ -249,9 +250,9 @@ async fn resolve(shared: &Shared, link: &Link) -> Option<SocketAddr> {
     }
 }
 
-/// Says hello.
+/// Sends the hello.
 async fn greet(shared: &Shared, mut out: SendStream) -> Result<SendStream, End> {
-    // It cannot have been closed yet but with the connection.
+    // The stream can only have been closed together with the connection.
     let _ = out.set_priority(VOTES_PRIORITY);
     let Shared { network, incarnation, clock, .. } = *shared;
     let hello = Hello { version: wire::VERSION, network, incarnation, clock_ms: clock() };
@@ -259,7 +260,8 @@ async fn greet(shared: &Shared, mut out: SendStream) -> Result<SendStream, End> 
     Ok(out)
 }
 
-/// Decides whether a connection whose hello has come may be the connection, and waits until the one before has ended.
+/// Decides whether a connection whose hello has arrived may become the running one, and waits until the previous one
+/// has ended.
 async fn admit<'a>(
     shared: &Shared,
     link: &'a Link,
@@ -287,7 +289,7 @@ async fn admit<'a>(
         LinkReason::Replaced.close(&live.connection);
     }
     let seat = link.seat.lock().await;
-    // Both are times of this century, unless the peer lies: then it is far ahead.
+    // Both are times of this century, unless the peer lies: then the difference is clamped.
     let ahead_ms = (i128::from(hello.clock_ms) - i128::from((shared.clock)())).clamp(i64::MIN.into(), i64::MAX.into());
     let ahead_ms = i64::try_from(ahead_ms).expect("clamped");
     link.begin(Live { connection: connection.clone(), incarnation: hello.incarnation, called, ahead_ms });
@@ -306,7 +308,7 @@ async fn lives(link: &Link, live: &Live) -> bool {
     }
 }
 
-/// Runs a connection that is up until something ends it.
+/// Runs a connection that is up until it ends.
 async fn run(
     shared: &Shared,
     link: &Link,
@@ -340,7 +342,8 @@ async fn run(
     end
 }
 
-/// Closes what is not closed yet, and draws the consequences; the reason, if one was given by either side.
+/// Closes the connection if it is still open, and updates the peer's state; returns the reason, if either side gave
+/// one.
 async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: End) -> Option<LinkReason> {
     let (reason, theirs) = match (end, connection.close_reason()) {
         (End::Refuse(reason), None | Some(ConnectionError::LocallyClosed)) => (Some(reason), false),
@@ -371,7 +374,7 @@ async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: En
     reason
 }
 
-/// Gives an event to the shell, waiting as long as its queue is full.
+/// Passes an event to the shell; waits while its queue is full.
 async fn tell(shared: &Shared, event: Event) -> Result<(), End> {
     let mut event = event;
     loop {
@@ -410,21 +413,21 @@ async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<In
     }
 }
 
-/// Waits until the shell holds so little of the peer's frames that one more of this length may come.
+/// Waits until the shell holds so few of the peer's bytes that another frame of this length fits.
 async fn room(room: &Arc<Semaphore>, bytes: usize) -> tokio::sync::OwnedSemaphorePermit {
     // Empty frames need memory too.
     let bytes = u32::try_from(bytes.max(64)).expect("frames are below 4 GiB");
     room.clone().acquire_many_owned(bytes).await.expect("it is never closed")
 }
 
-/// As many writers as there may be streams at once.
+/// Runs as many writers as there may be streams at once.
 async fn write_bulk(link: &Link, connection: &Connection) -> Result<Infallible, End> {
     let writers = (0..BULK_STREAMS).map(|_| Box::pin(write_frames(link, connection)));
     futures_util::future::select_all(writers).await.0
 }
 
-/// Writes one frame after the other, each until it has been acknowledged: so what is on its way is bounded by the
-/// number of writers.
+/// Writes one frame after the other, each until it has been acknowledged: so the number of writers bounds the frames
+/// in flight.
 async fn write_frames(link: &Link, connection: &Connection) -> Result<Infallible, End> {
     loop {
         let Some(frame) = link.take_bulk() else {
@@ -439,7 +442,7 @@ async fn write_frames(link: &Link, connection: &Connection) -> Result<Infallible
     }
 }
 
-/// Takes the streams that the peer opens, each by a task of its own; QUIC bounds their number.
+/// Accepts the streams that the peer opens, each in its own task; QUIC bounds their number.
 async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Result<Infallible, End> {
     let mut readers = JoinSet::new();
     loop {
@@ -458,7 +461,7 @@ async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Res
     }
 }
 
-/// The one frame of a bulk stream.
+/// Reads the single frame of a bulk stream.
 async fn read_frame(mut stream: RecvStream, most: usize, bulk_room: Arc<Semaphore>) -> Result<ReceivedFrame, End> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).await.map_err(|error| match error {

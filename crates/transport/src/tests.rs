@@ -1,4 +1,4 @@
-//! Transports on loopback, and others that mean them no good.
+//! Transports on loopback, and hostile peers.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::*;
 
-/// The validators of a test network: keys by seed, ports that were free a moment ago.
+/// The validators of a test network: keys by seed, and ports that were free a moment ago.
 struct Net {
     ports: Vec<u16>,
     network: Digest,
@@ -66,7 +66,8 @@ impl Running {
         self.events.recv().expect("the transport runs")
     }
 
-    /// Waits until the last that was told of each of so many peers is that it is up; nothing else may come meanwhile.
+    /// Waits until the last event of each of `peers` peers is that it is up; no other kind of event may come
+    /// meanwhile.
     fn all_up(&self, peers: usize) {
         let mut up = BTreeMap::new();
         while up.values().filter(|up| **up).count() < peers {
@@ -96,14 +97,14 @@ impl Running {
         self.transport.send(to, Lane::Bulk, bytes.into());
     }
 
-    /// Ends as a kill would: nobody is told.
+    /// Ends like a killed process: nobody is notified.
     fn kill(mut self) {
         let runtime = self.transport.runtime.take().expect("it runs");
         runtime.shutdown_timeout(Duration::from_secs(10));
     }
 }
 
-/// Pairs of validators exchange votes, in order, and bulk, each once and to the right one.
+/// Pairs of validators exchange votes, in order, and bulk; each frame arrives once and at the right peer.
 #[test]
 fn four_validators_exchange_frames() {
     const VOTES: u8 = 50;
@@ -146,7 +147,7 @@ fn four_validators_exchange_frames() {
             assert!(counters.wire_received > FRAME_MAX as u64);
         }
     }
-    // Now that all have heard all, all was sent.
+    // All frames have been received, so all have been sent.
     let wire = |from: usize, to: usize| running[from].transport.counters(to as PeerIndex).wire_sent;
     assert!((0..4).all(|me| others(me).all(|to| wire(me, to) > FRAME_MAX as u64)));
 }
@@ -179,7 +180,7 @@ fn a_validator_that_was_stopped_or_killed_comes_back() {
     }
 }
 
-/// Only the last 32 bytes of what waits when a peer comes back can tell whether old frames were kept for it.
+/// Only the last 32 bytes queued when a peer comes back can show whether old frames were kept for it.
 #[test]
 fn nothing_is_kept_for_a_peer_that_is_not_there() {
     let net = Net::new(2);
@@ -194,7 +195,7 @@ fn nothing_is_kept_for_a_peer_that_is_not_there() {
     assert_eq!(second.frame(), (0, Lane::Votes, b"heard".to_vec()));
 }
 
-/// A vote that is sent behind sixty-four megabytes of bulk overtakes nearly all of it.
+/// A vote sent behind sixty-four megabytes of bulk overtakes nearly all of it.
 #[test]
 fn votes_overtake_bulk() {
     const FRAMES: usize = 16;
@@ -234,14 +235,15 @@ fn each_side_hears_how_far_the_others_clock_is_off() {
     assert!(matches!(second.next(), Event::Up { peer: 0, ahead_ms: -60_000 }));
 }
 
-/// A shell that takes no events bounds what is read; what the sender cannot get rid of is dropped, the oldest first.
+/// A shell that takes no events bounds what is read; frames that the sender cannot send are dropped, the oldest
+/// first.
 #[test]
 fn a_slow_reader_bounds_both_sides() {
     const FRAMES: u8 = 200;
     let net = Net::new(2);
     let mut settings = net.settings(0);
     settings.bulk_bytes_waiting_max = 3 * FRAME_MAX;
-    // There is room for more events than frames: what is held is bounded by their bytes.
+    // There is room for more events than frames: the held frames are bounded by their bytes.
     let (from, to) = (run(settings, 16), run(net.settings(1), 1024));
     from.all_up(1);
     to.all_up(1);
@@ -250,12 +252,12 @@ fn a_slow_reader_bounds_both_sides() {
     }
     let counters = from.transport.counters(1);
     let (sent, dropped) = (counters.bulk_sent.frames, counters.bulk_dropped.frames);
-    // At most three wait, and fewer where the last of them are on their way already.
+    // At most three are queued, and fewer if the last of them are in flight already.
     let waiting = u64::from(FRAMES) - sent - dropped;
     assert!(dropped > 0 && waiting <= 3, "{counters:?}");
-    // What the reader may hold, and what the streams may have on their way; the rest waits at the sender.
+    // What the reader may hold, and what the streams may have in flight; the rest is queued at the sender.
     let most = link::LONG_FRAMES_HELD + endpoint::BULK_STREAMS as usize;
-    assert!(sent as usize <= most, "{sent} frames were sent to a reader who takes none");
+    assert!(sent as usize <= most, "{sent} frames were sent to a reader that takes none");
     assert!(to.transport.counters(0).bulk_received.frames <= link::LONG_FRAMES_HELD as u64);
     let mut heard: Vec<u8> = (0..sent + waiting).map(|_| to.frame().2[0]).collect();
     heard.sort_unstable();
@@ -263,7 +265,7 @@ fn a_slow_reader_bounds_both_sides() {
     assert_eq!(from.transport.counters(1).bulk_dropped.frames, dropped);
 }
 
-/// Votes are never dropped one by one: the connection ends, and the shell is told that it is up again.
+/// Votes are never dropped one by one: the connection ends, and the shell is notified when it is up again.
 #[test]
 fn votes_that_pile_up_end_the_connection() {
     let net = Net::new(2);
@@ -275,13 +277,13 @@ fn votes_that_pile_up_end_the_connection() {
         from.transport.send(1, Lane::Votes, frame.clone());
     }
     assert!(matches!(from.next(), Event::Down { peer: 1 }));
-    // The reader takes what had arrived, then learns of both.
+    // The reader takes the frames that had arrived, then sees both events.
     while !matches!(to.next(), Event::Down { .. }) {}
     assert!(matches!(to.next(), Event::Up { .. }));
     assert!(matches!(from.next(), Event::Up { peer: 1, .. }));
 }
 
-/// The copy of a validator, whichever side calls, hears that its key is in use, and the validator is left alone.
+/// A copy of a validator, whichever side calls, is told that its key is in use, and the validator is not affected.
 #[test]
 fn a_second_process_with_one_key_is_refused() {
     let net = Net::new(4);
@@ -335,7 +337,7 @@ fn settings_that_cannot_be_are_refused() {
     drop(taken);
 }
 
-/// A client of our own making: any key, any protocol.
+/// A custom client: any key, any protocol.
 struct Intruder {
     runtime: Runtime,
     endpoint: quinn::Endpoint,
@@ -364,7 +366,7 @@ impl Intruder {
         })
     }
 
-    /// The reason that the other side gives at last.
+    /// The reason that the other side finally gives.
     fn closed(&self, connection: &Connection) -> Option<LinkReason> {
         match self.runtime.block_on(connection.closed()) {
             quinn::ConnectionError::ApplicationClosed(close) => LinkReason::from_code(close.error_code),
@@ -372,7 +374,7 @@ impl Intruder {
         }
     }
 
-    /// Greets as a validator would and sends what follows on the votes stream.
+    /// Greets like a validator and sends `then` on the votes stream.
     fn greet(&self, connection: &Connection, hello: wire::Hello, then: &[u8]) -> quinn::SendStream {
         self.runtime.block_on(async {
             let (mut out, mut votes) = connection.open_bi().await.expect("open");
@@ -388,7 +390,7 @@ impl Intruder {
     fn frame(&self, connection: &Connection, bytes: &[u8]) {
         self.runtime.block_on(async {
             let mut out = connection.open_uni().await.expect("open");
-            // The receiver may stop listening half way.
+            // The receiver may stop reading half way.
             drop(out.write_all(bytes).await);
             drop(out.finish());
             drop(out.stopped().await);
@@ -402,7 +404,7 @@ fn strangers_end_at_the_handshake() {
     let running = net.start(1);
     let intruder = Intruder::new();
     let (to, expected) = (net.address(1), secret(1).public());
-    // Garbage that is no QUIC, and some that looks like the beginning of it.
+    // Garbage that is not QUIC, and some that looks like its beginning.
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds");
     for length in [0, 1, 20, 1200, 9000] {
         for first in [0x00, 0x40, 0xc0, 0xff] {
@@ -411,7 +413,7 @@ fn strangers_end_at_the_handshake() {
             socket.send_to(&bytes, to).expect("sent");
         }
     }
-    // A key on no list. The caller finishes its part of the handshake before it hears.
+    // A key that is not in the list. The caller finishes its part of the handshake before it is told.
     let connection = intruder.connect(to, &secret(7), expected);
     let refused = connection.map(|connection| intruder.runtime.block_on(connection.closed()).to_string());
     assert!(format!("{refused:?}").contains("cryptographic handshake failed"), "{refused:?}");
@@ -421,9 +423,9 @@ fn strangers_end_at_the_handshake() {
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(crypto).expect("TLS 1.3");
     let refused = intruder.connect_with(to, quinn::ClientConfig::new(Arc::new(crypto)));
     assert!(refused.expect_err("refused").contains("handshake failed"));
-    // A server that is not who it should be is not talked to either.
+    // A server with the wrong key is not talked to either.
     assert!(intruder.connect(to, &secret(0), secret(5).public()).is_err());
-    // After all that a validator is let in.
+    // After all that, a validator is accepted.
     let validator = net.start(0);
     running.all_up(1);
     validator.all_up(1);
@@ -431,8 +433,8 @@ fn strangers_end_at_the_handshake() {
     assert_eq!(running.transport.counters(0).offences, 0);
 }
 
-/// What a validator with a good key does wrong ends its connection, is counted against it, and shuts it out for a
-/// while; others notice nothing.
+/// An offence of a validator with a valid key ends its connection, is counted, and limits it for a while; others are
+/// not affected.
 #[test]
 fn offences_limit_the_offender_alone() {
     let net = Net::new(3);
@@ -444,7 +446,7 @@ fn offences_limit_the_offender_alone() {
     let again = wire::control(&wire::Message::Hello(hello)).to_vec();
     let huge = [&[1][..], &u32::MAX.to_le_bytes()].concat();
     let too_long = (FRAME_MAX as u32 + 1).to_le_bytes();
-    // A hello, what follows it on the votes stream, what stands on a bulk stream, and what it leads to.
+    // A hello, what follows it on the votes stream, what is sent on a bulk stream, and the resulting reason.
     let acts: [(wire::Hello, &[u8], &[u8], LinkReason); 9] = [
         (wire::Hello { network: Digest([8; 32]), ..hello }, &[], &[], LinkReason::OtherNetwork),
         (wire::Hello { version: 99, ..hello }, &[], &[], LinkReason::OtherVersion),

@@ -1,7 +1,7 @@
-//! Who is who: TLS 1.3 with raw ed25519 public keys (RFC 7250), pinned on both sides.
+//! Authentication: TLS 1.3 with raw ed25519 public keys (RFC 7250), pinned on both sides.
 //!
-//! There are no certificates, names, dates or authorities: a validator shows its key, proves by a signature over the
-//! handshake that it holds the secret half, and is accepted if that key is on the list.
+//! There are no certificates, names, dates or authorities: a validator presents its key, proves by a signature over
+//! the handshake that it holds the secret half, and is accepted if that key is in the list.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use rustls::version::TLS13;
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use zeroize::Zeroizing;
 
-/// What both sides name in the handshake, so that nobody talks to a server of another protocol by mistake.
+/// The protocol name in the handshake, so that nobody talks to a server of another protocol by mistake.
 pub(crate) const PROTOCOL: &[u8] = b"walras";
 
 /// DER around the 32 bytes of an ed25519 public key (RFC 8410).
@@ -26,7 +26,7 @@ const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65,
 const SECRET_PREFIX: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
-/// The own key, as TLS wants it.
+/// This validator's key in the form that TLS needs.
 pub(crate) struct Identity(Arc<CertifiedKey>);
 
 impl Identity {
@@ -38,7 +38,7 @@ impl Identity {
         Ok(Identity(Arc::new(CertifiedKey::new(vec![encode(&secret.public()).into()], key))))
     }
 
-    /// For connections that others open: any of these may.
+    /// The configuration for connections that others open: any of these keys is accepted.
     pub(crate) fn server(&self, allowed: Vec<PublicKey>) -> Result<rustls::ServerConfig, Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])?
@@ -51,7 +51,7 @@ impl Identity {
         Ok(config)
     }
 
-    /// For a connection to the one who has this key.
+    /// The configuration for a connection to the holder of this key.
     pub(crate) fn client(&self, expected: PublicKey) -> Result<rustls::ClientConfig, Error> {
         let mut config = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])?
@@ -84,7 +84,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Accepts the keys on its list and no others.
+/// Accepts only the keys in its list.
 #[derive(Debug)]
 struct Pinned {
     keys: Vec<PublicKey>,
@@ -115,7 +115,7 @@ impl Pinned {
 
 /// TLS 1.2 is never offered.
 fn too_old() -> Result<HandshakeSignatureValid, Error> {
-    Err(Error::General("TLS 1.2 is not spoken here".into()))
+    Err(Error::General("TLS 1.2 is not supported".into()))
 }
 
 impl ServerCertVerifier for Pinned {

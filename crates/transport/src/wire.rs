@@ -1,4 +1,4 @@
-//! What stands on the streams of a connection, byte by byte.
+//! The byte layout of the streams of a connection.
 //!
 //! The votes stream carries messages: a kind (1 byte), the length of the body (4 bytes, little-endian), the body.
 //!
@@ -6,7 +6,7 @@
 //! |---|---|
 //! | 0 hello | 85 bytes, the first message each way and never again: version (4), network (32), sender's incarnation (16), sender's clock in milliseconds since 1970 (8), zeros (25) |
 //! | 1 votes | a frame, at most [`VOTE_FRAME_BYTES_MAX`] |
-//! | 2 ping | 8 bytes, to be sent back |
+//! | 2 ping | 8 bytes to send back |
 //! | 3 pong | the 8 bytes of the newest ping |
 //!
 //! A bulk stream carries one frame: its length (4 bytes, little-endian), the frame, and the end of the stream.
@@ -16,19 +16,19 @@ use primitives::Digest;
 
 use super::LinkReason;
 
-/// The version of what is described here.
+/// The version of this layout.
 pub(crate) const VERSION: u32 = 3;
-/// The longest frame of votes: what 256 validators say of 256 slots in one turn is less.
+/// The longest vote frame: the votes of 256 validators on 256 slots in one turn are shorter.
 pub const VOTE_FRAME_BYTES_MAX: usize = 1 << 20;
 pub(crate) const HELLO_BYTES: usize = 85;
 const HEADER_BYTES: usize = 5;
-/// A body is made room for as it arrives, at first for no more than this.
+/// Memory for a body is allocated as it arrives, at first at most this much.
 const FIRST_ROOM_BYTES: usize = 16 << 10;
 
-/// A number that tells one run of a process from the next.
+/// A number that distinguishes the runs of a process.
 pub(crate) type Incarnation = [u8; 16];
 
-/// Who is calling whom, about which network.
+/// The caller's greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Hello {
     pub(crate) clock_ms: u64,
 }
 
-/// What the votes stream carries.
+/// A message of the votes stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     Hello(Hello),
@@ -61,7 +61,7 @@ impl Hello {
         bytes
     }
 
-    /// A later version may use the zeros, so they are looked at only in this one.
+    /// A later version may use the zeros, so they are checked only in this one.
     fn decode(bytes: &[u8]) -> Option<Hello> {
         let bytes: &[u8; HELLO_BYTES] = bytes.try_into().ok()?;
         let version = u32::from_le_bytes(bytes[..4].try_into().ok()?);
@@ -87,7 +87,7 @@ pub(crate) fn bulk_header(bytes: usize) -> Bytes {
     Bytes::copy_from_slice(&length(bytes).to_le_bytes())
 }
 
-/// A whole message that is no frame.
+/// A whole message other than votes.
 pub(crate) fn control(message: &Message) -> Bytes {
     let (kind, body) = match message {
         Message::Hello(hello) => (HELLO, hello.encode().to_vec()),
@@ -107,17 +107,17 @@ fn length(bytes: usize) -> u32 {
     u32::try_from(bytes).expect("frames are below 4 GiB")
 }
 
-/// Puts the messages of a votes stream together, in whatever pieces they come.
+/// Assembles the messages of a votes stream from pieces of any size.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     header: [u8; HEADER_BYTES],
-    /// How much of the header is there.
+    /// Number of header bytes that have arrived.
     begun: usize,
     body: Vec<u8>,
 }
 
 impl Decoder {
-    /// Takes from `input` what belongs to the next message; the message, once it is complete.
+    /// Takes from `input` the bytes of the next message; returns the message once it is complete.
     pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<Message>, LinkReason> {
         if self.begun < HEADER_BYTES {
             let taken = input.len().min(HEADER_BYTES - self.begun);
@@ -139,7 +139,7 @@ impl Decoder {
         message(self.header[0], std::mem::take(&mut self.body)).map(Some)
     }
 
-    /// The length that the header tells, if its kind may have it.
+    /// The length in the header, if it is allowed for its kind.
     fn length(&self) -> Result<usize, LinkReason> {
         let [kind, length @ ..] = self.header;
         let length = u32::from_le_bytes(length) as usize;
@@ -182,7 +182,7 @@ mod tests {
         ]
     }
 
-    /// Feeds bytes in pieces; what came out, and how it ended.
+    /// Feeds bytes in pieces; returns the messages and how decoding ended.
     fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Message>, Result<(), LinkReason>) {
         let (mut decoder, mut out, mut rest) = (Decoder::default(), Vec::new(), bytes);
         let mut sizes = pieces.iter().copied().cycle();
@@ -193,7 +193,7 @@ mod tests {
             while !input.is_empty() {
                 match decoder.next(&mut input) {
                     Ok(Some(message)) => out.push(message),
-                    Ok(None) => assert!(input.is_empty(), "bytes are left and nothing came of them"),
+                    Ok(None) => assert!(input.is_empty(), "bytes are left over without a message"),
                     Err(reason) => return (out, Err(reason)),
                 }
             }
@@ -211,7 +211,7 @@ mod tests {
             prop_assert_eq!(decode(&bytes, &pieces), (sent, Ok(())));
         }
 
-        /// One encoding: whatever decodes encodes back to the same bytes. And nothing panics.
+        /// Every input that decodes encodes back to the same bytes, and nothing panics.
         #[test]
         fn garbage_is_refused_or_is_an_encoding(
             kind in 0u8..6,
@@ -221,7 +221,7 @@ mod tests {
         ) {
             let bytes = [&[kind][..], &claimed.to_le_bytes(), &body].concat();
             let (messages, _) = decode(&bytes, &pieces);
-            // What another version says after what all versions begin with is not ours to keep.
+            // The rest of another version's hello, after the common beginning, is not preserved.
             let foreign = |message: &Message| matches!(message, Message::Hello(hello) if hello.version != VERSION);
             prop_assume!(!messages.iter().any(foreign));
             let again: Vec<u8> = messages.iter().flat_map(|message| control(message).to_vec()).collect();
@@ -237,8 +237,8 @@ mod tests {
         }
     }
 
-    /// Other tests of this program allocate at the same time; that a length alone makes room for nothing is tested
-    /// above.
+    /// Other tests of this program allocate at the same time; the test above checks that a length alone allocates
+    /// nothing.
     #[test]
     fn streams_of_strangers() {
         let hello = Hello { version: VERSION, network: Digest([3; 32]), incarnation: [4; 16], clock_ms: 5 };
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// The layout, so that it cannot drift in silence.
+    /// The layout, so that it cannot change unnoticed.
     #[test]
     fn the_bytes_are_these() {
         let hello = Hello { version: 3, network: Digest([7; 32]), incarnation: [9; 16], clock_ms: 0x0201 };

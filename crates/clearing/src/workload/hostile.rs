@@ -1,4 +1,4 @@
-//! Hostile books: what somebody would offer who wants to break a clearing, or to make it slow.
+//! Hostile books: the offers of an attacker who wants to break a clearing, or to make it slow.
 //!
 //! Towers, stars, rings, meshes and chains of rings; limit prices over 36 decades; 1 to 10^18 units, dust beside
 //! giants; 3 to 3,000 assets. A book is a function of its seed alone, like those of [`super`].
@@ -8,7 +8,7 @@ use primitives::{AssetId, MAX_ISSUED, Price};
 
 use super::Seeded;
 
-/// How the pairs of a hostile book hang together.
+/// How the pairs of a hostile book are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Each asset trades with the next, both ways, at limits that cross by many decades.
@@ -57,10 +57,10 @@ impl Shape {
     }
 }
 
-/// A hostile book, and how it was made.
+/// A hostile book, and its parameters.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// How its pairs hang together.
+    /// How its pairs are connected.
     pub shape: Shape,
     /// Number of assets.
     pub assets: u32,
@@ -101,15 +101,15 @@ pub fn hostile(seed: u64, most_assets: u32, most_offers: usize) -> Hostile {
 
 /// How limits and amounts of one book are drawn.
 struct Style {
-    /// Decades over which the assets' worths spread, to both sides of 1.
+    /// Decades over which the assets' values spread, on both sides of 1.
     worths: f64,
-    /// Decades by which limits spread around the ratio of the worths, to both sides.
+    /// Decades by which limits spread around the ratio of the values, on both sides.
     spread: f64,
     /// Whether limits are a few round numbers.
     round: bool,
-    /// Decades of the units of an offer, from and to.
+    /// Decades of the units of an offer: lower and upper end.
     units: (f64, f64),
-    /// Whether offers are worth about the same, whatever they sell.
+    /// Whether all offers have about the same value, whatever they sell.
     even: bool,
     /// The share of offers of a few units, and that of offers near the largest.
     dust: f64,
@@ -148,14 +148,14 @@ impl Style {
     }
 }
 
-/// From `low` to `high`, as often from any doubling as from any other.
+/// From `low` to `high`, with equal probability for each doubling.
 fn log_uniform(low: f64, high: f64, random: &mut Seeded) -> f64 {
     let doublings = (0..64).take_while(|k| low * (1u64 << k) as f64 <= high).count() as u64;
     let least = low * (1u64 << random.below(doublings.max(1))) as f64;
     random.between(least, 2.0 * least).min(high)
 }
 
-/// The decade that `x` is in.
+/// The decade of `x`.
 fn digits(x: f64) -> f64 {
     let mut decade = -18.0;
     while decade < 17.0 && power_of_ten(decade + 1.0) <= x {
@@ -164,21 +164,21 @@ fn digits(x: f64) -> f64 {
     decade
 }
 
-/// About 10^x, exactly so for whole `x`: by multiplication alone, so that it is the same on every machine.
+/// About 10^x, exact for integer `x`: by multiplication only, so that it is the same on every machine.
 fn power_of_ten(x: f64) -> f64 {
     let (whole, rest) = (x.floor(), x - x.floor());
     let scale = (0..whole.abs() as u32).fold(1.0, |scale, _| scale * 10.0);
-    // From 1 to 10, with the right ends and a convex way between them.
+    // From 1 to 10, exact at both ends and convex between them.
     let mantissa = 1.0 + rest * (4.0 + 5.0 * rest);
     if whole < 0.0 { mantissa / scale } else { mantissa * scale }
 }
 
-/// The [`hostile`] book of `seed`, with every offer raised until it sells, and asks for, at least `least` units.
+/// The [`hostile`] book of `seed`, with every offer increased until it sells, and asks for, at least `least` units.
 pub fn within_minimum(seed: u64, most_assets: u32, most_offers: usize, least: u64) -> Hostile {
     let mut book = hostile(seed, most_assets, most_offers);
     book.offers.retain_mut(|offer| {
         let mut random = Seeded::new(seed ^ u64::from(offer.sell.0) << 32 ^ u64::from(offer.buy.0));
-        // One bound serves for both: enough is sold for what is asked to be enough.
+        // One bound covers both: enough is sold that the amount asked for is enough, too.
         let enough = (least as f64 / offer.limit.to_f64()).ceil().max(least as f64) * random.between(1.0, 1.5);
         offer.amount = offer.amount.max(enough.min(1e18) as u64);
         enough < 1e15 && offer.amount as f64 * offer.limit.to_f64() >= least as f64

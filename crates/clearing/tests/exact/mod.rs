@@ -1,15 +1,16 @@
 //! An oracle in exact rationals that shares no code and no rule with the crate.
 //!
-//! It knows what an offer, a fill and a valuation are, and what the problem says: every asset is conserved; nobody
-//! receives less than the limit asks for, or other than the rate pays; and in a full clearing, an offer between assets
-//! that chains of offers join both ways is left out only if its limit is beyond (1−μ) of the rate for what it asks for,
-//! or if what it *asks for* could not exist. It excuses nothing that prices chose.
+//! It knows only what an offer, a fill and a valuation are, and the problem statement: every asset is conserved;
+//! nobody receives less than the limit asks for, or an amount other than the rate pays; and in a full clearing, an
+//! offer between assets that chains of offers join both ways is left out only if its limit is above (1−μ) of the rate
+//! for the units it asks for, or if the units that it *asks for* could not exist. It makes no exception for the
+//! choice of prices.
 
 use clearing::{Book, Clearing, Params, verify};
 use num_bigint::BigInt;
 use primitives::{Fraction, Price};
 
-/// A positive rational number; what divides is never 0.
+/// A positive rational number; divisors are never 0.
 #[derive(Clone)]
 struct Ratio(BigInt, BigInt);
 
@@ -54,7 +55,7 @@ pub struct Fill {
     pub bought: u64,
 }
 
-/// The fills that `clearing` comes to, if the crate itself finds nothing wrong with it.
+/// The fills of `clearing`, if the crate itself finds no violation.
 pub fn fills_of(book: &Book, params: &Params, clearing: &Clearing) -> Result<Vec<Fill>, String> {
     let verified = verify(book, params, clearing).map_err(|violation| violation.to_string())?;
     let mut result = Vec::new();
@@ -67,7 +68,7 @@ pub fn fills_of(book: &Book, params: &Params, clearing: &Clearing) -> Result<Vec
     Ok(result)
 }
 
-/// Holds `fills` at `valuations` against the problem; what is wrong first.
+/// Checks `fills` at `valuations` against the problem statement; returns the first violation.
 pub fn check(book: &Book, params: &Params, valuations: &[Price], fills: &[Fill], full: bool) -> Result<(), String> {
     let rate = |pair: usize, share: Fraction| {
         let [sell, buy] = [book.pairs[pair].sell, book.pairs[pair].buy].map(|asset| valuations[asset.0 as usize]);
@@ -110,7 +111,7 @@ pub fn check(book: &Book, params: &Params, valuations: &[Price], fills: &[Fill],
     Ok(())
 }
 
-/// From which asset one comes to which along offers that sell the one for the next.
+/// The assets that can be reached from each asset along offers that sell one for the next.
 fn reachable(book: &Book) -> Vec<Vec<bool>> {
     let assets = book.assets as usize;
     let mut next = vec![Vec::new(); assets];

@@ -1,18 +1,18 @@
-//! Every way in which three correct validators and a faulty one can go through one round, and by induction through all.
+//! Explores every way in which three correct validators and a faulty one can pass one round, and by induction all
+//! rounds.
 //!
-//! The states are those of the code itself. What a correct validator has said follows from its state; the faulty one,
-//! which is also the round's coordinator, may say anything to anybody at any time; every message and every timer takes
-//! as long as it likes. An odd and an even round stand for all: the first has timers that fire at once, as these may,
-//! and who enters it late is as one whose timer is slow. What is shown of each is what the next begins with: if
-//! somebody decides a value, all correct validators leave with that estimate; and if all enter with one estimate, all
-//! leave with it.
+//! The states are those of the code itself. The messages of a correct validator follow from its state. The faulty
+//! one, which is also the round's coordinator, may send anything to anybody at any time, and every message and every
+//! timer may take any time. An odd and an even round represent all rounds: the timers of round 1 fire at once, as the
+//! timers here may, and entering a round late is like having a slow timer. The checked properties of each round are
+//! the preconditions of the next: if a validator decides a value, all correct validators leave with that estimate;
+//! and if all enter with one estimate, all leave with it.
 //!
-//! To keep the states few, messages are delivered when they make a difference and not before: estimates as many at a
-//! time as it takes to reach the next threshold; a suggestion, or the timer that ends the waiting for it, when it makes
-//! a validator say its values; auxiliary votes, any of those that were sent, together with the timer that ends the
-//! round. Whatever was delivered earlier had changed nothing that others could see. States are told apart by what can
-//! still matter of them: how many votes were counted and not whose, and what each validator knows but not which one it
-//! is.
+//! To keep the number of states small, messages are delivered only when they make a difference: estimates in groups
+//! that reach the next threshold; a suggestion, or the timer that ends the wait for it, when it makes a validator
+//! send its auxiliary vote; auxiliary votes, any subset of those sent, together with the timer that ends the round.
+//! Earlier deliveries would change nothing that others can see. States are distinguished by what can still matter:
+//! the number of counted votes, not their senders, and what each validator knows, not which validator it is.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -30,7 +30,7 @@ struct OneRound {
     committee: Committee,
 }
 
-/// The correct validators, and the estimates that they enter the round with.
+/// The correct validators, and the estimates with which they enter the round.
 #[derive(Clone, Debug)]
 struct State {
     estimates: [bool; CORRECT],
@@ -45,12 +45,12 @@ enum Step {
         value: bool,
         enough: usize,
     },
-    /// Makes one say its values: the coordinator's, or all that it has when it has waited for long enough.
+    /// A validator sends its auxiliary vote: the coordinator's value, or all values after the wait.
     Say {
         at: usize,
         suggestion: Option<bool>,
     },
-    /// Ends one's round with the votes of some of the others.
+    /// A validator ends the round with the votes of some of the others.
     End {
         at: usize,
         votes: [Option<(Index, Mask)>; CORRECT],
@@ -62,7 +62,7 @@ impl State {
         self.nodes[at].rounds.get(&self.round).cloned().unwrap_or_default()
     }
 
-    /// What one knows that can still make a difference, to itself or to others.
+    /// The part of a validator's knowledge that can still make a difference, to itself or to others.
     fn digest(&self, at: usize) -> u64 {
         let (node, known) = (&self.nodes[at], self.known(at));
         let over = known.ended && node.round != self.round;
@@ -75,7 +75,7 @@ impl State {
         hasher.finish()
     }
 
-    /// Where the round has ended for a validator: the estimate that it leaves with.
+    /// The estimate with which a validator has left the round.
     fn left_with(&self, at: usize) -> Option<bool> {
         self.known(at).ended.then_some(self.nodes[at].estimate)
     }
@@ -100,7 +100,7 @@ impl PartialEq for State {
 }
 
 impl OneRound {
-    /// Does what a height does: own votes are counted at once.
+    /// Performs effects as a height does: a validator's own votes are counted at once.
     fn settle(&self, node: &mut Binary, mut effects: Vec<HeightEffect>) {
         let (me, committee) = (node.me, &self.committee);
         while !effects.is_empty() {
@@ -118,7 +118,7 @@ impl OneRound {
         }
     }
 
-    /// Who has sent an estimate that one has not counted yet; the faulty one always has.
+    /// The validators that have sent an estimate which `to` has not counted yet; the faulty one always has.
     fn senders(&self, state: &State, to: usize, value: bool) -> Vec<Index> {
         let heard = state.known(to).estimates[usize::from(value)];
         let sent = (0..CORRECT).filter(|from| *from != to && state.known(*from).sent[usize::from(value)]);
@@ -136,7 +136,7 @@ impl OneRound {
         }
     }
 
-    /// All choices of votes that one may have of the others when its round ends.
+    /// All choices of the others' votes that a validator may have when its round ends.
     fn ends(&self, state: &State, at: usize, steps: &mut Vec<Step>) {
         let mut others = (0..CORRECT).filter(|from| *from != at);
         let mut said = || {
@@ -156,9 +156,9 @@ impl Model for OneRound {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        // Who of them has which estimate makes no difference.
+        // It makes no difference which of them has which estimate.
         let inputs = [[false; 3], [false, false, true], [false, true, true], [true; 3]];
-        // The faulty one coordinates.
+        // The faulty one is the coordinator.
         let rotation = usize::from(FAULTY) + 1 - self.round as usize;
         let state = |estimates: [bool; CORRECT]| {
             let enter = |me: usize| {
@@ -213,7 +213,7 @@ impl Model for OneRound {
             }
         };
         self.settle(&mut next.nodes[at], effects);
-        // What makes nothing visible is delivered later.
+        // A delivery without a visible effect is made later.
         let (said, ended) = (next.known(at).auxiliary.is_some(), next.known(at).ended);
         match step {
             Step::Say { .. } if !said => None,
@@ -264,7 +264,7 @@ fn odd_and_even_rounds_keep_what_agreement_rests_on() {
     }
 }
 
-/// A check that cannot fail is worth nothing.
+/// A check that cannot fail proves nothing.
 #[test]
 fn weaker_thresholds_are_caught() {
     let committee = Committee::new(4);

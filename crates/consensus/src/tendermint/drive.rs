@@ -1,4 +1,4 @@
-//! The engine of a validator where heights are decided by rounds: what is begun, proposed, fetched and answered.
+//! The engine of a validator where heights are decided by rounds: what it begins, proposes, fetches and answers.
 
 use primitives::Digest;
 
@@ -12,7 +12,7 @@ use crate::live::Agreement;
 use crate::proposal::{Evidence, Payload, Proposal};
 
 impl Engine {
-    /// The next height, if a proposal of this validator has its place there.
+    /// The next height, if this validator can propose there.
     pub(crate) fn round_opening(&self) -> Option<Opening> {
         let height = self.decided.0 + 1;
         if height <= self.silent_to || !self.can_propose() {
@@ -29,14 +29,15 @@ impl Engine {
         opens.then_some(Opening { height, urgent: asked == Some(true), nudged: self.must_end(height) })
     }
 
-    /// Whether the ledger is far enough to propose the next height, where that is done by one at a time. Who waits for
-    /// its own ledger does not ask others for heights: they would run away from it, and its turn would never come.
+    /// Whether the ledger has progressed far enough to propose the next height, where one validator proposes at a
+    /// time. A validator that waits for its own ledger does not ask others for heights: they would run ahead of it,
+    /// and its turn would never come.
     pub(crate) fn can_propose(&self) -> bool {
         let may = self.decided.0 < (self.applied + self.rules.window).min(*self.chain.heights.end());
         self.rules.protocol == Protocol::Dbft || may
     }
 
-    /// Who proposes in the first round of a height.
+    /// The proposer of the first round of a height.
     pub fn first_proposer(&self, height: u64) -> Index {
         proposer(height, 0, self.committee.size)
     }
@@ -49,8 +50,8 @@ impl Engine {
         }
     }
 
-    /// Begins the next height if somebody has something to propose, or at a tick (`nudged`) if the height is needed all
-    /// the same: then its proposer is waited for, and followed by another if it is silent.
+    /// Begins the next height if some validator has something to propose, or at a tick (`nudged`) if the height is
+    /// needed anyway: then the height waits for its proposer, and moves to another one if it is silent.
     pub(crate) fn begin_next(&mut self, nudged: bool) {
         let height = self.decided.0 + 1;
         if height <= self.silent_to || !self.can_propose() {
@@ -62,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Gives the instance of a height an input, and does what it asks for.
+    /// Gives the instance of a height an input, and performs its effects.
     pub(crate) fn advance_rounds(&mut self, height: u64, input: impl FnOnce(&mut Instance)) {
         if let Agreement::Rounds(instance) = &mut self.open(height).height {
             input(instance);
@@ -70,7 +71,7 @@ impl Engine {
         self.settle_rounds(height);
     }
 
-    /// Does what the instance of a height asks for, until it asks for nothing more.
+    /// Performs the effects of the instance of a height until there are none.
     fn settle_rounds(&mut self, height: u64) {
         let me = self.me;
         let live = self.live.get_mut(&height).expect("it is open");
@@ -92,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Sends what the instances said since the last turn.
+    /// Sends the messages of all instances since the last turn.
     pub(crate) fn send_rounds(&mut self) {
         for (height, messages) in std::mem::take(&mut self.rounds_outbox) {
             let frame = Messages { epoch: self.chain.epoch, height, messages };
@@ -100,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// The own payload for the next height.
+    /// Proposes this validator's payload for the next height.
     pub(crate) fn propose_payload(&mut self, height: u64, digest: Digest) {
         let value = Value { slot: self.me, digest };
         self.advance_rounds(height, |instance| {
@@ -109,10 +110,10 @@ impl Engine {
         });
     }
 
-    /// Messages of another validator.
+    /// Handles messages of another validator.
     pub(crate) fn on_rounds(&mut self, from: Index, frame: &Messages) -> Result<(), Refused> {
         if frame.epoch != self.chain.epoch {
-            // What is late of the epoch before is no offence.
+            // Late messages of the previous epoch are no offence.
             return if frame.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
         let height = frame.height;
@@ -145,7 +146,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A payload is proposed or decided that is not here. Who made it sends it unasked; others are asked for it.
+    /// Asks for a missing payload that is proposed or decided. Its maker sends it unasked; others are asked for it.
     fn want_payload(&mut self, from: Index, height: u64, value: Value) {
         let Some(live) = self.live.get_mut(&height) else { return };
         let Agreement::Rounds(instance) = &live.height else { return };
@@ -159,7 +160,7 @@ impl Engine {
         self.want(height, value.slot, value.digest, &holders);
     }
 
-    /// A payload, from who made it or from who was asked.
+    /// Handles a payload, from its maker or from a validator that was asked.
     pub(crate) fn on_payload(&mut self, proposal: Proposal, payload: Payload) -> Result<(), Refused> {
         let Proposal { height, slot, digest, .. } = proposal;
         if usize::from(slot) >= self.committee.size {
@@ -187,7 +188,7 @@ impl Engine {
         });
     }
 
-    /// Holds payloads that came while the time was not known against the clock.
+    /// Compares payloads that arrived before the time was known with the clock.
     pub(crate) fn judge_payloads(&mut self, clock_ms: u64) {
         let unjudged = |live: &crate::live::Live| match &live.height {
             Agreement::Rounds(instance) => instance.is_to_judge(),
@@ -200,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// A timer that a turn set.
+    /// Handles a timer that a turn has set.
     pub(crate) fn on_round_timer(&mut self, height: u64, step: Step, round: Round) {
         if self.live.contains_key(&height) {
             self.advance_rounds(height, |instance| {
@@ -209,7 +210,7 @@ impl Engine {
         }
     }
 
-    /// Takes back what the log says about a height. What is not in the log yet is written down.
+    /// Restores the log's records about a height. Records that are not in the log yet are written.
     pub(crate) fn restore_rounds(&mut self, height: u64, held: Vec<(Proposal, Payload)>, records: Vec<Record>) {
         let of = |(Proposal { slot, digest, .. }, payload): &(Proposal, Payload)| {
             (Value { slot: *slot, digest: *digest }, self.contents_of(payload).time_ms)
@@ -227,7 +228,7 @@ impl Engine {
         });
     }
 
-    /// Everything that was said in the rounds of a height.
+    /// Everything sent in the rounds of a height.
     pub(crate) fn said_in_rounds(&self, height: u64) -> Option<Frame> {
         let Agreement::Rounds(instance) = &self.live.get(&height)?.height else { return None };
         let messages = instance.said().to_vec();

@@ -1,4 +1,4 @@
-//! One height: the round logic, and what its effects come to.
+//! One height: the round logic, and the results of its effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -24,15 +24,16 @@ use crate::message::Timer;
 use crate::pen::Pen;
 use crate::proposal::Evidence;
 
-/// Messages that the round logic may keep for a height that it has not begun. None is: messages begin the height.
+/// Messages that the round logic may keep for a height that has not begun. None are kept: a message begins the
+/// height.
 const QUEUED: usize = 16;
-/// A proposer's clock may be off by so many milliseconds in the first round, and by twice as many in each that follows:
-/// whatever the clocks show, a height ends.
+/// Maximum deviation of a proposer's clock in milliseconds in the first round, doubled in each following round: a
+/// height ends whatever the clocks show.
 const CLOCK_OFF_MS: u64 = 2_000;
-/// Values that are noted of each validator, at the most: a faulty one may vote for any.
+/// Maximum number of values recorded of each validator: a faulty one may vote for any.
 const VALUES_OF_ONE: usize = 4;
 
-/// What is to be done after inputs, in this order: write down, then the rest.
+/// What must be done after inputs, in this order: log the records, then the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) records: Vec<Record>,
@@ -47,44 +48,44 @@ pub(crate) struct Instance {
     desk: Desk,
     begun: bool,
     halted: bool,
-    /// Payloads that are here.
+    /// Payloads held here.
     held: BTreeSet<Value>,
-    /// Of these, those that it was not told of yet, as their proposer's clock is off: by how much it was when they
-    /// came.
+    /// Held payloads that the round logic was not told of yet because their proposer's clock is off, with the
+    /// deviation on arrival.
     early_or_late: BTreeMap<Value, Clock>,
-    /// Who prevoted for a value, and so holds its payload; the faulty aside.
+    /// The validators that prevoted for a value, and so hold its payload unless they are faulty.
     holders: BTreeMap<Value, Members>,
-    /// What another's precommits decided; the payload may be missing.
+    /// The value decided by another validator's certificate of precommits; its payload may be missing.
     certified: Option<(Round, Value)>,
-    /// The first value that was proposed in each round, and whether the proposer was seen to sign another.
+    /// The first value proposed in each round, and whether the proposer was seen to sign another.
     proposals: BTreeMap<Round, (Value, bool)>,
 }
 
-/// A proposer's clock, of a payload.
+/// The proposer's clock of a payload.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// What it shows; the own one was not known yet.
+    /// The time it shows; this machine's time was not known yet.
     At(u64),
-    /// How far it was from the own one, in milliseconds.
+    /// Its deviation from this machine's clock, in milliseconds.
     Off(u64),
 }
 
-/// Where the effects of the round logic end up.
+/// Collects the effects of the round logic.
 struct Desk {
     chain: Chain,
     pen: Pen,
     me: Index,
     height: u64,
-    /// The signature of the message that is being taken in: it was checked already.
+    /// The signature of the message being processed: it was checked already.
     checked: Option<Signature>,
-    /// Whether something that came with the last message was wrongly signed.
+    /// Whether the last message contained an invalid signature.
     refused: bool,
-    /// What the log holds, while it is taken in again.
+    /// The log's records while they are replayed.
     replayed: Vec<Record>,
-    /// The round for which a proposal is asked of this validator.
+    /// The round for which this validator is asked to propose.
     request: Option<Round>,
     decision: Option<Quorum>,
-    /// All that was said here, to be said again to who may have missed it.
+    /// All messages sent here; they are sent again to validators that may have missed them.
     said: Vec<Message>,
     outcome: Outcome,
 }
@@ -141,44 +142,44 @@ impl Instance {
         self.begun
     }
 
-    /// What was decided.
+    /// The decided value.
     pub(crate) fn decision(&self) -> Option<Value> {
         self.desk.decision.as_ref().map(|decision| decision.value)
     }
 
-    /// The precommits that decided, for who is still in a later round than they are of.
+    /// The precommits of the decision, if the sender of a message is still in a later round.
     pub(crate) fn decision_for(&self, message: &Message) -> Option<Message> {
         let decision = self.desk.decision.as_ref().filter(|decision| message.round() > decision.round)?;
         (!matches!(message, Message::Decision(_))).then(|| Message::Decision(decision.clone()))
     }
 
-    /// Whose payload was decided, and in which round, the first being 1.
+    /// The maker of the decided payload, and the round of the decision, counted from 1.
     pub(crate) fn decided_in(&self) -> Option<(Index, Round)> {
         let decision = self.desk.decision.as_ref()?;
         Some((self.decision()?.slot, decision.round + 1))
     }
 
-    /// Whether a proposal is asked of this validator.
+    /// Whether this validator is asked to propose.
     pub(crate) fn is_asked(&self) -> bool {
         self.desk.request.is_some() && !self.halted
     }
 
-    /// The round that it is in.
+    /// The current round.
     pub(crate) fn round(&self) -> Round {
         round_of(self.state.round())
     }
 
-    /// All that was said about the height.
+    /// All messages sent about the height.
     pub(crate) fn said(&self) -> &[Message] {
         &self.desk.said
     }
 
-    /// Who prevoted for a value.
+    /// The validators that prevoted for a value.
     pub(crate) fn holders(&self, value: &Value) -> Members {
         self.holders.get(value).copied().unwrap_or_default()
     }
 
-    /// What the last inputs came to.
+    /// Takes the results of the last inputs.
     pub(crate) fn take_outcome(&mut self) -> Outcome {
         std::mem::take(&mut self.desk.outcome)
     }
@@ -193,7 +194,7 @@ impl Instance {
         self.desk.convict(&MisbehaviorEvidence { proposals, votes });
     }
 
-    /// A message of another validator.
+    /// Handles a message of another validator.
     pub(crate) fn on_message(&mut self, message: &Message) -> Result<(), Refused> {
         if self.halted {
             return Ok(());
@@ -208,8 +209,8 @@ impl Instance {
         if std::mem::take(&mut self.desk.refused) { Err(Refused::Signature) } else { Ok(()) }
     }
 
-    /// Whether a message is news; refuses what no correct validator sends. What this leaves unchecked the round logic
-    /// has checked when it takes it in.
+    /// Whether a message is new; rejects what no correct validator sends. The round logic checks the rest when it
+    /// processes the message.
     fn is_news(&mut self, message: &Message) -> Result<bool, Refused> {
         let size = self.desk.chain.keys.len();
         match message {
@@ -260,8 +261,8 @@ impl Instance {
         Ok(true)
     }
 
-    /// A proposal is news if it is the first of its round, or the second and another: that one is evidence, and nothing
-    /// is fetched for it.
+    /// A proposal is new if it is the first of its round, or the second with another value: that one is evidence, and
+    /// nothing is fetched for it.
     fn is_new_proposal(&mut self, proposal: &Proposal) -> Result<bool, Refused> {
         let known = self.proposals.get(&proposal.round).copied();
         let is_known = known.is_some_and(|(first, contradicted)| contradicted || first == proposal.value);
@@ -276,13 +277,13 @@ impl Instance {
     }
 
     /// Whether a round is near enough for its votes and proposals to be kept: at most one turn of proposers above the
-    /// own one. Whoever lags by more is brought along by a certificate of a later round, which every validator says
-    /// again.
+    /// current one. A validator that lags by more is advanced by a certificate of a later round, which every
+    /// validator repeats.
     fn is_in_reach(&self, round: Round) -> bool {
         round <= self.round().saturating_add(self.desk.chain.keys.len() as Round)
     }
 
-    /// The value of a message whose payload is to be fetched, if it is not here.
+    /// The value of a message whose payload must be fetched, if it is not held.
     pub(crate) fn lacks(&self, message: &Message) -> Option<Value> {
         let value = match message {
             Message::Proposal(Proposal { round, value, .. }) => {
@@ -294,8 +295,8 @@ impl Instance {
         (!self.halted && !self.held.contains(&value)).then_some(value)
     }
 
-    /// A valid payload is here. If it has a time, the round logic is told once that is near enough to the own clock:
-    /// see [`Instance::judge`].
+    /// Takes a valid payload. If it has a time, the round logic is told of it once the time is near enough to this
+    /// machine's clock: see [`Instance::judge`].
     pub(crate) fn on_held(&mut self, value: Value, time_ms: Option<u64>) {
         if self.halted || !self.held.insert(value) {
             return;
@@ -312,7 +313,7 @@ impl Instance {
         self.early_or_late.values().any(|clock| matches!(clock, Clock::At(_)))
     }
 
-    /// Compares the clocks of payloads with the own one, once for each.
+    /// Compares the clocks of payloads with this machine's clock, once for each.
     pub(crate) fn judge(&mut self, clock_ms: u64) {
         for clock in self.early_or_late.values_mut() {
             if let Clock::At(time_ms) = *clock {
@@ -322,8 +323,8 @@ impl Instance {
         self.tell_of_timely();
     }
 
-    /// Tells the round logic of payloads whose time is near enough by now: what it is not told of it does not prevote
-    /// for.
+    /// Tells the round logic of payloads whose time is near enough by now; it does not prevote for payloads that it
+    /// was not told of.
     fn tell_of_timely(&mut self) {
         while let Some(value) = self.early_or_late.iter().find(|(value, clock)| self.is_timely(value, **clock)) {
             let value = *value.0;
@@ -332,8 +333,8 @@ impl Instance {
         }
     }
 
-    /// Whether a proposer's clock is near enough in this round, or nothing depends on it any more: more than two thirds
-    /// have voted for the payload, so that correct validators found it near enough.
+    /// Whether a proposer's clock is near enough in this round, or no longer matters: more than two thirds have voted
+    /// for the payload, so correct validators found it near enough.
     fn is_timely(&self, value: &Value, clock: Clock) -> bool {
         let in_time = matches!(clock, Clock::Off(off_ms) if off_ms <= clock_off_max(self.round()));
         in_time || self.certified.is_some_and(|(_, certified)| certified == *value) || self.is_voted_for(value)
@@ -359,7 +360,7 @@ impl Instance {
         (0..size as Round).find(|round| proposer(self.desk.height, *round, size) == slot).unwrap_or(0)
     }
 
-    /// Proposes what is asked for.
+    /// Proposes the value that is asked for.
     pub(crate) fn propose(&mut self, value: Value) {
         self.begin();
         let Some(round) = self.desk.request.take().filter(|_| !self.halted) else { return };
@@ -368,7 +369,7 @@ impl Instance {
         self.run(Input::Propose(LocallyProposedValue::new(height, MaybeRound::new(round), value)));
     }
 
-    /// A timer fired.
+    /// Handles a timer.
     pub(crate) fn on_timer(&mut self, step: Step, round: Round) {
         if self.begun && !self.halted {
             self.run(elapsed(step, round));
@@ -376,7 +377,7 @@ impl Instance {
         }
     }
 
-    /// Takes in what the log says was taken in before a restart: the same votes follow, and none other is signed.
+    /// Replays the log's records after a restart: the same votes follow, and no other vote is signed.
     pub(crate) fn restore(&mut self, records: Vec<Record>) {
         let height = self.desk.height;
         let inputs: Vec<Input<Types>> = records.iter().map(|record| logged(record, height)).collect();
@@ -397,7 +398,7 @@ impl Instance {
         }
         self.state.reset_entries_index();
         let me = self.desk.me;
-        // A proposal that had been made is not made again, but said again.
+        // A proposal that was made before the restart is not made anew, but sent again.
         for record in std::mem::take(&mut self.desk.replayed) {
             if let Record::Taken(Message::Proposal(proposal)) = record
                 && proposal.signer == me
@@ -408,8 +409,8 @@ impl Instance {
         }
     }
 
-    /// Gives the round logic an input. An error of its own, which no message can bring about, ends the part that this
-    /// validator has in the height.
+    /// Gives the round logic an input. An internal error, which no message can cause, ends this validator's part in
+    /// the height.
     fn run(&mut self, input: Input<Types>) {
         let Instance { state, desk, .. } = self;
         let done: Result<(), arc_malachitebft_core_consensus::Error<Types>> = process!(
@@ -422,12 +423,12 @@ impl Instance {
     }
 }
 
-/// How far a proposer's clock may be off in a round.
+/// Maximum deviation of a proposer's clock in a round.
 fn clock_off_max(round: Round) -> u64 {
     CLOCK_OFF_MS.saturating_mul(1u64.checked_shl(round).unwrap_or(u64::MAX))
 }
 
-/// A payload that is valid, as the round logic is told.
+/// A valid payload in the form of the round logic.
 fn proposed(height: u64, round: Round, value: Value) -> ProposedValue<Types> {
     ProposedValue {
         height: Height(height),
@@ -456,7 +457,7 @@ fn logged(record: &Record, height: u64) -> Input<Types> {
     }
 }
 
-/// A message as the round logic takes it.
+/// A message in the form of the round logic.
 fn lift(message: &Message, height: u64) -> Input<Types> {
     let height = Height(height);
     match message {
@@ -502,7 +503,7 @@ fn kind_of(vote: &UnsignedVote) -> VoteType {
     arc_malachitebft_core_types::Vote::vote_type(vote)
 }
 
-/// The round logic passes on which peer an answer came from; the links know it here.
+/// The round logic reports which peer an answer came from; here only the links know it.
 fn nobody() -> PeerId {
     PeerId::from_bytes(&[0, 0]).expect("an identity hash of nothing")
 }
@@ -555,12 +556,12 @@ impl Desk {
                 self.refused = true;
                 resume.resume_with(())
             }
-            // Links say again what may be lost, and payloads are fetched from who prevoted for them.
+            // Links send lost messages again, and payloads are fetched from validators that prevoted for them.
             Effect::RepublishVote(_, resume) => resume.resume_with(()),
             Effect::RepublishRoundCertificate(_, resume) => resume.resume_with(()),
             Effect::RestreamProposal(.., resume) => resume.resume_with(()),
             Effect::CertVerifiedSyncValue(_, _, resume) => resume.resume_with(()),
-            // Timers that have become idle do nothing when they fire.
+            // Obsolete timers do nothing when they fire.
             Effect::CancelAllTimeouts(resume) => resume.resume_with(()),
             Effect::CancelTimeout(_, resume) => resume.resume_with(()),
             effect => self.sign_or_verify(effect),
@@ -578,9 +579,9 @@ impl Desk {
                 resume.resume_with(SignedMessage::new(proposal, signature))
             }
             Effect::VerifySignature(message, _, resume) => resume.resume_with(self.is_signed(&message)),
-            // It is made of votes that were checked one by one.
+            // It consists of votes that were checked one by one.
             Effect::VerifyCommitCertificate(_, _, _, resume) => resume.resume_with(Ok(())),
-            // It was checked before it was handed in.
+            // It was checked before it was passed in.
             Effect::VerifyExtendedCommitCertificate(.., resume) => resume.resume_with(Ok(())),
             Effect::VerifyPolkaCertificate(certificate, _, thresholds, resume) => {
                 let votes = votes_of(self.height, Kind::Prevote, &polka(certificate));
@@ -600,7 +601,7 @@ impl Desk {
         }
     }
 
-    /// Refuses a proposal that is not signed by the proposer of its round.
+    /// Rejects a proposal that is not signed by the proposer of its round.
     fn check_proposal(&self, proposal: &Proposal) -> Result<(), Refused> {
         let size = self.chain.keys.len();
         if proposal.height != self.height {
@@ -625,7 +626,7 @@ impl Desk {
         }
     }
 
-    /// Whether these are votes of so many different validators.
+    /// Checks that these are votes of enough different validators.
     fn weigh(
         &mut self,
         votes: &[Vote],
@@ -655,13 +656,13 @@ impl Desk {
             TimeoutKind::Propose => Step::Propose,
             TimeoutKind::Prevote => Step::Prevote,
             TimeoutKind::Precommit => Step::Precommit,
-            // Links say again what may be lost; heights are not held open.
+            // Links send lost messages again; heights are not held open.
             TimeoutKind::Rebroadcast | TimeoutKind::FinalizeHeight(_) => return,
         };
         self.outcome.timers.push(Timer::Round { step, round: round_of(timeout.round) });
     }
 
-    /// Says something to all; of the certificates only the newest of each kind is worth saying again.
+    /// Sends a message to all; of the certificates only the newest of each kind is kept for repetition.
     fn say(&mut self, message: Message) {
         let replaces = |old: &Message| match &message {
             Message::Polka(_) => matches!(old, Message::Polka(_)),

@@ -1,4 +1,4 @@
-//! What validators tell one another in the rounds of a height, as it travels and as it is written down.
+//! The messages of validators in the rounds of a height, in the form in which they are sent and logged.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 pub use primitives::VoteKind as Kind;
@@ -10,23 +10,23 @@ use crate::committee::Index;
 /// A round of a height; the first is 0.
 pub type Round = u32;
 
-/// What is decided on: a sub-block, by the validator that made it and the digest of its payload.
+/// The subject of a decision: a sub-block, identified by its maker and the digest of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Value {
-    /// Who made it.
+    /// The maker.
     pub slot: Index,
-    /// Of its payload.
+    /// The digest of the payload.
     pub digest: Digest,
 }
 
 impl Value {
-    /// As it stands in what is signed.
+    /// Its form in signed messages.
     pub fn signed(&self) -> RoundValue {
         RoundValue { slot: self.slot, digest: self.digest }
     }
 }
 
-/// A signed vote. A correct validator casts one of each kind a round.
+/// A signed vote. A correct validator casts one of each kind per round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Vote {
     /// The height.
@@ -35,22 +35,22 @@ pub struct Vote {
     pub round: Round,
     /// Prevote or precommit.
     pub kind: Kind,
-    /// For what; `None` is a vote for nil.
+    /// The value; `None` is a vote for nil.
     pub value: Option<Value>,
-    /// Whose.
+    /// The voter.
     pub signer: Index,
     /// Its signature.
     pub signature: Signature,
 }
 
-/// A signed proposal: its proposer, the one of the round, would have this decided. The payload travels apart from it.
+/// A signed proposal by the proposer of the round. The payload travels separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Proposal {
     /// The height.
     pub height: u64,
     /// The round.
     pub round: Round,
-    /// What.
+    /// The proposed value.
     pub value: Value,
     /// The round in which more than two thirds prevoted for it, if it is proposed again.
     pub valid_round: Option<Round>,
@@ -111,20 +111,20 @@ impl Proposal {
 pub struct Quorum {
     /// The round.
     pub round: Round,
-    /// For what.
+    /// The value.
     pub value: Value,
-    /// Who, in ascending order, and how.
+    /// The signers in ascending order, with their signatures.
     pub signatures: Vec<(Index, Signature)>,
 }
 
-/// Why a validator went on to a round.
+/// The justification for entering a round.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Entry {
     /// The round of the votes.
     pub round: Round,
-    /// Whether f+1 validators were in that round; else 2f+1 precommitted in it, and the next one begins.
+    /// Whether f+1 validators were in that round; otherwise 2f+1 precommitted in it, and the next one begins.
     pub skips: bool,
-    /// What they voted, each once.
+    /// Their votes, one per validator.
     pub votes: Vec<Vote>,
 }
 
@@ -135,16 +135,16 @@ pub enum Message {
     Proposal(Proposal),
     /// A vote.
     Vote(Vote),
-    /// Prevotes that allow to propose a value again.
+    /// Prevotes that allow proposing a value again.
     Polka(Quorum),
-    /// Votes that allow to enter a round.
+    /// Votes that allow entering a round.
     Entry(Entry),
-    /// Precommits that decide, for who is still in the rounds.
+    /// Precommits that decide, for a validator that is still in the rounds.
     Decision(Quorum),
 }
 
 impl Message {
-    /// The round that it is of.
+    /// The round of the message.
     pub fn round(&self) -> Round {
         match self {
             Message::Proposal(proposal) => proposal.round,
@@ -154,7 +154,7 @@ impl Message {
         }
     }
 
-    /// How many signatures it carries.
+    /// Number of signatures in it.
     pub(crate) fn signatures(&self) -> usize {
         match self {
             Message::Proposal(_) | Message::Vote(_) => 1,
@@ -175,22 +175,22 @@ pub struct Messages {
     pub messages: Vec<Message>,
 }
 
-/// What is written down before it is acted on, in the order in which it was taken in: a restarted validator takes it in
-/// again and comes to the same votes.
+/// Inputs in the order in which they were processed, logged before their effects: a restarted validator processes
+/// them again and makes the same votes.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Record {
-    /// A message of another validator, or an own one.
+    /// A message of another validator, or of this one.
     Taken(Message),
-    /// A valid payload was there.
+    /// A valid payload was held.
     Held {
-        /// The round that it was filed under.
+        /// The round under which it was filed.
         round: Round,
-        /// Its name.
+        /// Its value.
         value: Value,
     },
-    /// A timer had fired.
+    /// A timer fired.
     Fired {
-        /// The step that was waited in.
+        /// The step of the timer.
         step: Step,
         /// The round.
         round: Round,

@@ -1,5 +1,5 @@
-//! The types that the round logic of `malachite` is given: heights are numbers, validators are indices with equal
-//! power, values are digests, signatures are made by the keys of the chain.
+//! The types for the round logic of `malachite`: heights are numbers, validators are indices with equal power, values
+//! are digests, signatures are made with the keys of the chain.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::message::{Kind, Proposal, Round, Value, Vote};
 use crate::chain::Chain;
 use crate::committee::Index;
 
-/// The proposer of a round of a height, so that everybody is first in turn.
+/// The proposer of a round of a height; each validator is first in turn.
 pub(crate) fn proposer(height: u64, round: Round, size: usize) -> Index {
     ((height % size as u64 + u64::from(round) % size as u64) % size as u64) as Index
 }
@@ -22,7 +22,7 @@ pub(super) fn round_of(round: MaybeRound) -> Round {
     round.as_u32().unwrap_or(0)
 }
 
-/// Names all the types.
+/// The set of all types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Types;
 
@@ -60,7 +60,7 @@ pub(crate) struct UnsignedProposal {
     signer: Member,
 }
 
-/// Payloads travel whole, as sub-blocks of the other engine do.
+/// Payloads are sent whole, like sub-blocks of the other engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoPart;
 
@@ -287,7 +287,7 @@ impl malachite::Context for Types {
 }
 
 impl Vote {
-    /// As it travels.
+    /// In the form in which it is sent.
     pub(super) fn of(vote: &UnsignedVote, signature: Signature) -> Vote {
         Vote {
             height: vote.height.0,
@@ -305,7 +305,7 @@ impl Vote {
         }
     }
 
-    /// As the round logic takes it.
+    /// In the form of the round logic.
     pub(super) fn lift(&self) -> SignedVote<Types> {
         let vote = UnsignedVote {
             height: Height(self.height),
@@ -322,7 +322,7 @@ impl Vote {
 }
 
 impl Proposal {
-    /// As it travels.
+    /// In the form in which it is sent.
     pub(super) fn of(proposal: &UnsignedProposal, signature: Signature) -> Proposal {
         Proposal {
             height: proposal.height.0,
@@ -334,7 +334,7 @@ impl Proposal {
         }
     }
 
-    /// As the round logic takes it.
+    /// In the form of the round logic.
     pub(super) fn lift(&self) -> SignedProposal<Types> {
         let proposal = UnsignedProposal {
             height: Height(self.height),

@@ -1,4 +1,4 @@
-//! What accounts are and were, and transactions on their way in.
+//! Present and past accounts, and the submission of transactions.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use super::values::{data, quantity, read_data, read_digest, read_slot, read_u64}
 use super::wire::{Answer, Request, RpcError};
 use crate::backend::Moment;
 
-/// Slots of one proof at most.
+/// Maximum number of slots of one proof.
 const PROVED_SLOTS: usize = 100;
 
 impl Session<'_> {
-    /// The height that a parameter names: a number, a tag, or a block by its hash; the newest if there is none.
+    /// The height that a parameter names: a number, a tag, or a block by its hash; the newest height if it is
+    /// omitted.
     pub(super) fn height(&self, params: &Params, at: usize) -> Result<Height, RpcError> {
-        // A hash is given like a number, and is none of 64 bits.
+        // A hash is written like a number, but does not fit into 64 bits.
         let read = |value: &Value| match value.as_str().is_some_and(|text| text.len() == 66) {
             true => Ok(self.height_of(&read_digest(value)?)),
             false => self.named(value),
@@ -30,7 +31,7 @@ impl Session<'_> {
         named.filter(|height| *height <= self.latest()).ok_or_else(|| RpcError::server("header not found"))
     }
 
-    /// The height that a value names; nothing if no block is known by that hash.
+    /// The height that a value names; `None` if no block with that hash is known.
     pub(super) fn named(&self, value: &Value) -> Result<Option<Height>, String> {
         match value {
             Value::String(tag) => match tag.as_str() {
@@ -57,7 +58,7 @@ impl Session<'_> {
         Ok(self.rpc.api.backend.ethereum_account(address, Moment::After(height))?)
     }
 
-    /// Sends transactions together; one answer for each.
+    /// Sends transactions together; returns one answer for each.
     pub(super) fn send_all(&self, requests: &[Request]) -> Vec<Answer> {
         let read = |request: &Request| {
             let method = find(SEND).expect("it is in the table");
@@ -74,7 +75,7 @@ impl Session<'_> {
         answers.into_iter().map(answered).collect()
     }
 
-    /// Whether transactions are taken.
+    /// Whether transactions are accepted.
     pub(super) fn check_intake(&self) -> Result<(), RpcError> {
         if self.rpc.api.is_draining() {
             return Err(RpcError::server("the operator has stopped the intake of this node; submit to another"));
@@ -106,7 +107,7 @@ pub(super) fn get_balance(session: &Session, params: &Params) -> Answer {
     Ok(quantity(account.wei))
 }
 
-/// The nonce of the next transaction; at `pending`, above those that wait here without a gap.
+/// The nonce of the next transaction; at `pending`, the next above the gapless pending ones.
 pub(super) fn get_transaction_count(session: &Session, params: &Params) -> Answer {
     let address = params.address(0)?;
     let nonce = session.account(&address, session.height(params, 1)?)?.nonce;
@@ -133,8 +134,8 @@ pub(super) fn send_raw_transaction(session: &Session, params: &Params) -> Answer
     session.submit(vec![bytes]).pop().expect("one for each")
 }
 
-/// An account and slots of it, each with our own proof as the only element, under the newest state root. Verifiers of
-/// Ethereum's tries do not accept it; `docs/specification.md` says how it is checked.
+/// An account and some of its slots, each with a Walras proof as the only element, under the newest state root.
+/// Verifiers of Ethereum's tries do not accept it; `docs/specification.md` describes how to verify it.
 pub(super) fn get_proof(session: &Session, params: &Params) -> Answer {
     let address = params.address(0)?;
     let slots = params.read(1, |value| {
@@ -149,7 +150,7 @@ pub(super) fn get_proof(session: &Session, params: &Params) -> Answer {
     let proved = backend.prove_storage(&address, &slots)?;
     let is_newest = params.get(2).is_none_or(|value| value.is_string() && asked == session.latest());
     if !is_newest && asked != proved.height {
-        return Err(RpcError::server("proofs are given for the latest block alone"));
+        return Err(RpcError::server("proofs are available only for the latest block"));
     }
     let account = session.account(&address, proved.height)?;
     let bytes = |proof: &[u8]| json!([data(proof)]);

@@ -15,16 +15,16 @@ use super::values::{data, quantity, read_u64};
 use super::wire::{Answer, RpcError};
 use crate::cache::ProvenReceipts;
 
-/// A block as Ethereum sees it: the transactions that were executed, in the order of execution.
+/// A block in the form that Ethereum sees: the executed transactions, in the order of execution.
 pub(super) struct EthereumBlock {
     pub height: Height,
     pub digest: Digest,
-    /// Wei that a unit of gas cost at least.
+    /// The base fee in wei per unit of gas.
     pub base_fee: u64,
     gas_limit: u64,
-    /// What contracts see as PREVRANDAO.
+    /// The value of PREVRANDAO in contracts.
     random: B256,
-    /// None of the genesis, which is no block.
+    /// `None` for the genesis, which is not a block.
     pub body: Option<Arc<Superblock>>,
     receipts: Option<Arc<ProvenReceipts>>,
 }
@@ -38,12 +38,13 @@ impl EthereumBlock {
         self.receipts.as_ref().map_or(0, |proven| proven.receipts.contracts.gas_used())
     }
 
-    /// The bytes of an executed transaction, with the number of its sub-block; `None` of the settlement receipt.
+    /// The bytes of an executed transaction, with the index of its sub-block; `None` for the settlement receipt.
     pub fn transaction(&self, receipt: &EthereumReceipt) -> Option<(usize, &[u8])> {
         transaction_at(self.body.as_ref()?, receipt.position?)
     }
 
-    /// The settlement receipt shows as a transaction of type 0 that calls the offers with nothing, signed by nobody.
+    /// The settlement receipt is shown as an unsigned transaction of type 0 that calls the offers contract without
+    /// input.
     fn parts(&self, receipt: &EthereumReceipt) -> Result<EthereumParts, RpcError> {
         if receipt.position.is_none() {
             return Ok(EthereumParts::unsigned(receipt.sender));
@@ -52,7 +53,7 @@ impl EthereumBlock {
         Ok(EthereumTransaction::decode(bytes).map_err(|_| damaged())?.parts())
     }
 
-    /// What transactions paid proposers for a unit of gas, at percentiles of the block's gas.
+    /// The tips that transactions paid per unit of gas, at percentiles of the block's gas.
     pub fn tips(&self, percentiles: &[f64]) -> Value {
         let tip = |receipt: &EthereumReceipt| receipt.gas_price.saturating_sub(self.base_fee.into());
         let paid = self.receipts().iter().filter(|receipt| receipt.position.is_some());
@@ -71,7 +72,7 @@ impl EthereumBlock {
         percentiles.iter().map(at).collect::<Vec<_>>().into()
     }
 
-    /// Seconds since 1970; zero of the genesis.
+    /// Seconds since 1970; zero for the genesis.
     fn time(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.time_ms / 1_000)
     }
@@ -120,13 +121,13 @@ impl EthereumBlock {
         Ok(block)
     }
 
-    /// Bytes of the Ethereum transactions of the block, skipped ones too.
+    /// Bytes of the Ethereum transactions of the block, including skipped ones.
     fn size(&self) -> u64 {
         let lanes = self.body.iter().flat_map(|body| &body.sub_blocks).flat_map(|sub| &sub.ethereum);
         lanes.map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// The transaction of this index, which exists.
+    /// The transaction at this index, which must exist.
     pub fn transaction_json(&self, chain: u64, at: usize) -> Answer {
         let receipt = &self.receipts()[at];
         let mut transaction = transaction_json(&self.parts(receipt)?, receipt.id, &receipt.sender, chain);
@@ -150,14 +151,14 @@ impl EthereumBlock {
         self.receipts().iter().enumerate().map(one).collect()
     }
 
-    /// The receipt of this index, which exists.
+    /// The receipt at this index, which must exist.
     fn receipt_json(&self, at: usize) -> Answer {
         let until = &self.receipts()[..=at];
         let (gas, first_log) = (until.iter().map(|one| one.gas_used).sum(), self.first_log(at));
         self.receipt_with(at, &until[at], gas, first_log)
     }
 
-    /// Logs of the block before those of a receipt.
+    /// Number of logs of the block before those of a receipt.
     pub fn first_log(&self, at: usize) -> usize {
         self.receipts()[..at].iter().map(|one| one.logs.len()).sum()
     }
@@ -184,7 +185,7 @@ impl EthereumBlock {
         }))
     }
 
-    /// A log, by its number in the block.
+    /// A log, with its index in the block.
     pub fn log_json(&self, at: usize, receipt: &EthereumReceipt, number: usize, log: &EthereumLog) -> Value {
         json!({
             "address": data(log.address.0),
@@ -201,7 +202,7 @@ impl EthereumBlock {
     }
 }
 
-/// The bytes of the Ethereum transaction at a position of a block, with the number of its sub-block.
+/// The bytes of the Ethereum transaction at a position of a block, with the index of its sub-block.
 pub(crate) fn transaction_at(block: &Superblock, position: u32) -> Option<(usize, &[u8])> {
     let mut position = position as usize;
     for (number, sub_block) in block.sub_blocks.iter().enumerate() {
@@ -220,7 +221,7 @@ const NO_UNCLES: [u8; 32] = [
 ];
 
 fn damaged() -> RpcError {
-    RpcError::internal("the block and its receipts do not fit")
+    RpcError::internal("the block and its receipts do not match")
 }
 
 /// A transaction that is in no block yet.
@@ -284,7 +285,7 @@ fn access_list_json(list: &AccessList) -> Value {
 }
 
 impl Session<'_> {
-    /// The digest of the state that the first block builds on; nothing if the first block is forgotten.
+    /// The digest of the state that the first block builds on; `None` if the first block is no longer held.
     pub(super) fn genesis_digest(&self) -> Result<Option<Digest>, RpcError> {
         let outline = self.rpc.outline();
         if outline.height == 0 {
@@ -293,7 +294,7 @@ impl Session<'_> {
         Ok(self.rpc.api.backend.block(1)?.map(|block| block.parent))
     }
 
-    /// A published block; nothing if it is not there yet, or not any more.
+    /// A published block; `None` if it does not exist yet, or is no longer held.
     pub(super) fn load(&self, height: Height) -> Result<Option<EthereumBlock>, RpcError> {
         let terms = self.terms()?;
         if height > self.latest() {
@@ -331,7 +332,7 @@ impl Session<'_> {
         self.height_of(&params.digest(0)?).map_or(Ok(None), |height| self.load(height))
     }
 
-    /// The block that holds a transaction, and the transaction's index.
+    /// The block that contains a transaction, and the transaction's index.
     pub(super) fn block_of(&self, id: &TransactionId) -> Result<Option<(EthereumBlock, usize)>, RpcError> {
         let place = self.rpc.api.published().views().ethereum().receipt(id);
         let Some(place) = place else { return Ok(None) };
@@ -387,7 +388,7 @@ pub(super) fn get_transaction_by_block_hash_and_index(session: &Session, params:
 
 pub(super) fn get_block_receipts(session: &Session, params: &Params) -> Answer {
     let height = params.read(0, |value| match read_u64(value) {
-        // A hash is given like a number, and is none of 64 bits.
+        // A hash is written like a number, but does not fit into 64 bits.
         Err(_) if value.as_str().is_some_and(|text| text.len() == 66) => {
             Ok(session.height_of(&super::values::read_digest(value)?))
         }
@@ -397,7 +398,7 @@ pub(super) fn get_block_receipts(session: &Session, params: &Params) -> Answer {
     block.map_or(Ok(Value::Null), |block| Ok(block.receipts_json()?.into()))
 }
 
-/// A transaction of a block, or one that waits here.
+/// A transaction of a block, or a pending one.
 pub(super) fn get_transaction_by_hash(session: &Session, params: &Params) -> Answer {
     let id = params.digest(0)?;
     if let Some((block, at)) = session.block_of(&id)? {

@@ -1,4 +1,4 @@
-//! Executions that change nothing: calls, and the search for the gas that a transaction needs.
+//! Executions without effect: calls, and gas estimation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,20 +17,20 @@ use super::values::{data, quantity, read_address, read_data, read_quantity, read
 use super::wire::{Answer, RpcError};
 use crate::backend::{Backend, Moment};
 
-/// Addresses and slots that a call names at most.
+/// Maximum number of addresses and slots that a call names.
 const NAMED_MAX: usize = 10_000;
-/// Delegations of a call at most: the gas of a transaction pays for no more.
+/// Maximum number of delegations of a call: the gas of a transaction pays for no more.
 const AUTHORIZATIONS_MAX: usize = 700;
 /// Gas of a transfer to an account without code.
 const TRANSFER_GAS: u64 = 21_000;
 
-/// The state at a moment, by point reads.
+/// The state at a moment, read by point reads.
 pub(super) struct PastState {
     backend: Arc<dyn Backend>,
     moment: Moment,
-    /// How many assets are listed.
+    /// Number of listed assets.
     assets: usize,
-    /// The first read that could not be answered.
+    /// The first read that failed.
     failed: Mutex<Option<UndoError>>,
 }
 
@@ -40,7 +40,7 @@ impl PastState {
         PastState { backend: backend.clone(), moment, assets, failed: Mutex::default() }
     }
 
-    /// Whether all reads could be answered.
+    /// Fails if a read failed.
     pub fn check(&self) -> Result<(), RpcError> {
         let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.map_or(Ok(()), |error| Err(error.into()))
@@ -77,7 +77,7 @@ impl EvmState for PastState {
         self.backend.ethereum_code(&Digest(hash.0)).unwrap_or_default()
     }
 
-    /// What is issued is told as it stands now.
+    /// Issued amounts are those of the current state.
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         if asset.0 as usize >= self.assets {
             return None;
@@ -86,7 +86,7 @@ impl EvmState for PastState {
         self.read(self.backend.token_facts(asset, height))
     }
 
-    /// Room for offers is told as it is now.
+    /// Room for offers is that of the current state.
     fn book(&self, _: u32) -> BookFacts {
         self.backend.book_facts(None).0
     }
@@ -104,7 +104,7 @@ impl EvmState for PastState {
     }
 }
 
-/// What a call asks for.
+/// The parameters of a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallRequest {
     from: Address,
@@ -154,15 +154,15 @@ impl CallRequest {
         })
     }
 
-    /// The gas that it names.
+    /// The gas in the parameters, if given.
     pub fn gas(&self) -> Option<u64> {
         self.gas
     }
 
-    /// The transaction to send, with a nonce, gas, and a fee where it names none.
+    /// The transaction to send, with the given nonce and gas, and with a fee if it has none.
     ///
     /// # Errors
-    /// Says what such a transaction cannot have.
+    /// The reason if there can be no such transaction.
     pub fn to_request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
         let has_list = self.access_list.as_ref().is_some_and(|list| !list.0.is_empty());
         if has_list || self.authorizations.is_some() {
@@ -181,7 +181,7 @@ impl CallRequest {
         })
     }
 
-    /// The transaction, with so much gas.
+    /// The transaction, with this gas limit.
     fn to_transaction(&self, chain: u64, gas_limit: u64) -> TxEnv {
         let delegates = self.authorizations.is_some();
         let tx_type = match (delegates, self.max_tip.is_some(), self.access_list.is_some()) {
@@ -242,13 +242,13 @@ fn authorizations(value: &Value) -> Result<Vec<SignedAuthorization>, String> {
     all.iter().map(one).collect()
 }
 
-/// A call before it is executed: over which state, under which rules.
+/// A call that is ready for execution, with its state and rules.
 pub(super) struct Prepared {
     pub view: EvmView<PastState>,
     pub context: Arc<EvmContext>,
     pub request: CallRequest,
     chain: u64,
-    /// The most gas that it may use.
+    /// Maximum gas that it may use.
     gas: u64,
 }
 
@@ -275,7 +275,7 @@ impl Session<'_> {
         Ok(self.load(height)?.ok_or_else(|| RpcError::server("header not found"))?.base_fee)
     }
 
-    /// The gas that the sender can pay for, if the call offers a price; its value must be there anyway.
+    /// The gas that the sender can pay for, if the call offers a price; the sender must hold the value in any case.
     fn affordable(&self, request: &CallRequest, height: Height, gas: u64) -> Result<u64, RpcError> {
         let wei = self.rpc.api.backend.ethereum_account(&request.from, Moment::After(height))?.wei;
         let short = || {
@@ -293,7 +293,7 @@ impl Session<'_> {
         Ok(u64::try_from(paid).unwrap_or(u64::MAX).min(gas))
     }
 
-    /// Executes a call with so much gas. The inner error says that the call itself is invalid.
+    /// Executes a call with this gas. The inner error says that the call itself is invalid.
     fn execute(&self, prepared: &mut Prepared, gas: u64) -> Result<Result<EvmCalled, String>, RpcError> {
         self.check_gas()?;
         let transaction = prepared.request.to_transaction(prepared.chain, gas);
@@ -310,7 +310,7 @@ impl Prepared {
     }
 }
 
-/// What a call returned, or why it failed.
+/// The result of a call, or the error with which it failed.
 pub(super) fn returned(called: EvmCalled) -> Result<EvmCalled, RpcError> {
     match called.status {
         EvmStatus::Succeeded => Ok(called),
@@ -326,8 +326,9 @@ pub(super) fn call(session: &Session, params: &Params) -> Answer {
     Ok(data(returned(called)?.output))
 }
 
-/// The least gas that a transaction succeeds with. What it uses with all the gas is tried first, then what is unknown
-/// is halved: a call keeps a 64th of its gas back from the calls that it makes, and refunds come afterwards.
+/// The smallest gas limit with which a transaction succeeds. First it tries the gas used in an execution with all
+/// gas, then bisects the remaining range: a call keeps a 64th of its gas back from the calls that it makes, and
+/// refunds come afterwards.
 pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
     let mut prepared = session.prepare(params)?;
     let most = prepared.gas;
@@ -344,13 +345,13 @@ pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
         } else {
             low = next;
         }
-        // What is needed is mostly little above what was used.
+        // The required gas is usually only slightly above the used gas.
         next = (low + (high - low) / 2).min(low + 1 + low / 16);
     }
     Ok(quantity(high))
 }
 
-/// What an object says of a setting.
+/// A boolean option of an object.
 pub(super) fn flag(fields: Option<&Map<String, Value>>, name: &str) -> bool {
     fields.and_then(|fields| fields.get(name)).and_then(Value::as_bool).unwrap_or(false)
 }
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
     use fuzz::Target;
 
-    /// Whatever a call or a filter says, it is read or refused; what is read makes a transaction.
+    /// Any call or filter is parsed or rejected; a parsed call makes a transaction.
     #[test]
     fn calls_and_filters_of_strangers() {
         let seeds: [&[u8]; 3] = [

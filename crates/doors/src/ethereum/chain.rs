@@ -9,9 +9,9 @@ use super::params::Params;
 use super::values::{data, quantity, read_data, read_u64};
 use super::wire::{Answer, RpcError};
 
-/// Blocks of a fee history at most.
+/// Maximum number of blocks of a fee history.
 const HISTORY_BLOCKS: u64 = 256;
-/// Percentiles of a fee history at most.
+/// Maximum number of percentiles of a fee history.
 const PERCENTILES: usize = 100;
 
 pub(super) fn client_version(_: &Session, _: &Params) -> Answer {
@@ -61,13 +61,13 @@ pub(super) fn accounts(_: &Session, _: &Params) -> Answer {
     Ok(json!([]))
 }
 
-/// What a transaction of one price should offer: the next base fee, and room for it to rise for four blocks.
+/// The price that a transaction should offer: the next base fee, with room for it to rise for four blocks.
 pub(super) fn gas_price(session: &Session, _: &Params) -> Answer {
     let base_fee = session.terms()?.base_fee;
     Ok(quantity(base_fee.saturating_add(base_fee / 16)))
 }
 
-/// Zero: a tip buys no place in a block.
+/// Zero: a tip does not buy a place in a block.
 pub(super) fn priority_fee(_: &Session, _: &Params) -> Answer {
     Ok(quantity(0u64))
 }
@@ -89,7 +89,7 @@ pub(super) fn fee_history(session: &Session, params: &Params) -> Answer {
     let mut oldest = first;
     for height in first..=newest {
         let Some(block) = session.load(height)? else {
-            // Forgotten blocks are the oldest.
+            // Blocks that are no longer held are the oldest.
             oldest = height + 1;
             continue;
         };
@@ -118,5 +118,5 @@ fn percentiles(value: &Value) -> Result<Vec<f64>, String> {
     let numbers: Option<Vec<f64>> = all.iter().map(Value::as_f64).collect();
     let numbers = numbers.ok_or("a percentile is a number")?;
     let is_sound = numbers.iter().all(|one| (0.0..=100.0).contains(one)) && numbers.is_sorted();
-    if is_sound { Ok(numbers) } else { Err("percentiles lie between 0 and 100 and ascend".into()) }
+    if is_sound { Ok(numbers) } else { Err("percentiles must ascend from 0 to 100".into()) }
 }

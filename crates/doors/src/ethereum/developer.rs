@@ -1,12 +1,12 @@
-//! What developers of contracts ask a developers' chain for, in the words of anvil and hardhat.
+//! The methods of a developers' chain for contract developers, with the names of anvil and hardhat.
 //!
-//! These methods are in a table of their own, which only a developers' chain looks at: everywhere else they are unknown
-//! (-32601). All of them take the role of who submits. Each has one name in the table; `anvil_`, `hardhat_` and `evm_`
-//! before the same word mean the same, unless both are there.
+//! These methods are in a separate table, which only a developers' chain uses: on every other chain they are unknown
+//! (-32601). All of them require the submit role. Each has one name in the table; `anvil_`, `hardhat_` and `evm_`
+//! before the same word mean the same, unless both exist.
 //!
-//! **Deviations from anvil.** An edit of an account is a block of its own. A time is chosen for the next block that is
-//! mined, not for one of an edit. Gas is paid for as on any chain, by accounts that are impersonated too. There is
-//! nothing to fork, and the state is not dumped: the node's home is.
+//! **Deviations from anvil.** An edit of an account is a block of its own. A chosen time applies to the next mined
+//! block, not to that of an edit. Gas is paid for as on any chain, also by impersonated accounts. There is no
+//! forking, and no dump of the state: it is in the node's home.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,7 @@ pub const DEVELOPERS: [&str; 10] = [
     "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
 ];
 
-/// Accounts that are impersonated at a time at most, beside those.
+/// Maximum number of impersonated accounts at a time, besides those.
 const IMPERSONATED_MAX: usize = 1_000;
 
 const ADDRESS: Param = param("address", "address");
@@ -56,46 +56,50 @@ const fn own(
     Method { role: Role::Submit, ..method(name, summary, params, result, run) }
 }
 
-/// Every method that only a developers' chain has.
+/// All methods that only a developers' chain has.
 #[rustfmt::skip]
 pub(super) const DEVELOPER_METHODS: &[Method] = &[
     own("evm_mine", "Makes a block, or `blocks` of an object, at a time that may be given.",
         &[option("timestampOrOptions", "any")], "string", evm_mine),
-    own("anvil_mine", "Makes blocks, between which seconds pass.",
+    own("anvil_mine", "Makes blocks, with some seconds between them.",
         &[option("blocks", "number"), option("interval", "number")], "null", anvil_mine),
-    own("evm_snapshot", "Keeps the present state; its number.", &[], "uint", snapshot),
-    own("evm_revert", "Goes back to a state that was kept; false if there is none of this number.", &[NUMBER],
+    own("evm_snapshot", "Keeps the present state; returns its number.", &[], "uint", snapshot),
+    own("evm_revert", "Reverts to a kept state; returns false if there is none with this number.", &[NUMBER],
         "boolean", revert),
-    own("anvil_reset", "Goes back to the genesis.", &[option("forking", "object")], "null", reset),
-    own("anvil_setBalance", "Gives an account so many wei.", &[ADDRESS, param("wei", "number")], "null", set_balance),
-    own("anvil_setNonce", "Sets an account's nonce, to none below the present one.", &[ADDRESS, NUMBER], "null",
+    own("anvil_reset", "Reverts to the genesis.", &[option("forking", "object")], "null", reset),
+    own("anvil_setBalance", "Sets the balance of an account in wei.", &[ADDRESS, param("wei", "number")], "null",
+        set_balance),
+    own("anvil_setNonce", "Sets an account's nonce; it cannot be lowered.", &[ADDRESS, NUMBER], "null",
         set_nonce),
     own("anvil_setCode", "Sets an account's code.", &[ADDRESS, param("code", "bytes")], "null", set_code),
     own("anvil_setStorageAt", "Sets a slot of an account's storage.",
         &[ADDRESS, param("slot", "uint256"), param("value", "uint256")], "boolean", set_storage_at),
-    own("evm_increaseTime", "Lets seconds pass; by how many the chain is ahead of the clock.", &[SECONDS], "integer",
-        increase_time),
-    own("evm_setNextBlockTimestamp", "The time of the next block.", &[SECONDS], "null", next_time),
-    own("anvil_setBlockTimestampInterval", "Seconds between blocks, whatever the clock says.", &[SECONDS], "null",
-        step_time),
-    own("anvil_removeBlockTimestampInterval", "Lets the time of blocks follow the clock again.", &[], "boolean",
+    own("evm_increaseTime", "Moves time forward; returns how many seconds the chain is ahead of the clock.",
+        &[SECONDS], "integer", increase_time),
+    own("evm_setNextBlockTimestamp", "Sets the time of the next block.", &[SECONDS], "null", next_time),
+    own("anvil_setBlockTimestampInterval", "Sets the seconds between blocks, whatever the clock says.", &[SECONDS],
+        "null", step_time),
+    own("anvil_removeBlockTimestampInterval", "Makes the time of blocks follow the clock again.", &[], "boolean",
         follow_clock),
-    own("evm_setAutomine", "Whether a block is made as soon as a transaction waits.", &[param("enabled", "boolean")],
-        "null", set_automine),
-    own("anvil_getAutomine", "Whether a block is made as soon as a transaction waits.", &[], "boolean", get_automine),
-    own("evm_setIntervalMining", "Makes a block every so many seconds; none by itself at 0.", &[SECONDS], "null",
-        set_interval),
-    own("anvil_dropTransaction", "Takes a transaction out of the pool; its hash, if it was there.",
+    own("evm_setAutomine", "Sets whether a block is made as soon as a transaction is pending.",
+        &[param("enabled", "boolean")], "null", set_automine),
+    own("anvil_getAutomine", "Whether a block is made as soon as a transaction is pending.", &[], "boolean",
+        get_automine),
+    own("evm_setIntervalMining", "Makes a block at an interval in seconds; with 0, only when asked.", &[SECONDS],
+        "null", set_interval),
+    own("anvil_dropTransaction", "Removes a transaction from the pool; returns its hash if it was there.",
         &[param("hash", "hash32")], "object", drop_transaction),
-    own("anvil_impersonateAccount", "Lets `eth_sendTransaction` send for an account.", &[ADDRESS], "null", impersonate),
-    own("anvil_stopImpersonatingAccount", "Ends that.", &[ADDRESS], "null", stop_impersonating),
-    own("anvil_autoImpersonateAccount", "Lets `eth_sendTransaction` send for every account, or ends that.",
+    own("anvil_impersonateAccount", "Allows `eth_sendTransaction` to send for an account.", &[ADDRESS], "null",
+        impersonate),
+    own("anvil_stopImpersonatingAccount", "Ends the impersonation of an account.", &[ADDRESS], "null",
+        stop_impersonating),
+    own("anvil_autoImpersonateAccount", "Allows `eth_sendTransaction` to send for every account, or ends that.",
         &[param("enabled", "boolean")], "null", auto_impersonate),
-    own("anvil_setLoggingEnabled", "Nothing: the node's log is the operator's.", &[option("enabled", "boolean")],
-        "null", |_, _| Ok(Value::Null)),
-    own("anvil_nodeInfo", "The newest block, and the rules in force.", &[], "object", node_info),
-    own("eth_accounts", "Accounts that the node sends for.", &[], "list", accounts),
-    own("eth_sendTransaction", "Sends for an account whose key the node need not have.",
+    own("anvil_setLoggingEnabled", "Has no effect: the operator controls the node's log.",
+        &[option("enabled", "boolean")], "null", |_, _| Ok(Value::Null)),
+    own("anvil_nodeInfo", "The newest block, and the current rules.", &[], "object", node_info),
+    own("eth_accounts", "Accounts for which the node sends.", &[], "list", accounts),
+    own("eth_sendTransaction", "Sends for an account without its key.",
         &[param("transaction", "call")], "hash32", send_transaction),
 ];
 
@@ -109,7 +113,7 @@ pub(super) fn find_developers(name: &str) -> Option<&'static Method> {
     })
 }
 
-/// Accounts that the node sends for.
+/// Accounts for which the node sends.
 #[derive(Default)]
 pub(super) struct Impersonated(Mutex<(BTreeSet<Address>, bool)>);
 
@@ -128,7 +132,7 @@ impl Session<'_> {
         Ok(self.rpc.api.backend.develop(order)?)
     }
 
-    /// Goes back as an order says; whether there was where to.
+    /// Reverts as an order says; returns whether the target existed.
     fn go_back(&self, order: DeveloperOrder) -> Result<bool, RpcError> {
         let is_back = self.order(order)? == 1;
         if is_back {
@@ -137,7 +141,7 @@ impl Session<'_> {
         Ok(is_back)
     }
 
-    /// Does it, and answers nothing.
+    /// Performs an order and returns null.
     fn done(&self, order: DeveloperOrder) -> Answer {
         self.order(order).map(|_| Value::Null)
     }
@@ -149,7 +153,7 @@ impl From<DeveloperRefusal> for RpcError {
     }
 }
 
-/// A number as tools write them: hexadecimal or decimal in a string, or a number of JSON.
+/// A number as tools write it: hexadecimal or decimal in a string, or a JSON number.
 fn read_number(value: &Value) -> Result<U256, String> {
     let read = match value {
         Value::Number(number) => number.as_u64().map(U256::from),
@@ -211,7 +215,7 @@ fn reset(session: &Session, params: &Params) -> Answer {
 
 fn set_balance(session: &Session, params: &Params) -> Answer {
     let account = params.address(0)?;
-    // More than fits is more than may exist, and the ledger says how much that is.
+    // An amount that does not fit is above the maximum anyway, and the ledger names that maximum.
     let wei = params.read(1, read_number)?.saturating_to::<u128>();
     session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
 }

@@ -1,7 +1,7 @@
-//! Filters: what has changed since a client asked last, for clients without a WebSocket.
+//! Filters: what has changed since a client's last request, for clients without a WebSocket.
 //!
-//! *Properties.* At most [`FILTERS_MAX`] exist; one that nobody asks for [`IDLE`] goes. A filter holds its question and
-//! the height it has told up to; of pending transactions, its place in the node's feed.
+//! *Properties.* At most [`FILTERS_MAX`] exist; one that is not used for [`IDLE`] is removed. A filter stores its
+//! criteria and the height that it has reported up to; for pending transactions, its position in the node's feed.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -22,7 +22,7 @@ use super::wire::{Answer, RpcError};
 
 const FILTERS_MAX: usize = 4_096;
 const IDLE: Duration = Duration::from_secs(300);
-/// Blocks or transactions in one answer.
+/// Maximum number of blocks or transactions in one answer.
 const CHANGES_MAX: usize = 10_000;
 
 enum Watched {
@@ -33,7 +33,7 @@ enum Watched {
 
 struct ChangeFilter {
     watched: Watched,
-    /// The first height that was not told.
+    /// The first height that was not reported.
     next: Height,
     asked: Instant,
 }
@@ -70,7 +70,7 @@ impl Filters {
         Ok(id.into())
     }
 
-    /// A developers' chain has gone back to a height: what comes above it is new.
+    /// Handles a revert of a developers' chain to a height: everything above it counts as new.
     pub(super) fn go_back(&self, height: Height) {
         for filter in self.lock().filters.values_mut() {
             let first = match &filter.watched {
@@ -81,7 +81,7 @@ impl Filters {
         }
     }
 
-    /// Looks at a filter that is not forgotten.
+    /// Accesses a filter that has not expired.
     fn with<T>(
         &self,
         params: &Params,
@@ -98,7 +98,7 @@ impl Filters {
     }
 }
 
-/// What a filter is to be asked, taken out under its lock.
+/// The pending question of a filter, copied under its lock.
 enum Due {
     Blocks(Height),
     Logs(LogsAsked),
@@ -107,7 +107,7 @@ enum Due {
 
 pub(super) fn new_filter(session: &Session, params: &Params) -> Answer {
     let asked = session.logs_asked(params)?;
-    // Changes are what comes from now on; `eth_getFilterLogs` tells what was there.
+    // Changes are what arrives from now on; `eth_getFilterLogs` returns older logs.
     let next = asked.filter.from.max(session.latest() + 1);
     session.rpc.filters.add(Watched::Logs(asked), next)
 }
@@ -163,7 +163,7 @@ pub(super) fn get_filter_logs(session: &Session, params: &Params) -> Answer {
     let latest = session.latest();
     let asked = session.rpc.filters.with(params, |filter| match &filter.watched {
         Watched::Logs(asked) => Ok(asked.clone()),
-        _ => Err(RpcError::server("this is no filter of logs")),
+        _ => Err(RpcError::server("this is not a filter of logs")),
     })?;
     let mut filter = asked.filter;
     filter.to = asked.to.unwrap_or(latest);

@@ -9,18 +9,18 @@ use super::params::Params;
 use super::values::{read_address, read_bytes, read_digest};
 use super::wire::{Answer, RpcError};
 
-/// Bytes of the data of all logs that a search answers.
+/// Maximum bytes of the data of all logs in one answer.
 const DATA_MAX: usize = 16 << 20;
 
-/// Which logs are looked for, as it was asked for: heights may follow the chain.
+/// The requested logs, as parsed: heights may follow the chain.
 #[derive(Clone, Debug)]
 pub(super) struct LogsAsked {
     pub filter: LogFilter,
-    /// The last height, if it was named as one.
+    /// The last height, if it was given as a number.
     pub to: Option<Height>,
 }
 
-/// One or several, or anything for `null`.
+/// One value or a list, or anything for `null`.
 fn one_of<T>(value: Option<&Value>, read: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, String> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -30,7 +30,7 @@ fn one_of<T>(value: Option<&Value>, read: impl Fn(&Value) -> Result<T, String>) 
 }
 
 impl LogsAsked {
-    /// Addresses and topics; heights are for the caller.
+    /// Parses addresses and topics; heights are parsed by the caller.
     pub fn read(value: &Value) -> Result<LogsAsked, String> {
         let fields = value.as_object().ok_or("an object is expected")?;
         let addresses = one_of(fields.get("address"), read_address).map_err(|why| format!("address: {why}"))?;
@@ -77,7 +77,7 @@ impl Session<'_> {
         Ok(asked)
     }
 
-    /// The logs that a filter names, in order.
+    /// The logs that match a filter, in order.
     pub(super) fn logs(&self, filter: &LogFilter) -> Result<Vec<Value>, RpcError> {
         let places = self.rpc.api.published().views().ethereum().logs(filter)?;
         let (mut logs, mut bytes) = (Vec::with_capacity(places.len()), 0);
@@ -85,7 +85,7 @@ impl Session<'_> {
             let height = of_block[0].height;
             let gone = || RpcError::server(format!("the receipts of block {height} are not held here any more"));
             let block = self.load(height)?.ok_or_else(gone)?;
-            // The number of the first log of the receipt at hand.
+            // The index of the first log of the current receipt.
             let (mut first, mut counted) = (0, 0);
             for of_receipt in of_block.chunk_by(|one, other| one.receipt == other.receipt) {
                 let at = of_receipt[0].receipt as usize;
@@ -115,7 +115,7 @@ pub(super) fn get_logs(session: &Session, params: &Params) -> Answer {
     Ok(session.logs(&asked.filter)?.into())
 }
 
-/// An id that nobody guesses, from a number that is used once.
+/// An unguessable id, from a number that is used once.
 pub(super) fn id_of(random: &impl std::hash::BuildHasher, number: u64) -> String {
     let parts = [random.hash_one((number, 0u8)), random.hash_one((number, 1u8))];
     format!("0x{}", to_hex(&parts.map(u64::to_be_bytes).concat()))

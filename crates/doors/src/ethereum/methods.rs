@@ -1,4 +1,4 @@
-//! The table of methods: what requests are dispatched by, and what the OpenRPC document is made from.
+//! The table of methods: used to dispatch requests, and to generate the OpenRPC document.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::roles::Role;
 /// A method.
 pub(super) struct Method {
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
     pub params: &'static [Param],
     /// The schema of its result.
@@ -22,7 +22,7 @@ pub(super) struct Method {
     pub run: fn(&Session, &Params) -> Answer,
 }
 
-/// A parameter, by its place.
+/// A parameter, by position.
 pub(super) struct Param {
     pub name: &'static str,
     /// Its schema.
@@ -30,7 +30,7 @@ pub(super) struct Param {
     pub is_required: bool,
 }
 
-/// The method by which transactions come in.
+/// The method that submits transactions.
 pub(super) const SEND: &str = "eth_sendRawTransaction";
 
 pub(super) const fn param(name: &'static str, schema: &'static str) -> Param {
@@ -72,66 +72,69 @@ pub(super) const METHODS: &[Method] = &[
     method("web3_sha3", "Keccak-256 of bytes.", &[param("data", "bytes")], "hash32", chain::sha3),
     method("net_version", "The number of the chain, in decimal.", &[], "string", chain::net_version),
     method("net_listening", "Whether the node listens: it does.", &[], "boolean", chain::listening),
-    method("net_peerCount", "Other validators that are connected.", &[], "uint", chain::peer_count),
+    method("net_peerCount", "The number of other validators that are connected.", &[], "uint", chain::peer_count),
     method("eth_chainId", "The number of the chain.", &[], "uint", chain::chain_id),
     method("eth_blockNumber", "The newest height.", &[], "uint", chain::block_number),
     method("eth_syncing", "False, or how far the node is behind.", &[], "syncing", chain::syncing),
-    method("eth_accounts", "Accounts that the node signs for: none.", &[], "list", chain::accounts),
-    method("eth_gasPrice", "A price of gas that the next blocks take.", &[], "uint", chain::gas_price),
-    method("eth_maxPriorityFeePerGas", "The tip to offer: zero, as it buys no place.", &[], "uint",
-        chain::priority_fee),
-    heavy(method("eth_feeHistory", "Base fees, use of gas and tips of up to 256 blocks.",
+    method("eth_accounts", "Accounts for which the node signs: none.", &[], "list", chain::accounts),
+    method("eth_gasPrice", "A gas price that the next blocks accept.", &[], "uint", chain::gas_price),
+    method("eth_maxPriorityFeePerGas", "The tip to offer: zero, since a tip does not buy a place in a block.", &[],
+        "uint", chain::priority_fee),
+    heavy(method("eth_feeHistory", "Base fees, gas usage and tips of up to 256 blocks.",
         &[param("blockCount", "uint"), param("newestBlock", "blockNumberOrTag"), option("percentiles", "list")],
         "object", chain::fee_history)),
-    method("eth_getBalance", "Wei of an account.", &[ADDRESS, AT], "uint", accounts::get_balance),
+    method("eth_getBalance", "The balance of an account in wei.", &[ADDRESS, AT], "uint", accounts::get_balance),
     method("eth_getTransactionCount", "The nonce of an account's next transaction.", &[ADDRESS, AT], "uint",
         accounts::get_transaction_count),
     method("eth_getCode", "The code of an account.", &[ADDRESS, AT], "bytes", accounts::get_code),
     method("eth_getStorageAt", "The value of a slot.", &[ADDRESS, param("slot", "uint256"), AT], "hash32",
         accounts::get_storage_at),
-    heavy(method("eth_getProof", "An account and slots of it, with Walras' own proofs under the newest state root.",
+    heavy(method("eth_getProof",
+        "An account and some of its slots, with Walras' own proofs under the newest state root.",
         &[ADDRESS, param("slots", "list"), AT], "object", accounts::get_proof)),
-    heavy(method("eth_call", "What a call returns, without a transaction.", &[CALL, AT], "bytes", calls::call)),
-    heavy(method("eth_estimateGas", "The least gas that a transaction succeeds with.", &[CALL, AT], "uint",
+    heavy(method("eth_call", "The result of a call, without a transaction.", &[CALL, AT], "bytes", calls::call)),
+    heavy(method("eth_estimateGas", "The smallest gas limit with which a transaction succeeds.", &[CALL, AT], "uint",
         calls::estimate_gas)),
     Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
         &[param("transaction", "bytes")], "hash32", accounts::send_raw_transaction) },
-    method("eth_getTransactionByHash", "A transaction, executed or waiting here.", &[HASH], "object",
+    method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
         blocks::get_transaction_by_hash),
     method("eth_getTransactionByBlockNumberAndIndex", "A transaction of a block.", &[BLOCK, INDEX], "object",
         blocks::get_transaction_by_block_number_and_index),
     method("eth_getTransactionByBlockHashAndIndex", "A transaction of a block.", &[HASH, INDEX], "object",
         blocks::get_transaction_by_block_hash_and_index),
-    method("eth_getTransactionReceipt", "What an executed transaction came to.", &[HASH], "object",
+    method("eth_getTransactionReceipt", "The receipt of an executed transaction.", &[HASH], "object",
         blocks::get_transaction_receipt),
     heavy(method("eth_getBlockReceipts", "All receipts of a block.", &[BLOCK], "list", blocks::get_block_receipts)),
     method("eth_getBlockByNumber", "A block.", &[BLOCK, FULL], "object", blocks::get_block_by_number),
     method("eth_getBlockByHash", "A block.", &[HASH, FULL], "object", blocks::get_block_by_hash),
-    method("eth_getBlockTransactionCountByNumber", "Executed transactions of a block.", &[BLOCK], "uint",
+    method("eth_getBlockTransactionCountByNumber", "The number of executed transactions of a block.", &[BLOCK], "uint",
         blocks::get_block_transaction_count_by_number),
-    method("eth_getBlockTransactionCountByHash", "Executed transactions of a block.", &[HASH], "uint",
+    method("eth_getBlockTransactionCountByHash", "The number of executed transactions of a block.", &[HASH], "uint",
         blocks::get_block_transaction_count_by_hash),
-    heavy(method("eth_getLogs", "Logs of at most 10,000 heights, at most 10,000.", &[FILTER], "list", logs::get_logs)),
-    method("eth_newFilter", "A filter that tells new logs.", &[FILTER], "string", filters::new_filter),
-    method("eth_newBlockFilter", "A filter that tells new blocks.", &[], "string", filters::new_block_filter),
-    method("eth_newPendingTransactionFilter", "A filter that tells transactions that come in here.", &[], "string",
-        filters::new_pending_transaction_filter),
-    method("eth_uninstallFilter", "Ends a filter.", &[FILTER_ID], "boolean", filters::uninstall_filter),
-    heavy(method("eth_getFilterChanges", "What is new since a filter was asked last.", &[FILTER_ID], "list",
+    heavy(method("eth_getLogs", "Logs of at most 10,000 heights, at most 10,000 logs.", &[FILTER], "list",
+        logs::get_logs)),
+    method("eth_newFilter", "Creates a filter that reports new logs.", &[FILTER], "string", filters::new_filter),
+    method("eth_newBlockFilter", "Creates a filter that reports new blocks.", &[], "string", filters::new_block_filter),
+    method("eth_newPendingTransactionFilter", "Creates a filter that reports transactions arriving at this node.", &[],
+        "string", filters::new_pending_transaction_filter),
+    method("eth_uninstallFilter", "Removes a filter.", &[FILTER_ID], "boolean", filters::uninstall_filter),
+    heavy(method("eth_getFilterChanges", "Changes since the last request for this filter.", &[FILTER_ID], "list",
         filters::get_filter_changes)),
     heavy(method("eth_getFilterLogs", "All logs of a filter.", &[FILTER_ID], "list", filters::get_filter_logs)),
-    heavy(method("debug_traceTransaction", "What a transaction of the last 256 blocks did: step logs, or `callTracer`.",
+    heavy(method("debug_traceTransaction",
+        "A trace of a transaction of the last 256 blocks: step logs, or `callTracer`.",
         &[HASH, option("options", "object")], "object", traces::trace_transaction)),
-    heavy(method("debug_traceCall", "The same of a call.", &[CALL, AT, option("options", "object")], "object",
+    heavy(method("debug_traceCall", "A trace of a call.", &[CALL, AT, option("options", "object")], "object",
         traces::trace_call)),
 ];
 
-/// The method of this name.
+/// The method with this name.
 pub(super) fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-/// The OpenRPC document of the interface, which is kept as `docs/openrpc.json`.
+/// The OpenRPC document of the interface; a copy is kept as `docs/openrpc.json`.
 pub fn openrpc() -> Value {
     let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let param =
@@ -146,9 +149,9 @@ pub fn openrpc() -> Value {
         })
     };
     let everywhere = METHODS.iter().map(|one| method(one, one.summary.into()));
-    // What it does elsewhere, too, is in the document once.
+    // Methods that also exist on other chains are in the document once.
     let own = DEVELOPER_METHODS.iter().filter(|one| find(one.name).is_none());
-    let own = own.map(|one| method(one, format!("On a developers' chain alone. {}", one.summary)));
+    let own = own.map(|one| method(one, format!("Only on a developers' chain. {}", one.summary)));
     let methods = everywhere.chain(own);
     let quantity = "^0x(0|[1-9a-f][0-9a-f]*)$";
     json!({
@@ -207,7 +210,7 @@ mod tests {
 
     const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openrpc.json");
 
-    /// `WALRAS_WRITE_OPENRPC=1` writes the document anew.
+    /// `WALRAS_WRITE_OPENRPC=1` rewrites the document.
     #[test]
     fn the_document_is_what_the_table_says() {
         let expected = format!("{:#}\n", openrpc());

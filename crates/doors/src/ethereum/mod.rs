@@ -1,25 +1,25 @@
-//! Ethereum's JSON-RPC, for wallets and libraries that know nothing of Walras: over HTTP and WebSocket, on a port of
-//! its own.
+//! Ethereum's JSON-RPC, for wallets and libraries that do not know Walras: over HTTP and WebSocket, on a separate
+//! port.
 //!
 //! ```text
 //!  POST /  ─► body (a request, or a batch) ─► methods, one after another ─► answers
 //!  GET  /  ─► WebSocket: the same, and subscriptions (newHeads, logs, newPendingTransactions)
 //! ```
 //!
-//! - Blocks, receipts and logs are those that the node has published; `latest`, `safe`, `finalized` and `pending` name
-//!   the newest of them. A block over this door never changes: its hash is the digest of the superblock, its state root
-//!   is the lagged one that the block names, and its miner is zero.
-//! - The state at a height is told by point reads, for the last 256 heights. Calls and traces run over such reads, so
-//!   that none of them holds the ledger.
-//! - Only Ethereum transactions that were executed stand in blocks. Native transactions do not, and `Transfer` logs
-//!   alone do not make up balances.
+//! - Blocks, receipts and logs are those that the node has published; `latest`, `safe`, `finalized` and `pending` all
+//!   name the newest of them. A block shown here never changes: its hash is the digest of the superblock, its state
+//!   root is the lagged one that the block names, and its miner is zero.
+//! - Past states are answered by point reads, for the last 256 heights. Calls and traces also use such reads, so that
+//!   none of them holds the ledger.
+//! - Blocks contain only executed Ethereum transactions, not native ones, so `Transfer` logs alone do not add up to
+//!   balances.
 //!
-//! **Limits**, each with an error of its own (-32005): a body has `BODY_BYTES_MAX` and the door's limit, a batch
-//! `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`; so many bodies are
-//! worked on at a time as the machine has cores to do it, and others wait in line. Filters are bounded and expire; a
-//! subscriber that does not read is cut.
+//! **Limits**, each with its own error (-32005): a body has at most `BODY_BYTES_MAX` bytes and the door's limit, a
+//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`. As many bodies
+//! are processed at a time as the machine has cores, and others wait. Filters are bounded and expire; a subscriber
+//! that does not read is disconnected.
 //!
-//! `METHODS` is the table that requests are dispatched by and `docs/openrpc.json` is made from.
+//! `METHODS` is the table for dispatching requests and for generating `docs/openrpc.json`.
 
 mod accounts;
 mod blocks;
@@ -63,36 +63,36 @@ use methods::{Method, find};
 use params::Params;
 use wire::{Answer, Body, Refused, Request, RpcError, envelope};
 
-/// Bytes of a body at most, whatever the configuration allows.
+/// Maximum bytes of a body, whatever the configuration allows.
 const BODY_BYTES_MAX: usize = 5 << 20;
-/// Bytes of the answers to one body, roughly.
+/// Approximate maximum bytes of the answers to one body.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// Gas of all calls of one body.
+/// Maximum gas of all calls of one body.
 const GAS_MAX: u64 = 16 * TRANSACTION_GAS_MAX;
 
-/// What every request can reach.
+/// The state shared by all requests.
 #[derive(Clone)]
 pub(crate) struct Rpc {
     api: Api,
     filters: Arc<Filters>,
-    /// Accounts that a developers' chain sends for.
+    /// Accounts for which a developers' chain sends.
     impersonated: Arc<Impersonated>,
-    /// Permits for bodies that are worked on.
+    /// Permits for bodies in progress.
     workers: Arc<Semaphore>,
 }
 
-/// A body that is being answered.
+/// A body in progress.
 struct Session<'a> {
     rpc: &'a Rpc,
     may_submit: bool,
-    /// Gas that calls may still use.
+    /// Gas left for calls.
     gas: Cell<u64>,
-    /// Bytes that answers may still have.
+    /// Bytes left for answers.
     bytes: Cell<usize>,
 }
 
 impl Rpc {
-    /// Over a node.
+    /// The interface to a node.
     pub(crate) fn new(api: Api) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (filters, impersonated) = (Arc::default(), Arc::default());
@@ -103,7 +103,7 @@ impl Rpc {
         self.api.published().views().outline().clone()
     }
 
-    /// Answers a body; nothing if no answer is wanted.
+    /// Answers a body; `None` if no answer is wanted.
     async fn answer(&self, bytes: Bytes, may_submit: bool) -> Option<Value> {
         let Ok(permit) = self.workers.clone().acquire_owned().await else { return None };
         let body = match Body::read(&bytes) {
@@ -117,8 +117,8 @@ impl Rpc {
         } else {
             permit
         };
-        // On this thread, while another takes its tasks over: each thread that a question passes through may have to
-        // wait for a core, and on a busy machine that is what a small question costs. Doors run on several threads.
+        // Runs on this thread, while another one takes over its tasks: each change of threads may have to wait for a
+        // core, and on a busy machine this would dominate the cost of a small question. Doors run on several threads.
         let answer = tokio::task::block_in_place(|| Session::new(self, may_submit).answer(body));
         drop(permit);
         answer
@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Answers a batch in order. Transactions that stand side by side are sent together, so that their senders are
-    /// recovered in parallel.
+    /// Answers a batch in order. Adjacent transactions are sent together, so that their senders are recovered in
+    /// parallel.
     fn answer_batch(&self, batch: Vec<Result<Request, Refused>>) -> Vec<Value> {
         let is_sent = |one: &Result<Request, Refused>| one.as_ref().is_ok_and(|one| one.method == methods::SEND);
         let mut answers = Vec::with_capacity(batch.len());
@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
 
     fn check_role(&self, method: &Method) -> Result<(), RpcError> {
         if method.role == Role::Submit && !self.may_submit {
-            return Err(RpcError::server("sending takes the token of [http] submit_token_file, as a bearer"));
+            return Err(RpcError::server("sending requires the token of [http] submit_token_file, as a bearer token"));
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Before an execution: whether any gas is left.
+    /// Before an execution: fails if no gas is left.
     fn check_gas(&self) -> Result<(), RpcError> {
         let too_much = || RpcError::limit(format!("the calls of one request use more than {GAS_MAX} gas together"));
         if self.gas.get() == 0 { Err(too_much()) } else { Ok(()) }
@@ -206,18 +206,18 @@ impl<'a> Session<'a> {
         self.gas.set(self.gas.get().saturating_sub(gas));
     }
 
-    /// The newest block that was published.
+    /// The newest published block.
     fn latest(&self) -> Height {
         self.rpc.api.published().views().height()
     }
 
-    /// What contracts see of the chain.
+    /// The chain parameters that contracts see.
     fn terms(&self) -> Result<ContractsOutline, RpcError> {
         self.rpc.outline().contracts.ok_or_else(|| RpcError::server("this chain has no contracts"))
     }
 }
 
-/// Bytes of a value as JSON, roughly.
+/// Approximate bytes of a value as JSON.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 5,
@@ -228,7 +228,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Both ways of asking, at the root.
+/// Both transports, at the root.
 pub(crate) fn router(api: Api) -> Router {
     let rpc = Rpc::new(api.clone());
     let limit = api.settings.body_bytes.min(BODY_BYTES_MAX);

@@ -14,7 +14,7 @@ pub(super) struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Checks how many there are.
+    /// Checks the number of parameters.
     pub fn new(values: &'a [Value], method: &'static Method) -> Result<Params<'a>, RpcError> {
         let most = method.params.len();
         if values.len() > most {
@@ -23,19 +23,19 @@ impl<'a> Params<'a> {
         Ok(Params { values, method })
     }
 
-    /// What was given; nothing for `null`.
+    /// A parameter; `None` if it is missing or `null`.
     pub fn get(&self, at: usize) -> Option<&'a Value> {
         self.values.get(at).filter(|value| !value.is_null())
     }
 
-    /// What must be given, read.
+    /// A required parameter, parsed.
     pub fn read<T>(&self, at: usize, read: impl FnOnce(&'a Value) -> Result<T, String>) -> Result<T, RpcError> {
         let name = self.method.params[at].name;
         let missing = || RpcError::invalid_params(format!("missing value for required argument {at} ({name})"));
         self.named(at, read(self.get(at).ok_or_else(missing)?))
     }
 
-    /// What may be given, read.
+    /// An optional parameter, parsed.
     pub fn read_if<T>(
         &self,
         at: usize,

@@ -1,7 +1,7 @@
 //! The WebSocket: requests as over HTTP, and subscriptions to new blocks, logs and pending transactions.
 //!
-//! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and works on one message at a time. A
-//! client that does not read is cut, and so is one that falls behind the node's feeds.
+//! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and processes one message at a time. A
+//! client that does not read, or falls behind the node's feeds, is disconnected.
 
 use std::collections::BTreeMap;
 use std::hash::RandomState;
@@ -27,16 +27,16 @@ use super::{BODY_BYTES_MAX, Rpc, Session};
 use crate::http::Failure;
 use crate::roles::Role;
 
-/// Subscriptions of one connection at most.
+/// Maximum number of subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
-/// Bytes of a request to subscribe at most.
+/// Maximum bytes of a subscription request.
 const SUBSCRIBE_BYTES_MAX: usize = 256 << 10;
-/// Between two looks whether the node begins again.
+/// Interval of checks whether the node restarts.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// A client that cannot be written to for so long is cut.
+/// A client that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a client wants to hear.
+/// The kind of a subscription.
 #[derive(Clone, Debug)]
 enum Subscription {
     NewHeads,
@@ -93,7 +93,7 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
             },
             ids = subscriber.pending.recv() => match ids {
                 Ok(ids) => subscriber.tell_pending(&ids).await,
-                // Who did not ask for them misses nothing.
+                // A client that has not subscribed to them misses nothing.
                 Err(RecvError::Lagged(_)) if !subscriber.wants_pending() => Ok(()),
                 Err(RecvError::Lagged(_)) => Err("too slow: connect and subscribe again"),
                 Err(RecvError::Closed) => Err("the node is stopping"),
@@ -109,7 +109,7 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
         }
     };
     let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
-    // A client that does not read does not hear why either.
+    // A client that does not read does not receive the reason either.
     drop(tokio::time::timeout(HEARTBEAT, subscriber.socket.send(Message::Close(Some(frame)))).await);
 }
 
@@ -122,7 +122,7 @@ impl Subscriber {
         }
     }
 
-    /// Answers a message. Subscriptions are requests of their own, outside batches.
+    /// Answers a message. Subscriptions are separate requests, outside batches.
     async fn answer(&mut self, bytes: &[u8]) -> Told {
         let is_short = bytes.len() <= SUBSCRIBE_BYTES_MAX;
         if let Some(Ok(Body::One(Ok(Request { id, method, params })))) = is_short.then(|| Body::read(bytes)) {
@@ -212,14 +212,14 @@ impl Subscriber {
     }
 }
 
-/// What a block is to a subscription.
+/// The events of a block for a subscription.
 fn told(session: &Session, subscription: &Subscription, height: Height) -> Vec<Value> {
     match subscription {
         Subscription::Pending => Vec::new(),
         Subscription::NewHeads => session.load(height).ok().flatten().map(|block| block.header()).into_iter().collect(),
         Subscription::Logs(filter) => {
             let filter = LogFilter { from: height, to: height, ..filter.clone() };
-            // A block with more logs than an answer holds is told by `eth_getLogs`, in parts.
+            // A block with more logs than an answer holds must be read by `eth_getLogs`, in parts.
             session.logs(&filter).unwrap_or_default()
         }
     }

@@ -1,8 +1,8 @@
 //! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs or as a
 //! tree of calls.
 //!
-//! A transaction is executed again after those before it in its block, over the state between the phases of the block:
-//! what it shows is what it did.
+//! A transaction is executed again after those before it in its block, over the state between the phases of the
+//! block: the trace shows what the transaction did.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use super::{Rpc, Session};
 use crate::backend::Moment;
 use crate::http::{Api, Failure};
 
-/// What a client wants to see.
+/// The requested trace.
 struct TraceAsked {
     settings: TraceSettings,
-    /// Whether the step logs were asked for, else the tree of calls.
+    /// Whether the step logs were requested; otherwise the tree of calls.
     steps: bool,
     returned: bool,
     only_top: bool,
@@ -45,7 +45,7 @@ impl TraceAsked {
             Some(tracer) if tracer == "callTracer" => false,
             Some(tracer) => {
                 return Err(RpcError::invalid_params(format!(
-                    "no tracer {tracer}; there is \"callTracer\", and none for the step logs"
+                    "unknown tracer {tracer}; use \"callTracer\", or no tracer for the step logs"
                 )));
             }
         };
@@ -89,7 +89,7 @@ impl TraceAsked {
         })
     }
 
-    /// The storage of a step is the one slot that it reads or writes.
+    /// The storage of a step contains only the slot that it reads or writes.
     fn step_json(&self, step: &TraceStep) -> Value {
         let mut log = json!({
             "pc": step.pc,
@@ -158,7 +158,7 @@ impl TraceAsked {
 impl Session<'_> {
     /// The transaction of a receipt as the block executed it.
     fn job(&self, block: &EthereumBlock, receipt: &EthereumReceipt) -> Result<EvmJob, RpcError> {
-        let damaged = || RpcError::internal("the block and its receipts do not fit");
+        let damaged = || RpcError::internal("the block and its receipts do not match");
         let (sub_block, bytes) = block.transaction(receipt).ok_or_else(damaged)?;
         let body = block.body.as_ref().ok_or_else(damaged)?;
         let context = self.rpc.api.backend.ethereum_context(body, sub_block, block.base_fee);
@@ -167,7 +167,7 @@ impl Session<'_> {
     }
 }
 
-/// What an executed transaction came to, with its output and why it was halted: it is executed again.
+/// The result of an executed transaction, with its output and why it was halted; it is executed again for this.
 pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure> {
     if api.published().views().ethereum().receipt(id).is_none() {
         return Err(Failure::not_found("no such transaction is among those indexed"));
@@ -177,7 +177,7 @@ pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure
     Ok(Session::new(&rpc, false).replay(id, settings)?.called)
 }
 
-/// A transaction that was executed again.
+/// A transaction that is executed again.
 struct Replayed {
     called: EvmCalled,
     tracer: Tracer,
@@ -190,7 +190,7 @@ impl Session<'_> {
         let state = PastState::new(&self.rpc.api.backend, Moment::Within(block.height));
         let mut view = EvmView::new(state);
         if block.receipts()[at].position.is_none() {
-            return Err(RpcError::server("the settlement of a height executes nothing that could be traced"));
+            return Err(RpcError::server("the settlement of a height executes nothing that can be traced"));
         }
         for before in block.receipts()[..at].iter().filter(|before| before.position.is_some()) {
             self.check_gas()?;

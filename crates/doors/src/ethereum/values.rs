@@ -15,42 +15,42 @@ pub(super) fn data(bytes: impl AsRef<[u8]>) -> Value {
     hex::encode_prefixed(bytes.as_ref()).into()
 }
 
-/// A number, as it was sent.
+/// Parses a number.
 pub(super) fn read_quantity(value: &Value) -> Result<U256, String> {
     let digits = digits(value)?;
     match digits {
         "" => Err("a number has at least one digit: write 0x0".into()),
         "0" => Ok(U256::ZERO),
-        _ if digits.starts_with('0') => Err(format!("0x{digits} has leading zeros, which a number has not")),
-        _ => U256::from_str_radix(digits, 16).map_err(|_| format!("0x{digits} is no number of 256 bits")),
+        _ if digits.starts_with('0') => Err(format!("0x{digits} has leading zeros: write a number without them")),
+        _ => U256::from_str_radix(digits, 16).map_err(|_| format!("0x{digits} is not a number of 256 bits")),
     }
 }
 
-/// A number of at most 64 bits.
+/// Parses a number of at most 64 bits.
 pub(super) fn read_u64(value: &Value) -> Result<u64, String> {
     let number = read_quantity(value)?;
     u64::try_from(number).map_err(|_| format!("{number:#x} is more than 64 bits hold"))
 }
 
-/// A number of at most 128 bits.
+/// Parses a number of at most 128 bits.
 pub(super) fn read_u128(value: &Value) -> Result<u128, String> {
     let number = read_quantity(value)?;
     u128::try_from(number).map_err(|_| format!("{number:#x} is more than 128 bits hold"))
 }
 
-/// Bytes, as they were sent.
+/// Parses bytes.
 pub(super) fn read_data(value: &Value) -> Result<Vec<u8>, String> {
     let digits = digits(value)?;
     hex::decode(digits).map_err(|error| format!("not bytes in hexadecimal: {error}"))
 }
 
-/// So many bytes.
+/// Parses exactly N bytes.
 pub(super) fn read_bytes<const N: usize>(value: &Value) -> Result<[u8; N], String> {
     let bytes = read_data(value)?;
     <[u8; N]>::try_from(bytes).map_err(|bytes| format!("{} bytes, where {N} are expected", bytes.len()))
 }
 
-/// A slot of storage: up to 32 bytes, also written as a number.
+/// Parses a slot of storage: up to 32 bytes, also written as a number.
 pub(super) fn read_slot(value: &Value) -> Result<[u8; 32], String> {
     let digits = digits(value)?;
     if digits.len() > 64 {
@@ -60,12 +60,12 @@ pub(super) fn read_slot(value: &Value) -> Result<[u8; 32], String> {
     number.map(|number| number.to_be_bytes()).map_err(|_| "not a slot in hexadecimal".into())
 }
 
-/// An address.
+/// Parses an address.
 pub(super) fn read_address(value: &Value) -> Result<Address, String> {
     read_bytes(value).map(Address)
 }
 
-/// A hash.
+/// Parses a hash.
 pub(super) fn read_digest(value: &Value) -> Result<Digest, String> {
     read_bytes(value).map(Digest)
 }

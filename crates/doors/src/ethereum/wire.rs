@@ -9,13 +9,13 @@ use super::values::data;
 use crate::backend::{Closed, ReadError};
 use crate::http::Failure;
 
-/// Requests of a batch at most.
+/// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;
 
-/// What a request is answered.
+/// The answer to a request.
 pub(super) type Answer = Result<Value, RpcError>;
 
-/// An error on its way out.
+/// An error for a client.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RpcError {
     pub code: i64,
@@ -49,17 +49,17 @@ impl RpcError {
         RpcError::new(-32_603, message)
     }
 
-    /// What the state or the node says no to.
+    /// Something that the state or the node does not permit.
     pub fn server(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_000, message)
     }
 
-    /// More than the node gives at a time.
+    /// Something that exceeds a limit of the node.
     pub fn limit(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_005, message)
     }
 
-    /// A call that reverted, with what it said.
+    /// A call that reverted, with its reason.
     pub fn reverted(output: &[u8]) -> RpcError {
         let message = match reason(output) {
             Some(reason) => format!("execution reverted: {reason}"),
@@ -96,7 +96,7 @@ pub(super) fn reason(output: &[u8]) -> Option<String> {
     }
 }
 
-/// What the HTTP interface says of an execution that cannot be repeated.
+/// The HTTP interface's error for an execution that cannot be repeated.
 impl From<RpcError> for Failure {
     fn from(error: RpcError) -> Failure {
         let (status, code) = match error.code {
@@ -116,7 +116,7 @@ impl From<UndoError> for RpcError {
 impl From<ReadError> for RpcError {
     fn from(error: ReadError) -> RpcError {
         if let ReadError::Archive(_) = error {
-            tracing::error!(%error, "a client's question met the archive");
+            tracing::error!(%error, "cannot read the archive for a client's request");
             return RpcError::internal("the archive cannot be read; the node's log says why");
         }
         RpcError::server(error.to_string())
@@ -138,7 +138,7 @@ impl From<LogsError> for RpcError {
     }
 }
 
-/// In the words that Ethereum's libraries look for.
+/// With the messages that Ethereum's libraries look for.
 impl From<EthereumReject> for RpcError {
     fn from(reject: EthereumReject) -> RpcError {
         let words = match &reject {
@@ -167,31 +167,31 @@ impl From<EthereumReject> for RpcError {
     }
 }
 
-/// A request as it was sent.
+/// A request as it was received.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Request {
-    /// What the answer is told by; none where none is wanted.
+    /// The id of the answer; `None` if no answer is wanted.
     pub id: Option<Value>,
     pub method: String,
     pub params: Vec<Value>,
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Body {
     One(Result<Request, Refused>),
     Batch(Vec<Result<Request, Refused>>),
 }
 
-/// A request that cannot be understood, with its id as far as it has one.
+/// A request that cannot be parsed, with its id if it has one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refused(pub Value, pub RpcError);
 
 impl Body {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
-    /// [`RpcError`] if it holds nothing that could be answered one by one.
+    /// [`RpcError`] if the body as a whole cannot be answered.
     pub fn read(bytes: &[u8]) -> Result<Body, RpcError> {
         match serde_json::from_slice(bytes).map_err(RpcError::parse)? {
             Value::Array(batch) if batch.is_empty() => Err(RpcError::invalid_request("an empty batch")),
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(RpcError::reverted(&panic).to_json()["code"], 3);
     }
 
-    /// Whatever bytes come, they are a request, a batch of them, or an error of the standard.
+    /// Any bytes are a request, a batch of requests, or an error of the standard.
     #[test]
     fn bodies_of_strangers() {
         let call = br#"{"jsonrpc":"2.0","id":"a","method":"eth_call","params":[{"to":"0x00"},"latest"]}"#;

@@ -15,12 +15,12 @@ use crate::markets::Sides;
 use crate::open_offers::Resting;
 use crate::views::Views;
 
-/// Between two looks at the height of what is published, and how long there are such.
+/// Interval of checks of the published height, and how long to check.
 const PAUSE: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Api {
-    /// An account as it stands, or `None`.
+    /// An account in the current state, or `None`.
     pub(crate) fn account_body(&self, address: &Address) -> Result<Option<json::AccountBody>, Failure> {
         let read = || {
             let AccountRead { height, account } = self.backend.account(address);
@@ -29,9 +29,9 @@ impl Api {
         Ok(self.at_one_height(read)?.1)
     }
 
-    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment,
-    /// and stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is
-    /// read again.
+    /// Joins a read of an account with the amounts that its offers lock. The published state follows the ledger
+    /// within a moment, and stays at each height until the next block is applied: this waits for it. If it is ahead,
+    /// the account is read again.
     fn at_one_height<T>(
         &self,
         read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,
@@ -109,7 +109,7 @@ impl Api {
     }
 }
 
-/// The contract that the code of a delegation names (EIP-7702).
+/// The contract named by the code of a delegation (EIP-7702).
 fn delegate(code: &[u8]) -> Option<String> {
     let named = code.strip_prefix(&[0xef, 0x01, 0x00])?;
     Some(Address(named.try_into().ok()?).to_string())
@@ -122,7 +122,7 @@ fn delegate(code: &[u8]) -> Option<String> {
 pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>) -> Answered<json::AccountBody> {
     let address: Address = parse("address", &address)?;
     let body = api.blocking(move |api| api.account_body(&address)).await??;
-    body.map(Json).ok_or_else(|| Failure::not_found("the account does not exist; a payment to it brings it into being"))
+    body.map(Json).ok_or_else(|| Failure::not_found("the account does not exist; a payment to it creates it"))
 }
 
 /// Resting offers of an account.
@@ -138,7 +138,7 @@ pub(super) async fn account_offers(
     api.blocking(move |api| Json(api.offers_body(&address, page.limit(100)))).await
 }
 
-/// An account, or its absence, with a proof that needs the state root alone.
+/// An account, or its absence, with a proof that needs only the state root.
 #[utoipa::path(get, path = "/v1/accounts/{address}/proof", params(("address" = String, Path)),
     responses((status = 200, body = json::AccountProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_proof(
@@ -162,7 +162,7 @@ pub(super) async fn account_proof(
     .await?
 }
 
-/// A resting offer, or its absence, with a proof that needs the state root alone.
+/// A resting offer, or its absence, with a proof that needs only the state root.
 #[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
     params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path),
         ("account" = String, Path), ("id" = u64, Path)),

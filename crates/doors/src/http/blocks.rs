@@ -15,11 +15,13 @@ use crate::json::{self, ErrorBody};
 use crate::views::{BatchSummary, BlockSummary, CommittedBlock};
 
 fn no_block(height: Height) -> Failure {
-    Failure::not_found(format!("this node has no block {height}: it is not made yet, or no longer kept"))
+    Failure::not_found(format!("this node has no block {height}: it does not exist yet, or is no longer kept"))
 }
 
 fn no_receipts(height: Height) -> Failure {
-    Failure::not_found(format!("this node has no receipts of block {height}: not made yet, or no longer kept"))
+    Failure::not_found(format!(
+        "this node has no receipts of block {height}: they do not exist yet, or are no longer kept"
+    ))
 }
 
 impl Api {
@@ -28,7 +30,7 @@ impl Api {
         self.backend.receipts(height)?.ok_or_else(|| no_receipts(height))
     }
 
-    /// A block in short: as published, or made again from the archive.
+    /// The summary of a block: as published, or rebuilt from the archive.
     fn summary(&self, body: &Superblock, proven: &ProvenReceipts) -> Result<BlockSummary, Failure> {
         if let Some(summary) = self.published().views().block(body.height) {
             return Ok(summary.clone());
@@ -51,7 +53,7 @@ pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> 
     .await
 }
 
-/// A block and what became of its transactions.
+/// A block and the outcomes of its transactions.
 #[utoipa::path(get, path = "/v1/blocks/{height}",
     params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
     responses((status = 200, body = json::BlockDetail), (status = 404, body = ErrorBody)))]
@@ -83,7 +85,7 @@ pub(super) async fn block(
     .await?
 }
 
-/// The batch of a block: valuations, trades, what was burnt.
+/// The batch of a block: valuations, trades, burnt amounts.
 #[utoipa::path(get, path = "/v1/blocks/{height}/batch", params(("height" = u64, Path)),
     responses((status = 200, body = json::BatchBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn batch(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::BatchBody> {
@@ -115,7 +117,7 @@ pub(super) async fn raw_receipts(State(api): State<Api>, Path(height): Path<u64>
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
-/// Whether a block changed an account, with a proof that needs the block's receipts root alone.
+/// Whether a block changed an account, with a proof that needs only the block's receipts root.
 #[utoipa::path(get, path = "/v1/blocks/{height}/accounts/{address}",
     params(("height" = u64, Path), ("address" = String, Path)),
     responses((status = 200, body = json::ModifiedBody), (status = 400, body = ErrorBody),

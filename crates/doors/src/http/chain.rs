@@ -1,4 +1,4 @@
-//! The node in numbers, and the constants of its chain.
+//! The status of the node, and the constants of its chain.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use super::Api;
 use super::failure::Answered;
 use crate::json;
 
-/// The node in numbers.
+/// The status of the node.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
 pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus> {
     api.blocking(|api| {

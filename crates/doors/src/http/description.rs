@@ -1,23 +1,22 @@
-//! What machines are told of the interface: the OpenAPI document, made from the handlers and completed here with what
-//! holds for all of them.
+//! The OpenAPI document: generated from the handlers, and completed here with what applies to all of them.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
 use crate::roles::{Role, role_of};
 
-/// Answers that any call may get, whoever makes it.
+/// Answers that any call may get.
 const ANY: [&str; 8] = ["400", "404", "408", "413", "421", "429", "500", "503"];
-/// Larger integers are malformed; those that no list is long enough for are fine.
+/// Larger integers are malformed; indices beyond the end of a list are allowed.
 const INTEGER_MAX: u64 = u64::MAX;
 const ADDRESS: &str = "^0x[0-9a-f]{40}$";
 const DIGEST: &str = "^0x[0-9a-f]{64}$";
 const SYMBOL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
-/// Prices with up to 16 digits; the ledger takes 17 and 36 decades.
+/// Prices with up to 16 digits; the ledger accepts 17, over 36 decades.
 const PRICE: &str = r"^(0\.[0-9]{0,6}[1-9][0-9]{0,8}|[1-9][0-9]{0,7}(\.[0-9]{1,8})?)$";
 const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
 
-/// The document, as it is served.
+/// The document as served.
 pub(super) fn document(description: &OpenApi) -> String {
     let mut document = serde_json::to_value(description).expect("the description is plain data");
     document["components"]["securitySchemes"] = json!({
@@ -62,11 +61,11 @@ fn error() -> Value {
     json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}})
 }
 
-/// What a parameter of a name may be.
+/// Sets the permitted values of a parameter, by its name.
 fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     if schema["type"] == "integer" {
         schema.insert("maximum".into(), INTEGER_MAX.into());
-        // `int64` ends at half of that.
+        // The maximum of `int64` is half of that.
         schema.remove("format");
         return;
     }
@@ -83,7 +82,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     schema.insert("pattern".into(), pattern.into());
 }
 
-/// Transactions travel as bytes, or as hexadecimal in JSON.
+/// Transactions are sent as bytes, or as hexadecimal in JSON.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
     if path == "/v1/typed-data" {
         let properties = json!({
@@ -99,7 +98,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
     let (name, schema) = match path {
-        // What is no transaction is answered in its place, and the others are taken.
+        // An invalid transaction gets an error in its place, and the others are accepted.
         "/v1/ethereum/batch" => ("transactions", json!({"type": "array", "items": {"type": "string"}})),
         path if path.ends_with("/batch") => ("transactions", json!({"type": "array", "items": one})),
         _ => ("transaction", one),
@@ -133,7 +132,7 @@ const OPERATIONS: [(&str, &[(&str, &str)]); 9] = [
 ];
 /// Amounts, as decimal strings of units.
 const UNITS: &str = "^(0|[1-9][0-9]{0,17})$";
-/// Stands for a number that is no string.
+/// Represents a JSON number.
 const NUMBER: &str = "";
 
 fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
@@ -150,19 +149,19 @@ fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
 }
 
-/// What a status means here.
+/// The meaning of a status here.
 fn sentence(status: &str) -> &'static str {
     match status {
         "200" => "The answer.",
-        "202" => "Taken, and not committed yet: ask for the transaction again.",
+        "202" => "Accepted, and not committed yet: ask for the transaction again.",
         "400" => "Something in the request is malformed; the message names it.",
-        "401" => "This call takes a token, as `Authorization: Bearer TOKEN`.",
-        "404" => "There is no such thing, or this node no longer has it.",
+        "401" => "This call requires a token, as `Authorization: Bearer TOKEN`.",
+        "404" => "It does not exist, or this node no longer has it.",
         "408" => "The body did not arrive in time.",
         "413" => "The body is too large, or holds too many transactions.",
-        "415" => "The body is of a kind that is not taken.",
-        "421" => "The node is not called by that name; see [http] hosts.",
-        "422" => "The transaction is refused; the code names the reason.",
+        "415" => "The content type of the body is not supported.",
+        "421" => "The host name is not one of this node's; see [http] hosts.",
+        "422" => "The transaction is rejected; the code names the reason.",
         "429" => "Too much at once; try again after the time in `Retry-After`.",
         "500" => "The node's archive cannot be read; its log says why.",
         "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",

@@ -1,4 +1,4 @@
-//! Sending Ethereum transactions, and asking for their receipts. Ethereum's own tools speak JSON-RPC; this intake takes
+//! Submits Ethereum transactions, and returns their receipts. Ethereum's own tools use JSON-RPC; this intake accepts
 //! the same bytes.
 
 use axum::Json;
@@ -19,10 +19,10 @@ use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
 use crate::views::executed;
 
-/// Bytes of an output that are told at most: a reason is text for people.
+/// Maximum bytes of an output in an answer: a revert reason is text for people.
 const OUTPUT_BYTES_MAX: usize = 4_096;
 
-/// What to say of an Ethereum transaction.
+/// Which details of an Ethereum transaction to return.
 #[derive(Deserialize)]
 pub(super) struct EthereumAsked {
     #[serde(default)]
@@ -42,7 +42,7 @@ impl Api {
         Ok(self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??)
     }
 
-    /// Where an Ethereum transaction is; `None` if it neither waits nor is among those indexed.
+    /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
     fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
         let place = match self.look_up(id, || self.published().views().ethereum().receipt(id)) {
             None => return Ok(None),
@@ -69,7 +69,7 @@ impl Api {
     }
 }
 
-/// Where an Ethereum transaction is, and what it came to.
+/// The place of an Ethereum transaction, and its result.
 #[utoipa::path(get, path = "/v1/ethereum/{hash}", params(("hash" = String, Path), ("proof" = Option<bool>, Query)),
     responses((status = 200, body = json::EthereumBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn ethereum_receipt(
@@ -78,13 +78,13 @@ pub(super) async fn ethereum_receipt(
     Query(asked): Query<EthereumAsked>,
 ) -> Answered<json::EthereumBody> {
     let id: Digest = parse("hash", &hash)?;
-    let unknown = || Failure::not_found("no such transaction waits or is among those indexed");
+    let unknown = || Failure::not_found("the transaction is neither pending nor among those indexed");
     let body = api.blocking(move |api| api.ethereum(&id, asked.proof)).await??;
     body.map(Json).ok_or_else(unknown)
 }
 
-/// What an executed Ethereum transaction returned, or why it reverted: it is executed again, while the state that it
-/// ran over is kept.
+/// What an executed Ethereum transaction returned, or why it reverted: it is executed again, as long as the state
+/// before it is kept.
 #[utoipa::path(get, path = "/v1/ethereum/{hash}/output", params(("hash" = String, Path)),
     responses((status = 200, body = json::EthereumOutputBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn ethereum_output(
@@ -175,7 +175,7 @@ pub(super) async fn send_ethereum_batch(
     Ok(Json(json::EthereumResults { results }))
 }
 
-/// What is said of a transaction that was taken: sent again, it may have been executed.
+/// The answer for an accepted transaction: if it was sent before, it may have been executed.
 async fn taken(api: &Api, id: TransactionId) -> Result<json::EthereumBody, Failure> {
     let found = api.blocking(move |api| api.ethereum(&id, false)).await??;
     Ok(found.unwrap_or_else(|| json::EthereumBody::pending(&id)))

@@ -1,4 +1,4 @@
-//! Errors as clients see them: a status, a code that stays, and a sentence with the remedy.
+//! Errors for clients: a status, a stable code, and a sentence with the remedy.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,7 +11,7 @@ use crate::backend::{Closed, ReadError};
 use crate::json::{ErrorBody, ErrorText};
 use crate::roles::Role;
 
-/// An error on its way out.
+/// An error for a client.
 pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
 
 impl Failure {
@@ -28,18 +28,18 @@ impl Failure {
     }
 
     pub(super) fn stopping() -> Failure {
-        let message = "the node is recovering or stopping; try another, or again shortly";
+        let message = "the node is recovering or stopping; try another node, or try again shortly";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
     }
 
     pub(super) fn draining() -> Failure {
-        let message = "the operator has stopped the intake of this node; submit to another";
+        let message = "the operator has stopped the intake of this node; submit to another node";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)
     }
 
     pub(super) fn disk_full() -> Failure {
-        let message = "the disk of this node is almost full, and it takes no transactions; submit to another, and tell \
-                       its operator: space must be freed, see [store] free_bytes and keep_blocks";
+        let message = "the disk of this node is almost full, and it accepts no transactions; submit to another node, \
+                       and tell its operator: space must be freed, see [store] free_bytes and keep_blocks";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", message)
     }
 
@@ -48,17 +48,17 @@ impl Failure {
             Role::Submit => "submit_token_file",
             _ => "operator_token_file",
         };
-        let message = format!("this call takes the token of [http] {setting}, as `Authorization: Bearer TOKEN`");
+        let message = format!("this call requires the token of [http] {setting}, as `Authorization: Bearer TOKEN`");
         Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
     pub(super) fn follows() -> Failure {
-        let message = "this node follows and is no validator now; submit to one that is, see /v1/validators";
+        let message = "this node is a follower and not a validator now; submit to a validator, see /v1/validators";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
     }
 
     pub(crate) fn too_large() -> Failure {
-        let message = "the body is larger than this node takes; see `body_bytes` under /v1/limits";
+        let message = "the body is larger than this node accepts; see `body_bytes` under /v1/limits";
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
@@ -75,7 +75,7 @@ impl Failure {
 impl From<Closed> for Failure {
     fn from(closed: Closed) -> Failure {
         match closed {
-            Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
+            Closed::Busy => Failure::busy("too_many_requests", "too many submissions are queued; try again shortly"),
             Closed::Stopping => Failure::stopping(),
             Closed::DiskFull => Failure::disk_full(),
             Closed::Follows => Failure::follows(),
@@ -98,7 +98,7 @@ impl From<ReadError> for Failure {
         match error {
             ReadError::Stopping => Failure::stopping(),
             ReadError::Archive(_) => {
-                tracing::error!(%error, "a client's question met the archive");
+                tracing::error!(%error, "cannot read the archive for a client's request");
                 let message = "the archive cannot be read; the node's log says why";
                 Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "archive_failed", message)
             }
@@ -121,5 +121,5 @@ impl IntoResponse for Failure {
     }
 }
 
-/// What a call is answered.
+/// The answer to a call.
 pub(super) type Answered<T> = Result<Json<T>, Failure>;

@@ -1,4 +1,4 @@
-//! What every request passes: origins, names, roles, sizes and numbers.
+//! The checks of every request: origins, host names, roles, sizes and numbers.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Api;
 use super::failure::Failure;
 use crate::roles::{Role, role_of};
-/// Turns away names that are not ours: a page of another site may have been pointed here.
+/// Rejects host names that are not this node's: a page of another site may have been pointed here.
 pub(super) async fn check_host(State(api): State<Api>, request: Request, next: Next) -> Response {
     if is_own_host(request.headers(), &api.settings.hosts) {
         return next.run(request).await;
     }
-    let message = "this node is not called by that name; list it under [http] hosts";
+    let message = "the host name is not one of this node's; list it under [http] hosts";
     Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message).into_response()
 }
 
-/// Turns away who may not call what is asked for.
+/// Rejects callers without the required role.
 pub(super) async fn check_role(State(api): State<Api>, request: Request, next: Next) -> Response {
-    // What matches no route is a file of the page.
+    // A request that matches no route is for a file of the page.
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let role = route.map_or(Role::Read, |route| role_of(request.method().as_str(), route));
     if api.access.admits(role, request.headers()) {
@@ -57,8 +57,8 @@ pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -
     response
 }
 
-/// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from
-/// being served.
+/// Rejects foreign host names, and limits concurrent requests. The body is read first, so that a slow sender blocks
+/// nobody.
 pub(crate) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     if !is_own_host(request.headers(), &api.settings.hosts) {
         return check_host(State(api), request, next).await;
@@ -75,7 +75,7 @@ pub(crate) async fn guard(State(api): State<Api>, request: Request, next: Next) 
     response
 }
 
-/// Reads the body of a request. Its bytes count, as they arrive, against what all bodies may have.
+/// Reads the body of a request. Its bytes count towards the limit of all bodies as they arrive.
 async fn read_body(api: &Api, request: Request) -> Result<(Request, OwnedSemaphorePermit), Failure> {
     let http = &api.settings;
     let mut room = api.body_room.clone().try_acquire_many_owned(0).expect("nothing can be had");
@@ -98,7 +98,7 @@ async fn read_body(api: &Api, request: Request) -> Result<(Request, OwnedSemapho
     Ok((Request::from_parts(head, bytes.into()), room))
 }
 
-/// Puts what the library says of a request into the form of all other errors.
+/// Converts the library's error answers to the form of all other errors.
 async fn in_our_words(response: Response) -> Response {
     const LONGEST: usize = 4 << 10;
     let status = response.status();

@@ -31,19 +31,19 @@ pub(super) async fn output(State(api): State<Api>, Path(id): Path<String>) -> An
     Ok(Json(json::lane_output(&outline, id.to_string(), &read)))
 }
 
-/// The board on which the members of the payment lane made the group key of a lane epoch.
+/// The board on which the members of the payment lane generated the group key of a lane epoch.
 #[utoipa::path(get, path = "/v1/lane/boards/{epoch}",
     params(("epoch" = u64, Path, description = "The lane epoch")),
     responses((status = 200, body = json::LaneBoardBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn board(State(api): State<Api>, Path(epoch): Path<String>) -> Answered<json::LaneBoardBody> {
     let epoch: u64 = parse("epoch", &epoch)?;
-    let none = || Failure::not_found("the members made no group key for this lane epoch, or it is over");
+    let none = || Failure::not_found("the members generated no group key for this lane epoch, or it is over");
     let board = api.backend.lane_board(epoch).ok_or_else(none)?;
     Ok(Json(json::LaneBoardBody { epoch, board: format!("0x{}", primitives::to_hex(&board)) }))
 }
 
-/// Contested outputs of the payment lane that have no verdict, with the payments of them.
+/// Contested outputs of the payment lane without a verdict, with the payments of them.
 #[utoipa::path(get, path = "/v1/lane/cases", responses((status = 200, body = json::LaneCasesBody)))]
 pub(super) async fn cases(State(api): State<Api>) -> Answered<json::LaneCasesBody> {
     let outline = api.published().views().outline().clone();

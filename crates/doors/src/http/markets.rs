@@ -12,7 +12,7 @@ use crate::candles::Interval;
 use crate::json::{self, ErrorBody};
 use crate::markets::{self, Sides};
 
-/// Every market with the price at which it last traded.
+/// Every market with its last traded price.
 #[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::MarketsBody)))]
 pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::MarketsBody> {
     api.blocking(|api| {
@@ -22,7 +22,7 @@ pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::Marke
     .await
 }
 
-/// How finely to draw.
+/// The requested number of levels or points.
 #[derive(Deserialize)]
 pub(super) struct Detail {
     levels: Option<usize>,
@@ -77,7 +77,7 @@ pub(super) async fn market_history(
     api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, limit))).await
 }
 
-/// Which offers.
+/// The requested range of offers.
 #[derive(Deserialize)]
 pub(super) struct Range {
     from: Option<String>,
@@ -85,8 +85,7 @@ pub(super) struct Range {
     limit: Option<usize>,
 }
 
-/// The resting offers that sell base for quote, one by one in order of execution, with limits from one price to
-/// another.
+/// The resting offers that sell base for quote, one by one in order of execution, with limits in a range.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/offers",
     params(("base" = String, Path), ("quote" = String, Path),
         ("from" = Option<String>, Query, description = "lowest limit"),
@@ -114,7 +113,7 @@ pub(super) async fn market_offers(
     .await
 }
 
-/// Which candles.
+/// The requested candles.
 #[derive(Deserialize)]
 pub(super) struct CandleQuery {
     interval: Option<String>,
@@ -122,7 +121,7 @@ pub(super) struct CandleQuery {
     before_ms: Option<u64>,
 }
 
-/// A market's candles: first, highest, lowest and last batch price of each interval in which it traded.
+/// A market's candles: first, highest, lowest and last batch price of each interval with a trade.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/candles",
     params(("base" = String, Path), ("quote" = String, Path),
         ("interval" = Option<String>, Query, description = "1m (default), 5m, 15m, 1h, 4h or 1d"),

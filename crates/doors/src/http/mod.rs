@@ -1,4 +1,4 @@
-//! The HTTP interface; `docs/api.md` says what it offers, `/v1/openapi.json` says it to machines.
+//! The HTTP interface; `docs/api.md` describes it, `/v1/openapi.json` does so for machines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,10 +41,10 @@ mod validators;
 pub(crate) use failure::Failure;
 pub(crate) use probes::probes;
 
-/// Most entries in one page of a list.
+/// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
 
-/// What every call can reach.
+/// The state shared by all calls.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) backend: Arc<dyn Backend>,
@@ -57,7 +57,7 @@ pub(crate) struct Api {
     body_room: Arc<Semaphore>,
     /// Permits for connections of the stream.
     pub(crate) streams: Arc<Semaphore>,
-    /// Permits for what executes contracts or scans, as many as the machine has cores; both doors share them.
+    /// Permits for requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Semaphore>,
     access: Arc<Access>,
     /// Whether the operator has stopped the intake.
@@ -76,7 +76,7 @@ pub(crate) struct Api {
 struct Description;
 
 impl Api {
-    /// Over a node.
+    /// The interface to a node.
     pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
@@ -93,12 +93,12 @@ impl Api {
         }
     }
 
-    /// The same behind the address of probes.
+    /// The same for the address of probes.
     pub(crate) fn for_probes(&self) -> Api {
         Api { access: Arc::new(self.access.of_probes()), ..self.clone() }
     }
 
-    /// The same behind another door with the same limits: what is held at one leaves room at the other.
+    /// The same for another door with the same limits: what one door uses is not available at the other.
     pub(crate) fn for_ethereum(&self) -> Api {
         let Api { settings, .. } = self;
         Api {
@@ -109,7 +109,7 @@ impl Api {
         }
     }
 
-    /// Whether a request may have what takes a role.
+    /// Whether a request may make calls of a role.
     pub(crate) fn admits(&self, role: Role, headers: &HeaderMap) -> bool {
         self.access.admits(role, headers)
     }
@@ -123,7 +123,7 @@ impl Api {
         self.backend.published()
     }
 
-    /// What has been published of a transaction; `Some(None)` while it is pending, and `None` if nobody knows it.
+    /// The published place of a transaction; `Some(None)` while it is pending, and `None` if it is unknown.
     pub(crate) fn look_up<T>(&self, id: &TransactionId, find: impl Fn() -> Option<T>) -> Option<Option<T>> {
         if let Some(found) = find() {
             return Some(Some(found));
@@ -131,11 +131,11 @@ impl Api {
         if self.backend.is_pending(id) {
             return Some(None);
         }
-        // Meanwhile it may have left the pool and been published.
+        // It may have left the pool and been published meanwhile.
         find().map(Some)
     }
 
-    /// Runs what may wait away from the threads that serve connections.
+    /// Runs a call that may block, off the threads that serve connections.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Api) -> T + Send + 'static,
@@ -151,13 +151,13 @@ impl Api {
     pub(crate) fn sides(&self, base: &str, quote: &str) -> Result<Sides, Failure> {
         let sides = Sides { base: self.asset(base)?, quote: self.asset(quote)? };
         if sides.base == sides.quote {
-            return Err(Failure::not_found("a market has two different assets"));
+            return Err(Failure::not_found("a market needs two different assets"));
         }
         Ok(sides)
     }
 }
 
-/// Every route, with the page at the root.
+/// All routes, with the page at the root.
 pub(crate) fn router(api: Api) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(chain::status))
@@ -212,7 +212,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/stream", axum::routing::get(stream::open))
         .fallback(page::serve)
         .method_not_allowed_fallback(async || {
-            let message = "this address answers to another method; see /v1/openapi.json";
+            let message = "this address supports other methods; see /v1/openapi.json";
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
         })
         .layer(DefaultBodyLimit::max(body_bytes))
@@ -223,12 +223,12 @@ pub(crate) fn router(api: Api) -> Router {
         .layer(middleware::from_fn_with_state(api, guard::cors))
 }
 
-/// How much of a list to give.
+/// The requested part of a list.
 #[derive(Deserialize, utoipa::IntoParams)]
 pub(super) struct Page {
-    /// How many entries at most.
+    /// Maximum number of entries.
     limit: Option<usize>,
-    /// How many entries to skip.
+    /// Number of entries to skip.
     offset: Option<usize>,
     /// Only blocks below this height.
     before: Option<u64>,

@@ -1,4 +1,4 @@
-//! Calls of who runs the node: how its doors stand, and turning submissions away before it is stopped.
+//! The operator's calls: the status of the doors, and draining before the node is stopped.
 
 use std::sync::atomic::Ordering;
 
@@ -9,21 +9,22 @@ use super::Api;
 use super::failure::Answered;
 use crate::json::{self, ErrorBody};
 
-/// How the doors of this node stand.
+/// The status of this node's doors.
 #[utoipa::path(get, path = "/v1/operator/doors", security(("operator" = [])),
     responses((status = 200, body = json::DoorsBody), (status = 401, body = ErrorBody)))]
 pub(super) async fn doors(State(api): State<Api>) -> Answered<json::DoorsBody> {
     Ok(Json(body(&api)))
 }
 
-/// Takes no more transactions; `/readyz` says so, and reads go on. What was taken before is committed.
+/// Accepts no more transactions; `/readyz` reports this, and reads still work. Transactions accepted before are
+/// committed.
 #[utoipa::path(post, path = "/v1/operator/drain", security(("operator" = [])),
     responses((status = 200, body = json::DoorsBody), (status = 401, body = ErrorBody)))]
 pub(super) async fn drain(State(api): State<Api>) -> Answered<json::DoorsBody> {
     set(&api, true)
 }
 
-/// Takes transactions again.
+/// Accepts transactions again.
 #[utoipa::path(post, path = "/v1/operator/resume", security(("operator" = [])),
     responses((status = 200, body = json::DoorsBody), (status = 401, body = ErrorBody)))]
 pub(super) async fn resume(State(api): State<Api>) -> Answered<json::DoorsBody> {
@@ -32,7 +33,7 @@ pub(super) async fn resume(State(api): State<Api>) -> Answered<json::DoorsBody> 
 
 fn set(api: &Api, drains: bool) -> Answered<json::DoorsBody> {
     api.drains.store(drains, Ordering::Release);
-    tracing::warn!(drains, "the operator has set whether transactions are taken");
+    tracing::warn!(drains, "the operator has changed whether transactions are accepted");
     Ok(Json(body(api)))
 }
 

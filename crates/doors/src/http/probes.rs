@@ -1,4 +1,4 @@
-//! What says how the node is. It is answered however many requests are being served.
+//! Probes and metrics. They are answered however many requests are being served.
 
 use axum::Router;
 use axum::extract::State;
@@ -49,7 +49,7 @@ fn unready(status: &ValidatorStatus) -> Option<(&'static str, String)> {
             status.certified_anywhere,
             status.connected,
             status.validators - 1,
-            if status.silent { ", listening without voting" } else { "" }
+            if status.silent { ", not voting" } else { "" }
         )
     };
     (!status.is_caught_up()).then(|| ("catching_up", message()))

@@ -1,4 +1,4 @@
-//! Sending transactions, and asking for them.
+//! Submits transactions, and returns their status.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::json::{self, ErrorBody};
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// What to say of a transaction.
+/// Which details of a transaction to return.
 #[derive(Deserialize)]
 pub(super) struct Asked {
     #[serde(default)]
@@ -33,7 +33,7 @@ impl Asked {
         match self.wait.as_deref() {
             None => Ok(false),
             Some("committed") => Ok(true),
-            Some(other) => Err(Failure::malformed(format!("wait: {other:?} is unknown; say wait=committed"))),
+            Some(other) => Err(Failure::malformed(format!("wait: {other:?} is unknown; use wait=committed"))),
         }
     }
 }
@@ -57,7 +57,7 @@ fn committed(id: TransactionId, found: Found) -> json::TransactionBody {
     json::TransactionBody { status: "committed", height, outcome, ..pending(id) }
 }
 
-/// Where a transaction is, and what became of it.
+/// The place of a transaction, and its outcome.
 #[utoipa::path(get, path = "/v1/transactions/{id}", params(("id" = String, Path), ("proof" = Option<bool>, Query)),
     responses((status = 200, body = json::TransactionBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn transaction(
@@ -68,7 +68,7 @@ pub(super) async fn transaction(
     let id: Digest = parse("id", &id)?;
     api.blocking(move |api| {
         let found = match api.look_up(&id, || api.published().find(&id)) {
-            None => return Err(Failure::not_found("no such transaction waits or is among those indexed")),
+            None => return Err(Failure::not_found("the transaction is neither pending nor among those indexed")),
             Some(None) => return Ok(Json(pending(id))),
             Some(Some(found)) => found,
         };
@@ -88,24 +88,24 @@ pub(super) async fn transaction(
     .await?
 }
 
-/// Transactions as JSON carries them.
+/// Transactions in a JSON body.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent {
     transaction: Option<String>,
     transactions: Option<Vec<String>>,
-    /// Of a wallet, for a transaction that comes without one.
+    /// The signature of a wallet, for a transaction without one.
     signature: Option<String>,
 }
 
-/// Reads a transaction of some kind from its bytes, or says why they are none.
+/// Decodes a transaction of some kind, or says why the bytes are invalid.
 type Reader<T> = fn(&[u8]) -> Result<T, String>;
 
 fn native(bytes: &[u8]) -> Result<Transaction, String> {
     borsh::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-/// Reads bytes from their hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(super) fn bytes_of_hex(place: &str, text: &str) -> Result<Vec<u8>, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
@@ -122,7 +122,7 @@ fn read_named<T>(place: &str, bytes: &[u8], read: Reader<T>) -> Result<T, Failur
     read(bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
 }
 
-/// Reads one transaction or several from a body of either kind.
+/// Reads one or several transactions from a body of either content type.
 pub(super) fn decode<T: BorshDeserialize>(
     headers: &HeaderMap,
     body: &[u8],
@@ -153,20 +153,20 @@ pub(super) fn decode<T: BorshDeserialize>(
                     all.iter().enumerate().map(numbered).collect()
                 }
                 (_, false) => {
-                    Err(Failure::malformed("the body needs the field `transaction`, and beside it at most `signature`"))
+                    Err(Failure::malformed("the body needs the field `transaction`, and at most `signature` besides"))
                 }
-                (_, true) => Err(Failure::malformed("the body needs the field `transactions`, and only it")),
+                (_, true) => Err(Failure::malformed("the body needs the field `transactions`, and no other")),
             }
         }
         _ => {
-            let message = "say Content-Type: application/octet-stream or application/json";
+            let message = "set Content-Type: application/octet-stream or application/json";
             Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
         }
     }
 }
 
 impl Api {
-    /// What a committed transaction says; `None` if its block is no longer kept.
+    /// The body of a committed transaction; `None` if its block is no longer kept.
     fn transaction_of(&self, height: Height, id: &TransactionId) -> Result<Option<Body>, Failure> {
         let (block, receipts) = (self.backend.block(height)?, self.backend.receipts(height)?);
         let (Some(block), Some(proven)) = (block, receipts) else { return Ok(None) };
@@ -175,12 +175,12 @@ impl Api {
         Ok(at.and_then(|at| transactions.nth(at)).map(|transaction| transaction.body.clone()))
     }
 
-    /// Whether the operator lets transactions in.
+    /// Whether the operator accepts transactions.
     pub(super) fn check_intake(&self) -> Result<(), Failure> {
         if self.is_draining() { Err(Failure::draining()) } else { Ok(()) }
     }
 
-    /// Whether a call may carry so many transactions.
+    /// Whether a call may carry this many transactions.
     pub(super) fn check_batch(&self, transactions: usize) -> Result<(), Failure> {
         let most = self.settings.batch_transactions;
         if transactions > most {
@@ -197,7 +197,7 @@ impl Api {
     }
 }
 
-/// What one answer becomes; waits for the block where that was asked for.
+/// Converts one answer; waits for the block if requested.
 async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json::TransactionBody, Failure> {
     match answer {
         Answer::Pending(id, None) => Ok(pending(id)),
@@ -212,7 +212,7 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
     }
 }
 
-/// Sends a transaction.
+/// Submits a transaction.
 #[utoipa::path(post, path = "/v1/transactions",
     params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
     request_body(content = String, content_type = "application/octet-stream",
@@ -234,7 +234,7 @@ pub(super) async fn send(
     Ok((status, Json(body)).into_response())
 }
 
-/// Sends many transactions.
+/// Submits many transactions.
 #[utoipa::path(post, path = "/v1/transactions/batch", params(("wait" = Option<String>, Query)),
     request_body(content = String, content_type = "application/octet-stream",
         description = "the encoded sequence of transactions, or `{\"transactions\":[\"0x…\"]}` as JSON"),

@@ -1,4 +1,4 @@
-//! Typed data of native transactions, for wallets of Ethereum (EIP-712).
+//! Typed data of native transactions, for Ethereum wallets (EIP-712).
 
 use axum::Json;
 use axum::body::Bytes;
@@ -16,17 +16,17 @@ use super::transactions::{bytes_of_hex, whole};
 use super::{Api, parse};
 use crate::json::{ErrorBody, TypedDataBody};
 
-/// A transaction that somebody wants to sign.
+/// A transaction to be signed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
     account: String,
-    /// The account's next one, if it is not given.
+    /// By default the account's next one.
     sequence: Option<u64>,
     operation: WantedOperation,
 }
 
-/// Operations by symbols and decimal strings, as the interface shows them.
+/// Operations with symbols and decimal strings, as the interface shows them.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum WantedOperation {
@@ -115,7 +115,7 @@ impl Api {
     }
 }
 
-/// Typed data in the form that `eth_signTypedData_v4` takes, and the transaction up to its signature.
+/// The typed data in the form of `eth_signTypedData_v4`, and the transaction up to its signature.
 fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     let data = TypedData::of(body);
     let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
@@ -124,7 +124,7 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     let fields: Vec<Value> = data.fields.iter().map(|(name, value)| field(name, value.kind())).collect();
     let message: Map<String, Value> =
         data.fields.iter().map(|(name, value)| ((*name).into(), value.text().into())).collect();
-    // An unsigned transaction is one without the last 64 bytes.
+    // An unsigned transaction lacks the last 64 bytes.
     let signed_by = SignedBy::TypedData { network, signature: WalletSignature([0; 64]) };
     let transaction = Transaction { body: body.clone(), signed_by };
     let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
@@ -146,7 +146,7 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     }
 }
 
-/// Puts the signature of a wallet after the transaction that it signed.
+/// Appends the signature of a wallet to the transaction that it signed.
 pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = bytes_of_hex("transaction", unsigned)?;
     let signature = WalletSignature::from_bytes(&bytes_of_hex("signature", signature)?)
@@ -155,7 +155,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// What a wallet of Ethereum signs for a native transaction.
+/// The data that an Ethereum wallet signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
         description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` or without"),

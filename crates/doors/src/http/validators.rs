@@ -1,4 +1,4 @@
-//! Certificates, handovers and who validates.
+//! Certificates, handovers and validators.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -11,7 +11,7 @@ use crate::backend::{CertifiedOutcome, HandoverPage, Proved};
 use crate::json::{self, ErrorBody};
 use replica::ValidatorStatus;
 
-/// What a quorum of validators has signed of a block's outcome.
+/// What a quorum of validators has certified about a block's outcome.
 #[utoipa::path(get, path = "/v1/blocks/{height}/certificate", params(("height" = u64, Path)),
     responses((status = 200, body = json::CertificateBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::CertificateBody> {
@@ -28,7 +28,7 @@ pub(super) async fn certificate(State(api): State<Api>, Path(height): Path<u64>)
     }))
 }
 
-/// How this validator stands among the others.
+/// The status of this validator.
 #[utoipa::path(get, path = "/v1/validator",
     responses((status = 200, body = ValidatorStatus), (status = 404, body = ErrorBody)))]
 pub(super) async fn validator(State(api): State<Api>) -> Answered<ValidatorStatus> {
@@ -36,14 +36,14 @@ pub(super) async fn validator(State(api): State<Api>) -> Answered<ValidatorStatu
     status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
 }
 
-/// Who has staked, who validates in this epoch and the next, and when committees change.
+/// The stakers, the validators of this epoch and the next, and when committees change.
 #[utoipa::path(get, path = "/v1/validators", responses((status = 200, body = json::ValidatorsBody)))]
 pub(super) async fn validators(State(api): State<Api>) -> Answered<json::ValidatorsBody> {
     let outline = api.published().views().outline().clone();
     Ok(Json(json::validators(&outline)))
 }
 
-/// The registry of validators and the committees, with what shows that they stand in a state root.
+/// The registry of validators and the committees, with the proof that they are part of a state root.
 #[utoipa::path(get, path = "/v1/validators/proof",
     responses((status = 200, body = json::ValidatorsProofBody)))]
 pub(super) async fn validators_proof(State(api): State<Api>) -> Answered<json::ValidatorsProofBody> {
@@ -51,7 +51,7 @@ pub(super) async fn validators_proof(State(api): State<Api>) -> Answered<json::V
     Ok(Json(json::ValidatorsProofBody { height, root: root.to_string(), proof: proof_bytes(&proof) }))
 }
 
-/// From where on handovers are asked for.
+/// The first requested epoch.
 #[derive(Deserialize)]
 pub(super) struct From {
     #[serde(default = "first_epoch")]
@@ -62,9 +62,9 @@ fn first_epoch() -> u64 {
     1
 }
 
-/// What proves later committees to who trusts the founders, epoch by epoch; a page at a time.
+/// The proofs of later committees, for a client that trusts the founders, epoch by epoch; one page at a time.
 #[utoipa::path(get, path = "/v1/handovers",
-    params(("from" = Option<u64>, Query, description = "the first epoch; 1 if it is not given")),
+    params(("from" = Option<u64>, Query, description = "the first epoch; 1 by default")),
     responses((status = 200, body = json::HandoversBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn handovers(
     State(api): State<Api>,

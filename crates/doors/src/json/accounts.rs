@@ -8,27 +8,27 @@ use utoipa::ToSchema;
 pub struct AccountBody {
     /// Its address.
     pub address: String,
-    /// The same for people: its capitals are a checksum (EIP-55).
+    /// The address with a checksum in its capitals, for people (EIP-55).
     pub checked_address: String,
     /// Height of the state that was read.
     pub height: u64,
-    /// The key it registered, if it ever did.
+    /// The key it registered, if any.
     pub key: Option<String>,
     /// Its sequence numbers.
     pub sequence: SequenceBody,
-    /// What it holds.
+    /// Its balances.
     pub balances: Vec<BalanceBody>,
-    /// What Ethereum knows of it, on a chain with contracts.
+    /// Its Ethereum data, on a chain with contracts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ethereum: Option<AccountEthereumBody>,
 }
 
-/// What Ethereum knows of an account.
+/// The Ethereum data of an account.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AccountEthereumBody {
     /// The nonce of its next transaction, or of the next contract that it creates.
     pub nonce: u64,
-    /// Wei beside its units of the first asset, less than one unit.
+    /// Wei in addition to its units of the first asset; less than one unit.
     pub wei: String,
     /// Whether it is a contract: nobody has its key.
     pub is_contract: bool,
@@ -42,9 +42,9 @@ pub struct AccountEthereumBody {
 pub struct CodeBody {
     /// Its Keccak hash.
     pub hash: String,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub bytes: usize,
-    /// The contract that the account delegates to (EIP-7702), if it is no contract itself.
+    /// The contract to which the account delegates (EIP-7702), if it is not a contract itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
 }
@@ -54,11 +54,11 @@ pub struct CodeBody {
 pub struct SequenceBody {
     /// The highest that is committed.
     pub highest: u64,
-    /// One that is free now, waiting transactions considered.
+    /// A free one, taking pending transactions into account.
     pub next: u64,
 }
 
-/// Units of one asset that an account has.
+/// Units of one asset in an account.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BalanceBody {
     /// Symbol.
@@ -76,7 +76,7 @@ pub struct Offers {
     pub height: u64,
     /// By id.
     pub offers: Vec<OfferBody>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub more: bool,
 }
 
@@ -87,9 +87,9 @@ pub struct OfferBody {
     pub sell: String,
     /// Symbol bought.
     pub buy: String,
-    /// Limit price: units bought per unit sold, at least.
+    /// Limit price: minimum units bought per unit sold.
     pub limit: String,
-    /// Id: the sequence number of the transaction that made it.
+    /// Id: the sequence number of the transaction that created it.
     pub id: u64,
     /// Units still for sale.
     pub amount: String,
@@ -109,7 +109,7 @@ pub struct RestingOffers {
 /// A resting offer and its owner.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RestingOffer {
-    /// Who made it.
+    /// The owner's account.
     pub account: String,
     /// The offer.
     #[serde(flatten)]
@@ -123,7 +123,7 @@ pub struct ModifiedBody {
     pub height: u64,
     /// The account.
     pub address: String,
-    /// Whether it did.
+    /// Whether the block changed it.
     pub changed: bool,
     /// Root of the block's receipts.
     pub receipts_root: String,
@@ -138,7 +138,7 @@ pub struct AccountProofBody {
     pub height: u64,
     /// State root.
     pub root: String,
-    /// The account; null if it is proved not to exist.
+    /// The account; null if the proof shows that it does not exist.
     pub account: Option<AccountBody>,
     /// The proof, in the ledger's encoding.
     pub proof: String,
@@ -151,7 +151,7 @@ pub struct OfferProofBody {
     pub height: u64,
     /// State root.
     pub root: String,
-    /// Units for sale; null if no such offer is proved to rest.
+    /// Units for sale; null if the proof shows that no such offer rests.
     pub amount: Option<String>,
     /// The proof, in the ledger's encoding.
     pub proof: String,

@@ -16,7 +16,7 @@ pub struct BlocksBody {
     pub blocks: Vec<BlockBody>,
 }
 
-/// A block in short.
+/// The summary of a block.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BlockBody {
     /// Height.
@@ -41,7 +41,7 @@ pub struct BlockBody {
     pub fills: usize,
     /// Pairs that traded.
     pub pairs: usize,
-    /// Whether every offer beyond the band was filled.
+    /// Whether every offer that had to fill was filled.
     pub full: bool,
     /// Root of the receipts.
     pub receipts_root: String,
@@ -51,51 +51,51 @@ pub struct BlockBody {
     pub stages_ms: BTreeMap<&'static str, f64>,
 }
 
-/// A block with what became of its transactions.
+/// A block with the outcomes of its transactions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BlockDetail {
-    /// The block in short.
+    /// The summary of the block.
     #[serde(flatten)]
     pub block: BlockBody,
     /// Outcomes in the order of the block.
     pub outcomes: Vec<TransactionOutcome>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub more: bool,
 }
 
-/// What became of one transaction.
+/// The outcome of one transaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TransactionOutcome {
     /// Id.
     pub id: String,
     /// The account that acted.
     pub account: String,
-    /// Its number for this transaction.
+    /// The account's sequence number of this transaction.
     pub sequence: u64,
-    /// What it asked for.
+    /// The requested operation.
     pub operation: OperationBody,
     /// Outcome.
     pub outcome: OutcomeBody,
 }
 
-/// A transaction before a wallet has signed it.
+/// A transaction that a wallet has not signed yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TypedDataBody {
     /// Its sequence number.
     pub sequence: u64,
     /// Its bytes up to the signature.
     pub unsigned: String,
-    /// What the key signs: the hash of the typed data.
+    /// The hash of the typed data, which the key signs.
     pub hash: String,
-    /// What `eth_signTypedData_v4` takes.
+    /// The input of `eth_signTypedData_v4`.
     pub typed_data: serde_json::Value,
 }
 
-/// What a transaction asks for.
+/// The operation of a transaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OperationBody {
-    /// Registers an account, or rotates the own key.
+    /// Registers an account, or rotates the account's own key.
     CreateAccount {
         /// The account.
         account: String,
@@ -108,12 +108,12 @@ pub enum OperationBody {
         sell: String,
         /// Symbol bought.
         buy: String,
-        /// Units to sell at most.
+        /// Maximum units to sell.
         amount: String,
-        /// Units bought per unit sold, at least.
+        /// Minimum units bought per unit sold.
         limit: String,
     },
-    /// Takes an offer back.
+    /// Cancels an offer.
     CancelOffer {
         /// Symbol sold.
         sell: String,
@@ -151,32 +151,32 @@ pub enum OperationBody {
     },
     /// Registers a validator, adds to its stake, or changes its key or address.
     Stake {
-        /// Units of the first asset that are added.
+        /// Units of the first asset to add.
         units: String,
         /// The validator's key.
         key: String,
         /// Host and port.
         address: String,
     },
-    /// Takes units out of the own stake.
+    /// Withdraws units from the account's own stake.
     Unstake {
         /// Units of the first asset.
         units: String,
     },
-    /// Shows that a validator contradicted itself.
+    /// Proves that a validator contradicted itself.
     Accuse {
         /// The epoch of its committee.
         epoch: u64,
         /// Its index in the committee.
         validator: u8,
-        /// The height that it made two statements about.
+        /// The height of its two statements.
         height: u64,
-        /// `proposals` or `commits`; of rounds, `round_votes` or `round_proposals`.
+        /// `proposals` or `commits`; in rounds, `round_votes` or `round_proposals`.
         statements: &'static str,
     },
     /// Moves units into the payment lane.
     Withdraw {
-        /// The key that spends them there.
+        /// The key that may spend them there.
         to: String,
         /// Symbol.
         asset: String,
@@ -202,11 +202,11 @@ pub enum OutcomeBody {
         sold: String,
         /// Units received.
         bought: String,
-        /// Units that rest.
+        /// Units that rest in the book.
         left: String,
-        /// Units that went back to the account, because they are too few for an offer.
+        /// Units returned to the account, because they are too few for an offer.
         returned: String,
-        /// Why: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
+        /// The reason: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
         why: &'static str,
     },
     /// It had no effect.
@@ -248,7 +248,7 @@ pub struct BatchBody {
     pub height: u64,
     /// The proposer's clock.
     pub time_ms: u64,
-    /// Whether every offer beyond the band was filled.
+    /// Whether every offer that had to fill was filled.
     pub full: bool,
     /// Valuations by symbol.
     pub valuations: BTreeMap<String, String>,
@@ -256,11 +256,11 @@ pub struct BatchBody {
     pub trades: Vec<TradeBody>,
     /// Units burnt by symbol.
     pub burnt: BTreeMap<String, String>,
-    /// What the solver said, for batches since start.
+    /// The solver's report, for batches since the start.
     pub solver: Option<SolverBody>,
 }
 
-/// What one ordered pair traded.
+/// The trade of one ordered pair.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TradeBody {
     /// Symbol sold.
@@ -282,30 +282,30 @@ pub struct SolverBody {
     pub iterations: u32,
     /// Evaluations of the demand of the whole book.
     pub demand_queries: u32,
-    /// Utility left on the table over utility gained; `null` where some is left and none is gained.
+    /// Unrealized utility divided by realized utility; `null` if some is unrealized and none is realized.
     pub unrealized_utility_ratio: Option<f64>,
 }
 
-/// Where a transaction is.
+/// The place of a transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TransactionBody {
     /// Id.
     pub id: String,
     /// `pending` or `committed`.
     pub status: &'static str,
-    /// The account that acted, once it is committed and asked for by its id.
+    /// The account that acted, once the transaction is committed and requested by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The account's number for it, likewise.
+    /// The account's sequence number of it, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// What it asks for, likewise.
+    /// The operation, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationBody>,
     /// Height of its block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u64>,
-    /// What became of it.
+    /// Its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeBody>,
     /// The block's receipts root, if a proof was asked for.
@@ -323,17 +323,17 @@ pub struct Results {
     pub results: Vec<ResultBody>,
 }
 
-/// What a transaction of a batch call is answered.
+/// The answer to a transaction of a batch call.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ResultBody {
-    /// It waits, or is committed.
+    /// It is pending or committed.
     Taken(Box<TransactionBody>),
-    /// It is refused.
+    /// It is rejected.
     Error(ErrorBody),
 }
 
-/// A block in short.
+/// The summary of a block.
 pub fn block(summary: &BlockSummary) -> BlockBody {
     BlockBody {
         height: summary.height,

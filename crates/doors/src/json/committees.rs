@@ -1,4 +1,4 @@
-//! Who validates: certificates, handovers, committees and the registry.
+//! Validators: certificates, handovers, committees and the registry.
 
 use ledger::{Member, Validator};
 use primitives::Amount;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::outline::Outline;
 
-/// What validators have signed of a block.
+/// What validators have certified about a block.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CertificateBody {
     /// Height of the block.
@@ -16,24 +16,24 @@ pub struct CertificateBody {
     pub state_root: String,
     /// Root of its receipts.
     pub receipts_root: String,
-    /// Who signed both.
+    /// The signers of both.
     pub signers: Vec<u8>,
     /// Hexadecimal; `Certificate` of the consensus documentation.
     pub certificate: String,
 }
 
-/// What proves committees, one after the other.
+/// The proofs of committees, one after the other.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HandoversBody {
     /// The epoch of the first.
     pub from: u64,
     /// The last epoch whose committee can be proved here; 0 if the founders' is the last.
     pub last: u64,
-    /// In order, without gaps; ask again from behind the last one until there are none.
+    /// In order, without gaps; ask again after the last one until there are none.
     pub handovers: Vec<HandoverBody>,
 }
 
-/// What proves the committee of an epoch to who trusts that of the epoch before.
+/// The proof of the committee of an epoch, for a client that trusts the committee of the epoch before.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HandoverBody {
     /// The epoch.
@@ -44,7 +44,7 @@ pub struct HandoverBody {
     pub handover: String,
 }
 
-/// Who has staked, and who validates.
+/// Stakers and validators.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ValidatorsBody {
     /// Height of the state that was read.
@@ -53,23 +53,23 @@ pub struct ValidatorsBody {
     pub epoch: u64,
     /// Its last height; null if it never ends.
     pub last_height: Option<u64>,
-    /// The next height at which a committee is drawn; null if none ever is.
+    /// The next height at which a committee is drawn; null if there is none.
     pub next_boundary: Option<u64>,
-    /// Validators that are drawn, if so many have staked.
+    /// Size of a drawn committee, if enough have staked.
     pub committee_size: u32,
-    /// Least units that a validator stakes.
+    /// Minimum stake of a validator, in units.
     pub minimum_stake: String,
-    /// Epochs for which a stake can be punished after the last that it counted in.
+    /// Epochs for which a stake can still be punished after the last epoch in which it counted.
     pub unbonding_epochs: u64,
-    /// Units that the proposer of a sub-block is paid.
+    /// Units paid to the proposer of a sub-block.
     pub reward: String,
-    /// Units that rewards are paid from.
+    /// Units from which rewards are paid.
     pub reward_pool: String,
-    /// The part of its stake that a validator loses that contradicts itself.
+    /// The part of its stake that a validator loses if it contradicts itself.
     pub slash: String,
-    /// Committees that are drawn, from this epoch's on.
+    /// Drawn committees, from this epoch's on.
     pub committees: Vec<CommitteeBody>,
-    /// Who has staked and not got everything back, by account.
+    /// Accounts that have staked and not got everything back.
     pub validators: Vec<ValidatorBody>,
 }
 
@@ -91,7 +91,7 @@ pub struct MemberBody {
     pub account: String,
     /// The validator's key.
     pub key: String,
-    /// Host and port; empty where the genesis file tells.
+    /// Host and port; empty if the genesis file has them.
     pub address: String,
     /// Units staked.
     pub stake: String,
@@ -103,13 +103,13 @@ pub struct ValidatorBody {
     /// Account, key, address and stake as they are now.
     #[serde(flatten)]
     pub member: MemberBody,
-    /// Units on their way back.
+    /// Units being paid back.
     pub unbonding: Vec<UnbondingBody>,
     /// Whether it was convicted of contradicting itself.
     pub excluded: bool,
 }
 
-/// Units on their way back.
+/// Units being paid back.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnbondingBody {
     /// The height at which they are paid back.
@@ -125,11 +125,11 @@ pub struct ValidatorsProofBody {
     pub height: u64,
     /// State root.
     pub root: String,
-    /// Hexadecimal; `ValidatorsProof` of the ledger's documentation, which holds the whole registry.
+    /// Hexadecimal; `ValidatorsProof` of the ledger's documentation, with the whole registry.
     pub proof: String,
 }
 
-/// Who has staked, and who validates.
+/// Stakers and validators.
 pub fn validators(outline: &Outline) -> ValidatorsBody {
     let Outline { height, validators, schedule, .. } = outline;
     let height = *height;

@@ -7,17 +7,17 @@ use utoipa::ToSchema;
 
 use super::ErrorBody;
 
-/// Where an Ethereum transaction is.
+/// The place of an Ethereum transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumBody {
     /// Its hash.
     pub hash: String,
     /// `pending` or `committed`.
     pub status: &'static str,
-    /// What it asks for; absent in the settlement receipt, and where its block is no longer kept.
+    /// Its parameters; absent in the settlement receipt, and if its block is no longer kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<EthereumTransactionBody>,
-    /// What it came to, once it was executed.
+    /// Its receipt, once it was executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<EthereumReceiptBody>,
     /// The block's receipts root, if a proof was asked for.
@@ -28,24 +28,24 @@ pub struct EthereumBody {
     pub proof: Option<String>,
 }
 
-/// What an Ethereum transaction asks for.
+/// The parameters of an Ethereum transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumTransactionBody {
     /// Its type: 0, 1, 2 or 4.
     #[serde(rename = "type")]
     pub kind: u8,
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
-    /// The account that is called; absent if it creates a contract.
+    /// The called account; absent if it creates a contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Its nonce.
     pub nonce: u64,
-    /// Wei that it sends.
+    /// Wei sent.
     pub value: String,
-    /// Gas that it declares.
+    /// The gas limit.
     pub gas_limit: String,
-    /// The most wei that it pays for a unit of gas.
+    /// Maximum wei per unit of gas.
     pub max_fee: String,
     /// Input of the call, or code that creates the contract.
     pub input: String,
@@ -58,9 +58,9 @@ pub struct EthereumOutputBody {
     pub hash: String,
     /// `succeeded`, `reverted`, or `halted`.
     pub result: &'static str,
-    /// The first bytes of what it returned, or of why it reverted.
+    /// The first bytes of the returned data, or of the revert reason.
     pub output: String,
-    /// How many bytes these are of.
+    /// The total number of bytes of that output.
     pub output_bytes: usize,
     /// Why it was halted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,23 +72,23 @@ pub struct EthereumOutputBody {
 pub struct EthereumBlockBody {
     /// Height.
     pub height: u64,
-    /// Wei that a unit of gas cost at least.
+    /// The base fee in wei per unit of gas.
     pub base_fee: String,
-    /// Gas that all transactions paid for.
+    /// Gas paid for by all transactions.
     pub gas_used: String,
-    /// Wei that were burnt: base fees, and what contracts destroyed.
+    /// Wei that were burnt: base fees, and wei destroyed by contracts.
     pub burnt: String,
     /// Transactions that were executed.
     pub executed: usize,
     /// Transactions that were skipped; they have no receipt.
     pub skipped: usize,
-    /// In the order of execution, after the settlement receipt where there is one.
+    /// In the order of execution, after the settlement receipt if there is one.
     pub transactions: Vec<EthereumExecutedBody>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub more: bool,
 }
 
-/// An executed Ethereum transaction in short.
+/// The summary of an executed Ethereum transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumExecutedBody {
     /// Its hash.
@@ -96,47 +96,47 @@ pub struct EthereumExecutedBody {
     /// Its position among the block's Ethereum transactions; absent in the settlement receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
-    /// The account that was called.
+    /// The called account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The contract that it created.
+    /// The created contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
-    /// Wei that it sent.
+    /// Wei sent.
     pub value: String,
-    /// The first four bytes of its input: of a call, the function.
+    /// The first four bytes of its input; in a call, the function.
     pub selector: String,
     /// `succeeded`, `reverted`, or `halted`.
     pub result: &'static str,
-    /// Gas that it paid for.
+    /// Gas paid for.
     pub gas_used: String,
-    /// How many logs contracts made.
+    /// Number of logs.
     pub logs: usize,
 }
 
-/// What an Ethereum transaction came to.
+/// The receipt of an Ethereum transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumReceiptBody {
     /// Height of its block.
     pub height: u64,
-    /// Its position among the block's Ethereum transactions, by sub-block and lane; absent in the settlement receipt of
-    /// the block, which is of no transaction.
+    /// Its position among the block's Ethereum transactions, by sub-block and lane; absent in the settlement receipt
+    /// of the block, which belongs to no transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
-    /// `succeeded`, `reverted`, or `halted`: it ran out of gas or did what is not allowed.
+    /// `succeeded`, `reverted`, or `halted`: it ran out of gas or did something that is not allowed.
     pub result: &'static str,
-    /// Gas that it paid for.
+    /// Gas paid for.
     pub gas_used: String,
-    /// Wei that it paid for a unit of gas.
+    /// Wei paid per unit of gas.
     pub gas_price: String,
-    /// The contract that it created.
+    /// The created contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
-    /// What contracts logged, in order.
+    /// The logs, in order.
     pub logs: Vec<EthereumLogBody>,
 }
 
@@ -147,7 +147,7 @@ pub struct EthereumLogBody {
     pub address: String,
     /// Up to four topics.
     pub topics: Vec<String>,
-    /// What else it says.
+    /// The data of the log.
     pub data: String,
 }
 
@@ -158,24 +158,24 @@ pub struct EthereumResults {
     pub results: Vec<EthereumResultBody>,
 }
 
-/// What an Ethereum transaction of a batch call is answered.
+/// The answer to an Ethereum transaction of a batch call.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum EthereumResultBody {
-    /// It waits, or is committed.
+    /// It is pending or committed.
     Taken(Box<EthereumBody>),
-    /// It is refused.
+    /// It is rejected.
     Error(ErrorBody),
 }
 
 impl EthereumBody {
-    /// Of one that waits for a block.
+    /// The body of a pending transaction.
     pub fn pending(id: &TransactionId) -> EthereumBody {
         let hash = id.to_string();
         EthereumBody { hash, status: "pending", transaction: None, receipt: None, receipts_root: None, proof: None }
     }
 
-    /// Of one that was executed.
+    /// The body of an executed transaction.
     pub fn committed(height: Height, receipt: &EthereumReceipt) -> EthereumBody {
         let pending = EthereumBody::pending(&receipt.id);
         EthereumBody { status: "committed", receipt: Some(EthereumReceiptBody::of(height, receipt)), ..pending }
@@ -183,7 +183,7 @@ impl EthereumBody {
 }
 
 impl EthereumTransactionBody {
-    /// What an encoded transaction asks for; nothing if it does not decode.
+    /// Decodes the parameters of a transaction; `None` if it does not decode.
     pub fn read(bytes: &[u8], sender: &Address) -> Option<EthereumTransactionBody> {
         let parts = EthereumTransaction::decode(bytes).ok()?.parts();
         Some(EthereumTransactionBody {
@@ -200,7 +200,7 @@ impl EthereumTransactionBody {
 }
 
 impl EthereumOutputBody {
-    /// Of an execution, with so many bytes of its output at most.
+    /// The result of an execution, with at most `bytes_max` bytes of its output.
     pub fn of(id: &TransactionId, called: EvmCalled, bytes_max: usize) -> EthereumOutputBody {
         let output = &called.output[..called.output.len().min(bytes_max)];
         EthereumOutputBody {
@@ -214,7 +214,7 @@ impl EthereumOutputBody {
 }
 
 impl EthereumExecutedBody {
-    /// Of a receipt, with what its transaction asks for, if it is of one.
+    /// The summary of a receipt, with the parameters of its transaction, if it has one.
     pub fn of(receipt: &EthereumReceipt, parts: Option<EthereumParts>) -> EthereumExecutedBody {
         let selector = |parts: &EthereumParts| hex(&parts.input[..parts.input.len().min(4)]);
         EthereumExecutedBody {

@@ -13,48 +13,48 @@ use crate::outline::{LaneOutline, Outline};
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = 8;
 
-/// The payment lane as the ledger knows it after the last block.
+/// The payment lane in the ledger after the last block.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LaneBody {
     /// Height of the last block.
     pub height: u64,
-    /// The identity that all that is signed in the lane names.
+    /// The identity that every signature in the lane covers.
     pub network: String,
     /// The lane epoch of the next block.
     pub epoch: u64,
-    /// Heights that are left of that epoch, while the lane is not halted.
+    /// Heights left of that epoch, while the lane is not halted.
     pub heights_left: u64,
     /// Heights of an epoch, while the lane is not halted.
     pub epoch_heights: u64,
     /// Whether validators sign no payments now.
     pub halted: bool,
-    /// The number that a vote to halt names.
+    /// The number that a vote to halt must name.
     pub halt_round: u64,
-    /// Units of the first asset that opening a case takes.
+    /// Deposit for opening a case, in units of the first asset.
     pub case_deposit: String,
-    /// What an output that lapses loses, in millionths.
+    /// The loss of an output that lapses, in millionths.
     pub lapse_penalty_millionths: u32,
     /// Contested outputs that have no verdict yet.
     pub open_cases: usize,
-    /// Claims that wait for a limit on outflow.
+    /// Claims delayed by a limit on outflow.
     pub waiting_claims: usize,
-    /// The keys of each member's shards in the first lane epoch; in each one, if there are no registrars.
+    /// The keys of each member's shards in the first lane epoch; in every epoch if there are no registrars.
     pub members: Vec<Vec<String>>,
     /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<String>,
-    /// Which BLS keys they register besides: "none", "aggregate" or "threshold".
+    /// Which BLS keys they also register: "none", "aggregate" or "threshold".
     pub bls: &'static str,
-    /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
+    /// The registered keys of the epochs that count, and of the next one. An epoch begins once a quorum has
     /// registered for it.
     pub registrations: Vec<LaneRegistrationBody>,
-    /// The epochs for which the members made a group key: see `/v1/lane/boards/{epoch}`.
+    /// The epochs for which the members generated a group key: see `/v1/lane/boards/{epoch}`.
     pub group_keys: Vec<u64>,
-    /// For each member the account whose stake answers for it; empty if nothing does.
+    /// For each member the account whose stake is liable for it; empty if there are none.
     pub accounts: Vec<String>,
-    /// The members that contradicted themselves, by index: they register no more keys.
+    /// The members that contradicted themselves, by index: they can no longer register keys.
     pub convicted: Vec<u8>,
-    /// Where each member's shards listen (TCP), as this node knows it; a shard of home epoch h listens on the port that
-    /// is h modulo `home_ports` above. Empty if the node does not know.
+    /// The addresses (TCP) of each member's shards, as this node knows them; a shard of home epoch h listens on the
+    /// port that is h modulo `home_ports` above its address. Empty if unknown.
     pub addresses: Vec<Vec<String>>,
     /// Whether they speak TLS 1.3, each with its registered key as a raw public key.
     pub tls: bool,
@@ -73,7 +73,7 @@ pub struct LaneRegistrationBody {
     pub member: u8,
     /// The key of each shard.
     pub keys: Vec<String>,
-    /// The BLS key of each shard, with the proof that its member has it; none on a lane without them.
+    /// The BLS key of each shard, with the member's proof of possession; empty on a lane without BLS keys.
     pub bls: Vec<RegisteredBlsBody>,
     /// The registrar's signature, in hexadecimal.
     pub signature: String,
@@ -93,9 +93,9 @@ pub struct RegisteredBlsBody {
 pub struct LaneAssetBody {
     /// Symbol.
     pub asset: String,
-    /// The smallest output and the smallest withdrawal.
+    /// The minimum of an output and of a withdrawal.
     pub least_units: String,
-    /// What each payment leaves in escrow.
+    /// The part of each payment that stays in escrow.
     pub fee: String,
     /// Units in escrow.
     pub escrow: String,
@@ -169,7 +169,7 @@ fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
 pub struct LaneOutputBody {
     /// Its name.
     pub output: String,
-    /// Its home epoch: the committee of that epoch alone signs what spends it.
+    /// Its home epoch: only the committee of that epoch signs payments that spend it.
     pub home: u64,
     /// The key that spends it.
     pub to: String,
@@ -179,13 +179,13 @@ pub struct LaneOutputBody {
     pub amount: String,
 }
 
-/// What the members dealt for the group key of an epoch.
+/// The dealings of the members for the group key of an epoch.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LaneBoardBody {
     /// The lane epoch.
     pub epoch: u64,
-    /// Dealings with their dealers' signatures and what came of complaints, in hexadecimal; the layout stands in the
-    /// `payments` crate's documentation.
+    /// Dealings with their dealers' signatures and the results of complaints, in hexadecimal; the layout is in the
+    /// documentation of the `payments` crate.
     pub board: String,
 }
 
@@ -209,7 +209,7 @@ pub struct LaneCaseBody {
     pub asset: String,
     /// Units.
     pub amount: String,
-    /// The payments of it that validators voted for; null until there are enough votes.
+    /// The payments of it for which validators voted; null until there are enough votes.
     pub candidates: Option<Vec<LaneCandidateBody>>,
 }
 

@@ -24,21 +24,21 @@ pub struct MarketBody {
     pub base: String,
     /// The asset that it is priced in.
     pub quote: String,
-    /// The price at which it last traded, quote per base; nothing if it never has.
+    /// The last traded price, quote per base; null if it never traded.
     pub price: Option<String>,
     /// The height at which it last traded.
     pub price_height: Option<u64>,
-    /// What the latest valuations say, where both sides have offers. Nobody traded at it.
+    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
     pub indicative: Option<String>,
-    /// Base units that changed hands in the last batch.
+    /// Base units traded in the last batch.
     pub base_volume: String,
-    /// Quote units that changed hands in the last batch.
+    /// Quote units traded in the last batch.
     pub quote_volume: String,
     /// Resting offers, both sides.
     pub offers: usize,
-    /// Lowest limit of those who sell the base.
+    /// Lowest limit of the offers that sell the base.
     pub best_sell: Option<String>,
-    /// Highest price that those who sell the quote accept.
+    /// Highest price accepted by the offers that sell the quote.
     pub best_buy: Option<String>,
 }
 
@@ -49,11 +49,11 @@ pub struct BookBody {
     pub height: u64,
     /// `BASE/QUOTE`.
     pub market: String,
-    /// The price at which it last traded; nothing if it never has.
+    /// The last traded price; null if it never traded.
     pub price: Option<String>,
     /// The height at which it last traded.
     pub price_height: Option<u64>,
-    /// What the latest valuations say, where both sides have offers. Nobody traded at it.
+    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
     pub indicative: Option<String>,
     /// Offers of the base, cheapest first.
     pub sells: Vec<Level>,
@@ -81,9 +81,9 @@ pub struct Curves {
     pub market: String,
     /// Batch price.
     pub price: String,
-    /// Base units offered at limits up to each price, rising.
+    /// Base units offered at limits up to each price, ascending.
     pub supply: Vec<CurvePoint>,
-    /// Base units that offers of the quote would take at each price, falling.
+    /// Base units that offers of the quote would buy at each price, descending.
     pub demand: Vec<CurvePoint>,
     /// Base units sold for the quote.
     pub sold: String,
@@ -118,7 +118,7 @@ pub struct HistoryPoint {
     pub time_ms: u64,
     /// Quote per base.
     pub price: String,
-    /// Base units that changed hands.
+    /// Base units traded.
     pub base_volume: String,
 }
 
@@ -133,7 +133,7 @@ pub struct CandlesBody {
     pub candles: Vec<CandleBody>,
 }
 
-/// What a market did in one interval, at batch prices.
+/// The trades of a market in one interval, at batch prices.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CandleBody {
     /// Its beginning, milliseconds since 1970.
@@ -146,9 +146,9 @@ pub struct CandleBody {
     pub low: String,
     /// Last price.
     pub close: String,
-    /// Base units that changed hands.
+    /// Base units traded.
     pub base_volume: String,
-    /// Quote units that did.
+    /// Quote units traded.
     pub quote_volume: String,
     /// Batches in which the market traded.
     pub batches: u32,

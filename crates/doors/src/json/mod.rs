@@ -1,4 +1,4 @@
-//! What the interface says, as JSON: amounts and prices are exact decimal strings, ids are hexadecimal.
+//! The JSON of the interface: amounts and prices are exact decimal strings, ids are hexadecimal.
 
 use ledger::Refusal;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub use markets::{
 pub use node::{AssetBody, Assets, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot, assets};
 pub use symbols::Symbols;
 
-/// An error: what is wrong, and a code that stays.
+/// An error: a description and a stable code.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
     /// The error.

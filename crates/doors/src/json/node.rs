@@ -6,16 +6,16 @@ use primitives::AssetId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The node in numbers.
+/// The status of the node.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NodeStatus {
     /// Version of this software.
     pub version: &'static str,
     /// The chain's number.
     pub chain: u64,
-    /// Who decides blocks.
+    /// The engine that decides blocks.
     pub engine: &'static str,
-    /// Why no block can be decided, in words; nothing while enough validators are connected.
+    /// Why no block can be decided, in words; null while enough validators are connected.
     pub stalled: Option<String>,
     /// Height of the last block.
     pub height: u64,
@@ -29,7 +29,7 @@ pub struct NodeStatus {
     pub accounts: usize,
     /// Resting offers.
     pub offers: usize,
-    /// Waiting transactions.
+    /// Pending transactions.
     pub mempool: MempoolStatus,
     /// Time since start.
     pub uptime_ms: u64,
@@ -41,7 +41,7 @@ pub struct NodeStatus {
     pub refused: u64,
 }
 
-/// A state root and the height that it is of.
+/// A state root and its height.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StateRoot {
     /// Height.
@@ -50,43 +50,43 @@ pub struct StateRoot {
     pub root: String,
 }
 
-/// Waiting transactions.
+/// Pending transactions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MempoolStatus {
-    /// How many wait.
+    /// Their number.
     pub transactions: usize,
-    /// How many may.
+    /// Maximum number.
     pub limit: usize,
 }
 
 /// Constants of the chain and limits of this node.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitsBody {
-    /// The chain's number, to be signed into every transaction.
+    /// The chain's number, which every transaction signs.
     pub chain: u64,
-    /// The identity of the network, for which every transaction is signed.
+    /// The identity of the network, which every transaction signs.
     pub network: String,
-    /// Units of the fee asset that a transaction costs.
+    /// The fee of a transaction, in units of the fee asset.
     pub fee: String,
-    /// The asset that fees are paid in.
+    /// The asset in which fees are paid.
     pub fee_asset: String,
     /// The auctioneer's commission ε.
     pub epsilon: String,
     /// The band μ below the rate within which an offer may be left unfilled.
     pub mu: String,
-    /// How far ahead of the highest used one a sequence number may be.
+    /// Maximum distance of a sequence number above the highest used one.
     pub sequence_window: u64,
-    /// Largest request body.
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// Most transactions in one batch call.
+    /// Maximum number of transactions in one batch call.
     pub batch_transactions: usize,
-    /// Most transactions in a block.
+    /// Maximum number of transactions in a block.
     pub block_transactions: usize,
-    /// How long a transaction waits for a block at most, when there is room.
+    /// Maximum time that a transaction waits for a block, when there is room.
     pub block_interval_ms: u64,
-    /// Most waiting transactions.
+    /// Maximum number of pending transactions.
     pub mempool_transactions: usize,
-    /// Most connections of the stream.
+    /// Maximum number of stream connections.
     pub stream_connections: usize,
 }
 
@@ -104,11 +104,11 @@ pub struct AssetBody {
     pub asset: u32,
     /// Its symbol.
     pub symbol: String,
-    /// Decimal places that people see.
+    /// Decimal places shown to people.
     pub decimals: u8,
     /// The account that issues it.
     pub issuer: String,
-    /// Units of it that an offer sells, or asks, at least.
+    /// Minimum units of it that an offer sells or asks for.
     pub least_units: String,
     /// Units in existence.
     pub issued: String,
@@ -119,7 +119,7 @@ pub struct AssetBody {
     pub token: Option<String>,
 }
 
-/// Assets as listed, with their tokens where the chain has contracts.
+/// Assets as listed, with their tokens if the chain has contracts.
 pub fn assets(assets: &[Asset], has_contracts: bool) -> Assets {
     let body = |(number, asset): (usize, &Asset)| AssetBody {
         asset: number as u32,
@@ -134,25 +134,25 @@ pub fn assets(assets: &[Asset], has_contracts: bool) -> Assets {
     Assets { assets: assets.iter().enumerate().map(body).collect() }
 }
 
-/// How the doors of a node stand.
+/// The status of a node's doors.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DoorsBody {
-    /// Where clients are answered.
+    /// The address for clients.
     pub listen: String,
-    /// Where probes are answered, too.
+    /// An additional address for probes.
     pub probes: Option<String>,
     /// Whether clients speak TLS.
     pub tls: bool,
-    /// Whether a proxy is said to stand before it.
+    /// Whether a proxy is configured in front of it.
     pub behind_proxy: bool,
-    /// Names that it may be called by.
+    /// Host names that it accepts.
     pub hosts: Vec<String>,
     /// Origins whose pages may call it.
     pub origins: Vec<String>,
     /// Whether the operator has stopped the intake.
     pub draining: bool,
-    /// Requests that are being served.
+    /// Number of requests being served.
     pub requests: usize,
-    /// Connections of the stream.
+    /// Number of stream connections.
     pub streams: usize,
 }

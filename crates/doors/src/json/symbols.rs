@@ -10,7 +10,7 @@ use crate::views::BatchSummary;
 pub struct Symbols(Vec<String>);
 
 impl Symbols {
-    /// Of the assets of a ledger.
+    /// The symbols of a ledger's assets.
     pub fn of(assets: &[Asset]) -> Symbols {
         Symbols(assets.iter().map(|asset| asset.symbol.clone()).collect())
     }
@@ -20,7 +20,7 @@ impl Symbols {
         &self.0[asset.0 as usize]
     }
 
-    /// The symbol of an asset, or its number if there is no such asset: refused transactions may name any.
+    /// The symbol of an asset, or its number if there is no such asset: rejected transactions may name any.
     fn name(&self, asset: AssetId) -> String {
         self.0.get(asset.0 as usize).cloned().unwrap_or_else(|| asset.to_string())
     }
@@ -71,7 +71,7 @@ impl Symbols {
         }
     }
 
-    /// The asset of a symbol.
+    /// The asset with a symbol.
     pub fn find(&self, symbol: &str) -> Option<AssetId> {
         self.0.iter().position(|known| known == symbol).map(|at| AssetId(at as u32))
     }

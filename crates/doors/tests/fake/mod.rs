@@ -1,5 +1,5 @@
-//! A node without a pipeline, for tests of the doors alone: a ledger that takes blocks by hand, and an intake that is
-//! full.
+//! A node without a pipeline, for tests of the doors only: a ledger to which blocks are applied by hand, and an
+//! intake that is full.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -48,7 +48,7 @@ impl Fake {
         self.ledger.read().expect("no test panics with it")
     }
 
-    /// Applies a block of one transaction, and gives what publishes it.
+    /// Applies a block of one transaction, and returns a function that publishes it.
     #[allow(dead_code, reason = "not every test has blocks")]
     pub fn apply(&self, transaction: Transaction) -> impl FnOnce(&Fake) {
         let mut ledger = self.ledger.write().expect("no test panics with it");

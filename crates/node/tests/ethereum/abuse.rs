@@ -1,4 +1,4 @@
-//! What must not break at Ethereum's door: clients that ask for too much, or do not read what they asked for.
+//! Ethereum's door withstands clients that ask for too much, or do not read the answers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,10 +13,11 @@ use tungstenite::stream::MaybeTlsStream;
 
 /// Code that jumps to its own beginning until its gas is used up.
 const LOOPS: [u8; 3] = [0x5b, 0x5f, 0x56];
-/// The same with 32 KiB of memory, which each step would show.
+/// The same with 32 KiB of memory, which each step of a trace would show.
 const LOOPS_WITH_MEMORY: [u8; 10] = [0x60, 0x01, 0x61, 0x7f, 0xe0, 0x52, 0x5b, 0x60, 0x06, 0x56];
 
-/// A client that asks for much over a WebSocket and reads nothing is cut after a while; others are answered meanwhile.
+/// A client that asks for much over a WebSocket and reads nothing is disconnected after a while; others are answered
+/// meanwhile.
 #[test]
 fn a_subscriber_that_does_not_read_is_cut() {
     const REQUESTS: usize = 40;
@@ -27,7 +28,7 @@ fn a_subscriber_that_does_not_read_is_cut() {
         let stream = stream.try_clone().expect("a handle");
         stream.set_write_timeout(Some(Duration::from_millis(100))).expect("set");
         socket.send(Message::text(request("eth_subscribe", json!(["newHeads"])).to_string())).expect("sent");
-        // Each is answered by about a MiB, together more than the system keeps for a connection.
+        // Each answer has about a MiB, together more than the system buffers for a connection.
         let batch = json!(vec![request("eth_getBlockByNumber", json!(["0x0", false])); 1_000]).to_string();
         let sent = (0..REQUESTS).take_while(|_| socket.send(Message::text(batch.clone())).is_ok()).count();
         let begun = Instant::now();
@@ -43,16 +44,16 @@ fn a_subscriber_that_does_not_read_is_cut() {
                 Ok(Message::Close(_)) => is_cut = true,
                 Ok(_) => {}
                 Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    panic!("it is neither told anything nor cut, after {answers} answers");
+                    panic!("the client neither receives anything nor is disconnected, after {answers} answers");
                 }
                 Err(_) => is_cut = true,
             }
         }
-        assert!(answers < sent.min(REQUESTS), "{answers} of {sent} answers: nothing was held back");
+        assert!(answers < sent.min(REQUESTS), "{answers} of {sent} answers: nothing was limited");
     });
 }
 
-/// A connection that sends half a frame and falls silent holds up nobody.
+/// A connection that sends half a frame and then nothing delays nobody.
 #[test]
 fn half_a_message_holds_up_nobody() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -62,7 +63,7 @@ fn half_a_message_holds_up_nobody() {
                 let socket = tungstenite::connect(format!("ws://{}/", server.ethereum)).expect("connects").0;
                 let MaybeTlsStream::Plain(stream) = socket.get_ref() else { panic!("it is plain TCP") };
                 let mut stream = stream.try_clone().expect("a handle");
-                // A masked text of 4 MiB, of which ten bytes come.
+                // A masked text of 4 MiB, of which ten bytes arrive.
                 stream.write_all(&[0x81, 0xff, 0, 0, 0, 0, 0, 0x40, 0, 0, 1, 2, 3, 4, b'{']).expect("sent");
                 stream
             })
@@ -74,7 +75,7 @@ fn half_a_message_holds_up_nobody() {
     });
 }
 
-/// Traces hold as many steps and bytes as is said, whatever a transaction does; many of one body share its gas.
+/// Traces are bounded in steps and bytes, whatever a transaction does; many traces of one body share its gas budget.
 #[test]
 fn traces_of_heavy_transactions_are_bounded() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -89,7 +90,7 @@ fn traces_of_heavy_transactions_are_bounded() {
         let large = json!({"data": hex(&LOOPS_WITH_MEMORY), "gas": "0x1e8480"});
         let (code, message) = refused(server, "debug_traceCall", json!([large, "latest", {"enableMemory": true}]));
         assert!(code == -32_005 && message.contains("16 MiB"), "{code} {message}");
-        // Each uses all the gas that a transaction can have.
+        // Each uses the maximum gas of a transaction.
         let call = json!([{"data": hex(&LOOPS)}, "latest", {"limit": 1}]);
         let (_, answers) = post(server, &json!(vec![request("debug_traceCall", call); 20]).to_string());
         let mut codes = BTreeMap::new();
@@ -100,7 +101,7 @@ fn traces_of_heavy_transactions_are_bounded() {
     });
 }
 
-/// A search ends at the newest block, however far it is asked to go, and refuses more alternatives than it looks for.
+/// A search ends at the newest block, whatever range is asked for, and is rejected if it names too many alternatives.
 #[test]
 fn searches_for_logs_are_bounded() {
     let dir = tempfile::tempdir().expect("a directory");

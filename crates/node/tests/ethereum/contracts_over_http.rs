@@ -1,4 +1,4 @@
-//! What the page shows of contracts, as the HTTP interface tells it.
+//! The HTTP interface's data about contracts, as the page shows it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -47,12 +47,12 @@ fn contracts_tokens_and_executions_are_told() {
         let code = ask(server, "eth_getProof", json!([counter.to_string(), [], "latest"]))["codeHash"].clone();
         assert_eq!(contract["code"], json!({"hash": code, "bytes": COUNTER.len()}), "{contract}");
         assert_eq!((&contract["is_contract"], &contract["nonce"]), (&json!(true), &json!(1)));
-        // What was asked for, while the block is kept.
+        // The transaction itself, while the block is kept.
         let told = found(server, &format!("/v1/ethereum/{hash}"));
         let asked = &told["transaction"];
         assert_eq!((&asked["sender"], asked.get("to")), (&json!(owner.to_string()), None), "{told}");
         assert_eq!((&asked["type"], &asked["input"]), (&json!(2), &json!(hex(&creation(0).data))));
-        // Whatever it reverts with comes back, cut where it is long; nothing was kept of it.
+        // The revert data is returned, shortened if it is long; none of it was stored.
         let fails = |nonce, length| EthereumRequest {
             data: vec![0xab; length],
             value: 0,
@@ -76,7 +76,7 @@ fn contracts_tokens_and_executions_are_told() {
         assert_eq!((&output["result"], &output["halt"]), (&json!("halted"), &json!("out of gas")), "{output}");
         let (status, unknown) = get(server, &format!("/v1/ethereum/0x{:064x}/output", 1));
         assert_eq!((status, &unknown["error"]["code"]), (404, &json!("not_found")));
-        // The block has them.
+        // The block contains them.
         let height = number(&created["blockNumber"]);
         let block = found(server, &format!("/v1/blocks/{height}/ethereum"));
         assert_eq!((&block["executed"], &block["skipped"], &block["more"]), (&json!(1), &json!(0), &json!(false)));

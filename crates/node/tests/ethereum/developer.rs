@@ -1,4 +1,4 @@
-//! A developers' chain over real sockets: what tools for development ask for, and that it exists nowhere else.
+//! A developers' chain over real sockets: the methods of development tools, and that they exist nowhere else.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn developers() -> Genesis {
     Genesis { chain: CHAIN, is_developers: true, ..genesis() }
 }
 
-/// A block follows each transaction.
+/// Each transaction makes a block at once.
 fn instant() -> Config {
     let mut config = config();
     config.blocks.interval_ms = 0;
@@ -31,7 +31,7 @@ fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
     key(person).sign(&EthereumRequest { chain: CHAIN, ..request })
 }
 
-/// Sends a transaction, whose receipt is there at once.
+/// Sends a transaction; its receipt exists when the answer arrives.
 fn mined(server: Server, bytes: &[u8]) -> Value {
     let hash = send(server, bytes);
     let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
@@ -55,7 +55,7 @@ fn root(server: Server) -> Value {
     ask(server, "eth_getProof", json!([key(1).address().to_string(), [], "latest"]))["stateRoot"].clone()
 }
 
-/// All that a reader can see of the chain.
+/// Everything that a reader can see of the chain.
 fn picture(server: Server, counter: &Address) -> Value {
     let (owner, other) = (key(1).address().to_string(), Address([0xaa; 20]).to_string());
     json!([
@@ -82,7 +82,7 @@ fn what_is_reverted_never_was() {
         let snapshot = ask(server, "evm_snapshot", json!([]));
         let filter = ask(server, "eth_newFilter", json!([{"address": counter.to_string()}]));
         let blocks = ask(server, "eth_newBlockFilter", json!([]));
-        // Whatever comes: transactions, edits, time, blocks of nothing, another snapshot, one that waits.
+        // All kinds of changes: transactions, edits, time, empty blocks, another snapshot, a pending transaction.
         let call = signed(1, payment(2, Some(counter)));
         let undone = mined(server, &call);
         ask(server, "anvil_setBalance", json!([Address([0xaa; 20]).to_string(), "0x5"]));
@@ -101,11 +101,11 @@ fn what_is_reverted_never_was() {
         }
         assert_eq!(ask(server, "eth_getBlockByHash", json!([undone["blockHash"], false])), Value::Null);
         assert_eq!(ask(server, "eth_getBlockByNumber", json!([undone["blockNumber"], false])), Value::Null);
-        assert!(time(server) < 99_000 + number(&before[0]["timestamp"]), "time is back, too");
+        assert!(time(server) < 99_000 + number(&before[0]["timestamp"]), "time is reverted, too");
         for used in [snapshot, later, json!("0x63")] {
-            assert_eq!(ask(server, "evm_revert", json!([used])), false, "{used} is no snapshot any more");
+            assert_eq!(ask(server, "evm_revert", json!([used])), false, "snapshot {used} is used up");
         }
-        // The same transaction again, in another block; filters tell of it.
+        // The same transaction again, in another block; filters report it.
         ask(server, "evm_setAutomine", json!([true]));
         let again = mined(server, &call);
         assert_eq!(again["transactionHash"], undone["transactionHash"]);
@@ -115,13 +115,13 @@ fn what_is_reverted_never_was() {
         assert_eq!(ask(server, "eth_getFilterChanges", json!([blocks])), json!([again["blockHash"]]));
         (counter, picture(server, &counter))
     });
-    // What the log tells is the chain that is left.
+    // The log contains the remaining chain.
     let restored = node::recover_state(RealDisk::existing(&data).expect("there"), Options::default(), &developers())
         .expect("sound");
     restored.ledger.audit().expect("all wei are there");
     drop(restored);
     with_developers(&data, move |server| {
-        assert_eq!(picture(server, &counter), after, "a restart comes to the same");
+        assert_eq!(picture(server, &counter), after, "a restart leads to the same state");
         assert_eq!(ask(server, "evm_revert", json!(["0x1"])), false, "snapshots end with the process");
         ask(server, "anvil_reset", json!([]));
         assert_eq!((height(server), wei(server, &key(1).address())), (0, 1_000 * ETHER));
@@ -152,7 +152,7 @@ fn accounts_are_edited_and_every_wei_is_accounted_for() {
         assert_eq!(ask(server, "eth_getCode", json!([counter.to_string(), "latest"])), "0x");
         ask(server, "anvil_setNonce", json!([poor.to_string(), "0x9"]));
         assert_eq!(ask(server, "eth_getTransactionCount", json!([poor.to_string(), "latest"])), "0x9");
-        // What cannot be is refused with the reason, and changes nothing.
+        // Impossible edits are rejected with the reason, and change nothing.
         let at = height(server);
         for (method, params, why) in [
             ("anvil_setBalance", json!([poor.to_string(), format!("{:#x}", u128::MAX)]), "wei: more units"),
@@ -168,7 +168,7 @@ fn accounts_are_edited_and_every_wei_is_accounted_for() {
         }
         assert_eq!(refused(server, "anvil_setBalance", json!([poor.to_string(), "much"])).0, -32_602);
         assert_eq!(height(server), at);
-        // Earlier heights are told as they were.
+        // Earlier heights are reported as they were.
         let early = json!([counter.to_string(), "0x0", "0x3"]);
         assert_eq!(ask(server, "eth_getStorageAt", early), word(0));
         assert_eq!(ask(server, "eth_getBalance", json!([poor.to_string(), "0x1"])), format!("{:#x}", 3 * ETHER + 7));
@@ -176,7 +176,7 @@ fn accounts_are_edited_and_every_wei_is_accounted_for() {
     });
     let disk = RealDisk::existing(&data).expect("there");
     let restored = node::recover_state(disk, Options::default(), &developers()).expect("sound");
-    restored.ledger.audit().expect("what was given is issued, what was taken is not");
+    restored.ledger.audit().expect("given amounts count as issued, taken ones do not");
     assert_eq!(json!(restored.root.to_string()), root_before);
 }
 
@@ -196,7 +196,7 @@ fn blocks_and_time_are_the_developers() {
         assert!(ask(server, "evm_increaseTime", json!([year])).as_u64().is_some_and(|ahead| ahead >= year));
         ask(server, "evm_mine", json!([]));
         assert!(time(server) >= before + u128::from(year));
-        // The next block has the time that was chosen, edits before it or not.
+        // The next block has the chosen time, with or without edits before it.
         let next = time(server) + 1;
         ask(server, "evm_setNextBlockTimestamp", json!([format!("{next:#x}")]));
         ask(server, "anvil_setBalance", json!([key(5).address().to_string(), "0x1"]));
@@ -213,7 +213,7 @@ fn blocks_and_time_are_the_developers() {
         ask(server, "hardhat_mine", json!([1]));
         assert_eq!(time(server), stepped + 10);
         assert_eq!(ask(server, "anvil_removeBlockTimestampInterval", json!([])), true);
-        // Without automatic blocks a transaction waits until it is dropped or mined.
+        // Without automatic blocks a transaction stays pending until it is dropped or mined.
         assert_eq!(ask(server, "anvil_getAutomine", json!([])), true);
         ask(server, "evm_setAutomine", json!([false]));
         assert_eq!(ask(server, "hardhat_getAutomine", json!([])), false);
@@ -240,7 +240,7 @@ fn blocks_and_time_are_the_developers() {
     });
     with_developers(&data, move |server| {
         ask(server, "evm_mine", json!([]));
-        assert!(time(server) >= last, "the future goes on after a restart");
+        assert!(time(server) >= last, "the shifted time continues after a restart");
     });
 }
 
@@ -263,7 +263,7 @@ fn accounts_without_keys_are_impersonated() {
         let transaction = ask(server, "eth_getTransactionByHash", json!([hash]));
         assert_eq!((&transaction["from"], &transaction["nonce"]), (&json!(whale.to_string()), &json!("0x0")));
         assert_eq!(wei(server, &to), ETHER);
-        // Another one of the same content has an id of its own, and the next nonce.
+        // Another one with the same content has its own id and the next nonce.
         assert_ne!(ask(server, "eth_sendTransaction", json!([sent])), hash);
         ask(server, "hardhat_stopImpersonatingAccount", json!([whale.to_string()]));
         refused(server, "eth_sendTransaction", json!([sent]));
@@ -278,7 +278,7 @@ fn accounts_without_keys_are_impersonated() {
     assert_eq!(json!(restored.root.to_string()), root_before);
 }
 
-/// A developers' chain says so in its file, is another network for it, and can be nothing else.
+/// The genesis file of a developers' chain says so; this gives it another identity, and allows nothing else.
 #[test]
 fn its_genesis_says_so() {
     use node::genesis_file::{parse, read, write};
@@ -303,7 +303,7 @@ fn its_genesis_says_so() {
     }
 }
 
-/// No other chain knows any of it, chain 31337 or not.
+/// No other chain has any of these methods, whether its number is 31337 or not.
 #[test]
 fn nowhere_else() {
     let methods = [
@@ -334,13 +334,13 @@ fn nowhere_else() {
                 assert_eq!(refused(server, method, json!([])).0, -32_601, "{method}");
             }
             assert_eq!(ask(server, "eth_accounts", json!([])), json!([]));
-            // An edit among the transactions is none.
+            // An edit sent as a transaction is rejected.
             let edit = ledger::contracts::DeveloperEdit::Balance { account: key(1).address(), wei: 1 };
             assert_eq!(refused(server, "eth_sendRawTransaction", json!([hex(&edit.encode())])).0, -32_602);
             assert_eq!(height(server), 0);
         });
     }
-    // Neither do strangers at an open door of a developers' chain.
+    // Strangers cannot use an open door of a developers' chain either.
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     let dir = tempfile::tempdir().expect("a directory");
     for opened in 0..3 {

@@ -1,4 +1,4 @@
-//! A node with contracts and both of its doors, asked by hand.
+//! A node with contracts and both of its doors, for requests by hand.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 pub const GWEI: u128 = 1_000_000_000;
 pub const ETHER: u128 = GWEI * GWEI;
-/// Adds one to slot 0 and logs the sum under topic 7; with input it reverts with the input, of which nothing stays.
+/// Adds one to slot 0 and logs the sum under topic 7; with input it reverts with the input, and all changes are
+/// undone.
 pub const COUNTER: &[u8] = &[
     0x36, 0x60, 0x15, 0x57, // with input, on to 0x15
     0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, // slot 0 is one more

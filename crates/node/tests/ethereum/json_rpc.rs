@@ -1,4 +1,4 @@
-//! Ethereum's JSON-RPC over real sockets: what libraries ask in an ordinary day, and what bad input is answered.
+//! Ethereum's JSON-RPC over real sockets: the usual requests of libraries, and the answers to bad input.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn an_ordinary_day_of_a_library() {
         assert_eq!(ask(server, "eth_getBlockByHash", json!([genesis["hash"], false])), genesis);
         let owner = key(1).address();
         assert_eq!(number(&ask(server, "eth_getBalance", json!([owner.to_string(), "latest"]))), 1_000 * ETHER);
-        // A contract comes to be.
+        // A contract is created.
         let hash = send(server, &key(1).sign(&creation(0)));
         let created = receipt(server, &hash);
         let counter = contract_address(&owner, 0).to_string();
@@ -51,7 +51,7 @@ fn an_ordinary_day_of_a_library() {
         let count = "eth_getBlockTransactionCountByNumber";
         assert_eq!(ask(server, count, json!([created["blockNumber"]])), "0x1");
         assert_eq!(ask(server, "eth_getBlockTransactionCountByHash", json!([created["blockHash"]])), "0x1");
-        // It is called: without a transaction first, then with the gas that was estimated.
+        // It is called, first without a transaction, then with the estimated gas.
         let call = json!({"from": owner.to_string(), "to": counter});
         assert_eq!(ask(server, "eth_call", json!([call, "latest"])), "0x");
         let gas = number(&ask(server, "eth_estimateGas", json!([call]))) as u64;
@@ -67,11 +67,11 @@ fn an_ordinary_day_of_a_library() {
         let by_hash = json!([owner.to_string(), {"blockHash": created["blockHash"]}]);
         assert_eq!(ask(server, "eth_getTransactionCount", by_hash), "0x1");
         let by_hash = json!([owner.to_string(), created["blockHash"]]);
-        assert_eq!(ask(server, "eth_getTransactionCount", by_hash), "0x1", "a hash is taken as it is, too");
+        assert_eq!(ask(server, "eth_getTransactionCount", by_hash), "0x1", "a bare hash is accepted, too");
         let nowhere = json!([owner.to_string(), format!("0x{:064x}", 1)]);
         assert_eq!(refused(server, "eth_getBalance", nowhere), (-32_000, "header not found".into()));
         assert_eq!(transaction["blockTimestamp"], block["timestamp"]);
-        // What it logged is found by each criterion.
+        // Its log is found by each criterion.
         let topic = format!("0x{:064x}", 7);
         for filter in [
             json!({"fromBlock": "earliest"}),
@@ -91,7 +91,7 @@ fn an_ordinary_day_of_a_library() {
         assert_eq!(history["reward"], json!([[hex_of(GWEI), hex_of(GWEI)], [hex_of(GWEI), hex_of(GWEI)]]));
         assert!(number(&ask(server, "eth_gasPrice", json!([]))) >= 5 * GWEI);
         assert_eq!(ask(server, "eth_maxPriorityFeePerGas", json!([])), "0x0");
-        // A proof of our own kind, that the state root above it stands for.
+        // A proof in this chain's own format, which leads to the state root.
         let proof = ask(server, "eth_getProof", json!([counter, ["0x0"], "latest"]));
         assert_eq!((&proof["storageProof"][0]["value"], &proof["nonce"]), (&json!("0x1"), &json!("0x1")));
         let bytes = |value: &Value| -> Vec<u8> {
@@ -105,7 +105,7 @@ fn an_ordinary_day_of_a_library() {
         assert_eq!(value[31], 1);
         (created, called)
     });
-    // Another start: blocks and receipts are the same, from the disk.
+    // After a restart: blocks and receipts are the same, from the disk.
     with_node(config(), &data, move |server| {
         assert_eq!(receipt(server, &created["transactionHash"]), created);
         assert_eq!(receipt(server, &called["transactionHash"]), called);
@@ -118,8 +118,8 @@ fn hex_of(number: u128) -> String {
     format!("{number:#x}")
 }
 
-/// What transactions do is shown step by step and call by call, also where a native payment of the same block changed
-/// the sender.
+/// Traces show transactions step by step and call by call, also where a native payment of the same block changed the
+/// sender.
 #[test]
 fn transactions_are_traced_as_they_were() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -173,7 +173,7 @@ fn transactions_are_traced_as_they_were() {
     });
 }
 
-/// The errors are those of the standard, in the words that libraries look for, and change nothing.
+/// Errors have the standard's codes and the words that libraries look for, and change nothing.
 #[test]
 fn bad_input_is_answered_by_code() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -195,7 +195,7 @@ fn bad_input_is_answered_by_code() {
         assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
         let (status, _) = post(server, &format!("\"{}\"", "x".repeat(6 << 20)));
         assert_eq!(status, 413);
-        // A notification is answered by nothing.
+        // A notification gets no answer.
         let (status, answer) = post(server, r#"{"jsonrpc":"2.0","method":"eth_chainId"}"#);
         assert_eq!((status, answer), (204, Value::Null));
         let owner = key(1).address().to_string();
@@ -221,7 +221,7 @@ fn bad_input_is_answered_by_code() {
         assert_eq!(ask(server, "eth_getBlockByNumber", json!(["0x99", false])), Value::Null);
         assert_eq!(ask(server, "eth_getTransactionReceipt", json!([format!("0x{:064x}", 1)])), Value::Null);
         assert_eq!(refused(server, "eth_getFilterChanges", json!(["0x1"])), (-32_000, "filter not found".into()));
-        // Transactions that are refused.
+        // Rejected transactions.
         let send =
             |request: &EthereumRequest| refused(server, "eth_sendRawTransaction", json!([hex(&key(1).sign(request))]));
         let begins = |(code, message): (i64, String), words: &str| code == -32_000 && message.starts_with(words);
@@ -234,7 +234,7 @@ fn bad_input_is_answered_by_code() {
             "max fee per gas less than"
         ));
         assert!(begins(send(&payment(99, to)), "nonce too high"));
-        // A gap, and its replacement: ten percent more, or not at all.
+        // A transaction above a gap, and its replacement, which must offer ten percent more.
         let waits = key(1).sign(&payment(1, to));
         let hash = ask(server, "eth_sendRawTransaction", json!([hex(&waits)]));
         assert_eq!(ask(server, "eth_sendRawTransaction", json!([hex(&waits)])), hash, "sent again, it is the same");
@@ -250,7 +250,7 @@ fn bad_input_is_answered_by_code() {
         assert_eq!(receipt(server, &first)["status"], "0x1");
         assert_eq!(receipt(server, &replaced)["status"], "0x1");
         assert!(begins(send(&EthereumRequest { value: 1, ..payment(0, to) }), "nonce too low"));
-        // Calls that fail, with what they say.
+        // Failing calls, with their messages.
         let created = receipt(server, &ask(server, "eth_sendRawTransaction", json!([hex(&key(1).sign(&creation(2)))])));
         let call = json!({"to": created["contractAddress"], "data": "0x08c379a0"});
         let (_, answer) = post(server, &request("eth_call", json!([call])).to_string());
@@ -271,7 +271,7 @@ fn bad_input_is_answered_by_code() {
     });
 }
 
-/// Many calls of one body share a budget of gas; what is beyond is refused, and others are answered.
+/// Many calls of one body share a budget of gas; calls beyond it are rejected, and others are answered.
 #[test]
 fn a_body_cannot_ask_for_more_than_its_share() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -290,7 +290,7 @@ fn a_body_cannot_ask_for_more_than_its_share() {
     });
 }
 
-/// Filters are bounded: who makes too many is told so, and the others work on.
+/// Filters are bounded: a client that creates too many is told so, and existing ones keep working.
 #[test]
 fn filters_by_thousands_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -321,7 +321,7 @@ fn heard(socket: &mut Socket) -> Value {
     }
 }
 
-/// The answer to a request; events that come before it are passed over.
+/// The answer to a request; skips events that arrive before it.
 fn ask_over(socket: &mut Socket, value: &Value) -> Value {
     socket.send(Message::text(value.to_string())).expect("sent");
     loop {
@@ -332,7 +332,7 @@ fn ask_over(socket: &mut Socket, value: &Value) -> Value {
     }
 }
 
-/// Filters tell each thing once; the feed of a WebSocket tells it at once.
+/// Filters report each change once; a WebSocket subscription reports it at once.
 #[test]
 fn changes_are_told_by_filters_and_subscriptions() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -370,7 +370,11 @@ fn changes_are_told_by_filters_and_subscriptions() {
         let changes = |id: &Value| ask(server, "eth_getFilterChanges", json!([id]));
         assert_eq!(changes(&logs), called["logs"]);
         assert_eq!(changes(&logs), json!([]), "each once");
-        assert_eq!(ask(server, "eth_getFilterLogs", json!([logs])), called["logs"], "since the block it was made at");
+        assert_eq!(
+            ask(server, "eth_getFilterLogs", json!([logs])),
+            called["logs"],
+            "since the block at which the filter was made"
+        );
         let found = changes(&blocks);
         assert!(found.as_array().is_some_and(|all| all.contains(&called["blockHash"])), "{found}");
         assert_eq!(changes(&pending), json!([hash]));
@@ -380,7 +384,7 @@ fn changes_are_told_by_filters_and_subscriptions() {
     });
 }
 
-/// Sending takes the token of the configuration, and reading does not.
+/// Sending requires the token of the configuration; reading does not.
 #[test]
 fn the_token_for_sending_holds_here_too() {
     use std::os::unix::fs::PermissionsExt;

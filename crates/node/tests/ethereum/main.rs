@@ -1,4 +1,4 @@
-//! Contracts as people reach them: Ethereum's JSON-RPC and the HTTP interface of a running node.
+//! Contracts as clients reach them: Ethereum's JSON-RPC and the HTTP interface of a running node.
 
 mod abuse;
 mod contracts_over_http;

@@ -43,7 +43,7 @@ fn nonces_prices_and_funds_are_held_at_the_door() {
     let low = EthereumReject::Price { offered: 5, needed: GWEI };
     assert_eq!(pool.admit(pay(2, 0, 5), 5, &ledger), Err(low));
     assert_eq!(pool.admit(pay(2, 65, fee), 5, &ledger), Err(EthereumReject::NonceTooHigh { nonce: 65, next: 0 }));
-    assert_eq!(pool.admit(pay(9, 0, fee), 5, &ledger), Err(EthereumReject::Funds), "nobody paid it");
+    assert_eq!(pool.admit(pay(9, 0, fee), 5, &ledger), Err(EthereumReject::Funds), "the account has no funds");
     for nonce in 0..4 {
         pool.admit(pay(2, nonce, fee), 5, &ledger).expect("four are paid for");
     }
@@ -53,8 +53,8 @@ fn nonces_prices_and_funds_are_held_at_the_door() {
     assert!(matches!(pool.admit(vec![1, 2], 5, &ledger), Err(EthereumReject::Fault(EthereumFault::Undecodable))));
 }
 
-/// Who replaces without end holds one place, pays a tenth more each time, and stops where its funds do. Of all that it
-/// sent one transaction is proposed, and none that replaces it afterwards.
+/// A sender that keeps replacing its transaction holds one place, pays a tenth more each time, and is stopped when
+/// its funds run out. Only one of all its transactions is proposed, and it is not replaced after that.
 #[test]
 fn a_storm_of_replacements_holds_one_place_and_ends_with_the_funds() {
     let (ledger, mut pool) = (ledger(), EthereumPool::new(2));
@@ -89,8 +89,8 @@ fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
     pool.settle(ledger, &block);
 }
 
-/// Another validator's block fills the gap below a transaction, or lowers the base fee to what it offers: nobody
-/// sends anything more, and it is proposed.
+/// Another validator's block fills the gap below a transaction, or lowers the base fee to its offer: the transaction
+/// is proposed without any further submission.
 #[test]
 fn what_a_block_makes_ready_waits_for_the_next() {
     let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
@@ -116,7 +116,11 @@ fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
         pool.admit(bytes.clone(), 5, &ledger).expect("enters");
     }
     let taken = pool.take(1 << 20, 5);
-    assert_eq!((&taken.transactions, taken.senders), (&lane, recover_senders(&lane)), "senders travel with them");
+    assert_eq!(
+        (&taken.transactions, taken.senders),
+        (&lane, recover_senders(&lane)),
+        "the senders are given with the transactions"
+    );
     pool.hand_over(&lane, 10);
     assert!(pool.is_busy() && pool.take(1 << 20, 5).transactions.is_empty());
     assert_eq!(pool.take_back(10), 0);
@@ -140,11 +144,15 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     assert_eq!(pool.get(&id), Some((pay(1, 4, fee).as_slice(), one)));
     pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
     pool.quota = 42_000;
-    assert_eq!(pool.take(1 << 20, 5).transactions, [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
+    assert_eq!(
+        pool.take(1 << 20, 5).transactions,
+        [pay(1, 0, fee), pay(1, 1, fee)],
+        "in order of arrival, within the gas limit"
+    );
     assert_eq!(pool.waits_since_ms(), Some(5));
     pool.quota = 1 << 30;
     let rest = pool.take(1 << 20, 5).transactions;
-    assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 waits for 3");
+    assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 needs 3 first");
     assert!(pool.take(1 << 20, 5).transactions.is_empty() && pool.waits_since_ms().is_none(), "proposed once");
     assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
     pool.put_back(&rest, 6);
@@ -162,7 +170,7 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     assert_eq!(pool.take(1 << 20, 5).transactions.len(), 3);
 }
 
-/// What costs nothing takes half of the pool, and not for ever.
+/// Transactions that cannot be proposed take at most half of the pool, and only for a limited time.
 #[test]
 fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
     let (ledger, mut pool) = (ledger(), EthereumPool::new(4));
@@ -175,7 +183,7 @@ fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
     assert_eq!(pool.admit(pay(3, 0, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
     let late = GAP_MS + 6;
     assert_eq!(pool.take(1 << 20, late).transactions, [pay(2, 0, fee), pay(2, 1, fee)]);
-    assert_eq!(pool.len(), 3, "nonce 5 is forgotten");
+    assert_eq!(pool.len(), 3, "nonce 5 is dropped");
     assert!(pool.take(1 << 20, 10 * late).transactions.is_empty());
     assert_eq!(pool.len(), 2, "what is proposed stays");
     pool.put_back(&[pay(2, 1, fee)], 10 * late);
@@ -183,7 +191,7 @@ fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
     pool.admit(pay(1, 5, fee), 10 * late, &ledger).expect("half is free again");
 }
 
-/// Bob's transaction carries Alice's delegation; then one of hers waits at most.
+/// Bob's transaction carries Alice's delegation; after it, at most one transaction of hers is pending.
 #[test]
 fn one_transaction_of_an_account_that_delegates_waits() {
     let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));

@@ -1,5 +1,5 @@
-//! Chains of empty blocks whose committees change, certified by hand, and handovers that are forged one way after the
-//! other.
+//! Chains of empty blocks whose committees change, certified by hand, and handovers that are forged in one way at a
+//! time.
 
 use consensus::{Commit, Statement};
 use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, ReceiptsTrie, Roots, Signatures, Terms};
@@ -19,7 +19,7 @@ fn secret_of(key: &primitives::PublicKey) -> SecretKey {
     (0..VALIDATORS).map(secret).find(|secret| secret.public() == *key).expect("one of them")
 }
 
-/// Four of six who have staked are drawn.
+/// A committee of four is drawn from six stakers.
 fn genesis(schedule: Schedule) -> Genesis {
     let member = |index: u8| {
         let key = secret(index).public();
@@ -37,7 +37,7 @@ fn genesis(schedule: Schedule) -> Genesis {
     }
 }
 
-/// What was so after every height.
+/// The states and proofs after every height.
 struct World {
     trusted: Lineage,
     proofs: Vec<(Digest, ValidatorsProof)>,
@@ -63,7 +63,7 @@ impl World {
         World { trusted: Lineage { schedule, lag, begins: 0, chain }, proofs, ledger }
     }
 
-    /// The outcome of a height, certified by so many of a committee.
+    /// The outcome of a height, certified by `signers` members of a committee.
     fn handover(&self, chain: &Chain, state_height: u64, signers: usize) -> Handover {
         let (receipts, validators) = self.proofs[state_height as usize].clone();
         let root = outcome_root(&validators.parts.root(), &receipts);
@@ -85,7 +85,8 @@ fn quorum(chain: &Chain) -> usize {
     chain.committee().echoes
 }
 
-/// From the founders to the last epoch that the blocks reach, every committee being the ledger's.
+/// Follows handovers from the founders to the last epoch that the blocks reach; each committee must equal the
+/// ledger's.
 fn walks(epoch_heights: u64, delay: u64, lag: u64) -> u64 {
     let world = World::new(epoch_heights, delay, lag, 70);
     let mut lineage = world.trusted.clone();
@@ -125,7 +126,7 @@ proptest! {
 
 #[test]
 fn known_walks() {
-    // Fewer epochs than boundaries where several committees wait for their turn.
+    // With a long delay, several drawn committees are not active yet: there are fewer epochs than boundaries.
     assert_eq!([walks(10, 4, 2), walks(10, 10, 3), walks(1, 8, 2)], [6, 6, 62]);
 }
 
@@ -136,21 +137,21 @@ fn forged_handovers_are_refused() {
     let refused = |handover: &Handover| {
         let mut lineage = world.trusted.clone();
         let why = lineage.follow(handover).expect_err("refused");
-        assert_eq!(lineage, world.trusted, "what is refused changes nothing");
+        assert_eq!(lineage, world.trusted, "a rejected handover changes nothing");
         why
     };
-    // Too few signatures, or one twice.
+    // Too few signatures, or the same one twice.
     let few = world.handover(&world.trusted.chain, 10, quorum(&world.trusted.chain) - 1);
     assert!(matches!(refused(&few), HandoverError::Certificate(1, CertificateError::TooFew { .. })));
     let mut twice = honest.clone();
     twice.certificate.signatures[1] = twice.certificate.signatures[0];
     assert_eq!(refused(&twice), HandoverError::Certificate(1, CertificateError::Unordered));
-    // Signed by others who say that they are the committee.
+    // Signed by others who claim to be the committee.
     let mut others = world.trusted.chain.clone();
     others.keys.rotate_left(1);
     let wrong = world.handover(&others, 10, 6);
     assert_eq!(refused(&wrong), HandoverError::Certificate(1, CertificateError::BadSignature(0)));
-    // Of a height that this committee does not decide: keys that were given up prove nothing later.
+    // Of a height that this committee does not decide: its keys prove nothing after its epoch.
     let late = world.handover(&world.trusted.chain, 20, 6);
     assert_eq!(refused(&late), HandoverError::Certificate(1, CertificateError::OtherEpoch(22)));
     // An epoch is skipped.
@@ -161,12 +162,12 @@ fn forged_handovers_are_refused() {
     // The state from before the draw.
     let old = world.handover(&world.trusted.chain, 9, 6);
     assert_eq!(refused(&old), HandoverError::NoCommittee(1));
-    // Certified is another outcome than the one that is shown.
+    // The certified outcome is not the given one.
     let shown = Handover { validators: world.proofs[9].1.clone(), ..honest.clone() };
     assert_eq!(refused(&shown), HandoverError::OtherOutcome(1));
     let shown = Handover { receipts: Digest([1; 32]), ..honest.clone() };
     assert_eq!(refused(&shown), HandoverError::OtherOutcome(1));
-    // The state's parts, and another registry than theirs.
+    // The parts of the state, with a registry that does not match them.
     let mut registry = honest.clone();
     registry.validators.validators = world.proofs[0].1.validators.clone();
     assert_eq!(refused(&registry), HandoverError::Registry(1, ProofFault::OtherValue));
@@ -178,7 +179,7 @@ fn forged_handovers_are_refused() {
     let mut other_times = world.trusted.clone();
     other_times.schedule.epoch_heights = 9;
     assert_eq!(other_times.follow(&honest), Err(HandoverError::OtherNetwork(1)));
-    // And where the founders stay there is none.
+    // A network with fixed founders has no handovers.
     let mut fixed = world.trusted.clone();
     fixed.schedule = Schedule::default();
     assert_eq!(fixed.follow(&honest), Err(HandoverError::Fixed(1)));

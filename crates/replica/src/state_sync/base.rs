@@ -1,4 +1,5 @@
-//! What proves the state after a height to who knows the committees, and lets consensus go on from there.
+//! The proof of the state after a height, for a validator that knows the committees, with what consensus needs to
+//! continue from there.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::{Certificate, CertificateError, Chain, Finality, Index, Link, payload_digest};
@@ -8,10 +9,10 @@ use store::Disk;
 
 use crate::{Past, ReplicaError};
 
-/// What no block changes, and no root covers: chain, fee, ε, μ and limits.
+/// Values that no block changes and no root covers: chain, fee, ε, μ and limits.
 type Constants = (u64, Amount, Fraction, Fraction, Limits);
 
-/// Those of a ledger.
+/// The constants of a ledger.
 pub fn constants_of(ledger: &Ledger) -> Constants {
     (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu(), *ledger.limits())
 }
@@ -21,28 +22,28 @@ pub fn constants_of(ledger: &Ledger) -> Constants {
 pub struct Base {
     /// The height.
     pub height: Height,
-    /// Of the height: its superblock.
+    /// The certificate of the height: it certifies the superblock.
     pub finality: Finality,
-    /// The sub-blocks that are in the superblock, by slot.
+    /// The sub-blocks in the superblock, by slot.
     pub sub_blocks: Vec<(Index, Digest)>,
-    /// Of the height plus lag: the outcome.
+    /// The certificate of the outcome, from the height plus lag.
     pub outcome: Certificate,
     /// The state root after the height.
     pub state: Digest,
-    /// What its receipts root is made of, among it the block's digest.
+    /// The parts of its receipts root, among them the block's digest.
     pub receipts: ReceiptsParts,
 }
 
 /// Why a base proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseFault {
-    /// An epoch that is not known.
-    #[error("its certificates are of epoch {0}, which no handover leads to")]
+    /// The epoch is not known.
+    #[error("its certificates are of epoch {0}, which no verified handover leads to")]
     Epoch(u64),
-    /// A certificate that does not hold.
-    #[error("its certificate does not hold: {0}")]
+    /// A certificate is not valid.
+    #[error("its certificate is not valid: {0}")]
     Certificate(CertificateError),
-    /// Certificates of other heights.
+    /// The certificates are of other heights.
     #[error("its certificates are of other heights")]
     OtherHeight,
     /// Parent, sub-blocks or attendance are not those of the superblock.
@@ -54,7 +55,7 @@ pub enum BaseFault {
 }
 
 impl Base {
-    /// Checks everything against the committees of epochs, by their number.
+    /// Checks everything against the committees of the given epochs.
     pub fn verify(&self, chains: &[Chain], lag: u64) -> Result<(), BaseFault> {
         let (own, outcome) = (&self.finality.certificate, &self.outcome);
         if own.statement.height != self.height || Some(outcome.statement.height) != self.height.checked_add(lag) {
@@ -80,8 +81,8 @@ impl Base {
             && Roots::of(ledger).parts().root() == self.state
     }
 
-    /// Of a height whose block is archived here; `None` if it is not, or not certified yet. `newest` is the height that
-    /// the tries are of, with their root.
+    /// The base of a height whose block is archived here; `None` if the block is missing or not certified yet.
+    /// `newest` is the height and the root of the tries.
     ///
     /// # Errors
     /// [`ReplicaError`] if the archive cannot be read.
@@ -105,7 +106,7 @@ impl Base {
     }
 }
 
-/// The committee that a certificate is said to be of.
+/// The committee that a certificate claims to be of.
 fn known<'a>(chains: &'a [Chain], certificate: &Certificate) -> Result<&'a Chain, BaseFault> {
     chains.iter().find(|chain| chain.epoch == certificate.epoch).ok_or(BaseFault::Epoch(certificate.epoch))
 }

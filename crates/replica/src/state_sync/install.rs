@@ -1,14 +1,14 @@
-//! Putting a fetched state into the place of what is there, at a restart, so that a crash at any moment leaves either.
+//! Replaces the stored state with a fetched one at a restart. A crash at any moment leaves one of the two, whole.
 //!
 //! | file on the disk `incoming` | holds |
 //! |---|---|
-//! | `state` | chunks as they come |
+//! | `state` | chunks as they arrive |
 //! | `proof` | base and handovers, once the state is complete and checked |
-//! | `arrived` | nothing; once it is durable the state counts |
+//! | `arrived` | nothing; once it is durable, the fetched state is the valid one |
 //!
-//! The marker `arrived` is the moment at which the fetched state takes the place of the old one. Whoever starts and
-//! finds it puts what is there into the stores, one after the other and each as often as it takes; then it removes the
-//! marker, durably, and the rest. Whoever starts without it removes what came in unfinished.
+//! The marker `arrived` is the moment at which the fetched state replaces the old one. A start that finds the marker
+//! copies the files into the stores, one after the other, each of them repeatable; then it removes the marker,
+//! durably, and the rest. A start without the marker removes the incomplete files.
 
 use std::io;
 
@@ -24,7 +24,7 @@ use crate::{Home, ReplicaError, encode};
 const PROOF: &str = "proof";
 const ARRIVED: &str = "arrived";
 
-/// What lies beside a state.
+/// The proof of a state.
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Proof {
     base: Base,
@@ -38,7 +38,7 @@ fn failed<D: Disk>(disk: &D) -> impl Fn(io::Error) -> ReplicaError {
     move |error| ReplicaError::Directory(place.clone(), error)
 }
 
-/// Removes every file of a disk, for what comes.
+/// Removes every file of a disk, to make room for new ones.
 pub(crate) fn clear<D: Disk>(disk: &D) -> Result<(), ReplicaError> {
     let remove = || -> io::Result<()> {
         names(disk)?.iter().try_for_each(|name| disk.remove(name))?;
@@ -47,7 +47,7 @@ pub(crate) fn clear<D: Disk>(disk: &D) -> Result<(), ReplicaError> {
     remove().map_err(failed(disk))
 }
 
-/// What came in, checked, takes the place of what is here when the node starts next; durable when this returns.
+/// Makes a checked state replace the present one at the node's next start; durable when this returns.
 pub(crate) fn commit<D: Disk>(
     incoming: &D,
     base: &Base,
@@ -59,7 +59,7 @@ pub(crate) fn commit<D: Disk>(
         let proof = incoming.create(PROOF)?;
         proof.write_at(0, &bytes)?;
         proof.sync()?;
-        // The marker counts only if what it speaks of is there.
+        // The marker must not become durable before the files that it refers to.
         incoming.sync_directory()?;
         incoming.create(ARRIVED)?.sync()?;
         incoming.sync_directory()
@@ -67,22 +67,22 @@ pub(crate) fn commit<D: Disk>(
     write().map_err(failed(incoming))
 }
 
-/// Puts what has arrived into the stores of a home, if anything has, and removes what came in unfinished.
+/// Copies a complete fetched state into the stores of a home, if there is one, and removes incomplete files.
 ///
 /// # Errors
-/// [`ReplicaError`]; the next start goes on.
+/// [`ReplicaError`]; the next start continues.
 pub fn finish<D: Disk + Clone>(home: &Home<D>) -> Result<(), ReplicaError> {
     let incoming = &home.incoming;
     let there = names(incoming).map_err(failed(incoming))?;
     if there.iter().any(|name| name == ARRIVED) {
         let Proof { base, first_epoch, handovers } = read(incoming).map_err(failed(incoming))?;
         tracing::info!(height = base.height, state = %base.state, "a fetched state takes the place of what was here");
-        // Without one the state is here already, and only its proof was fetched.
+        // Without a state file, the state is here already and only its proof was fetched.
         if there.iter().any(|name| name == STATE) {
             put_state(home, base.height)?;
         }
         put_certificate(&home.certificates, &base)?;
-        // Those that are here rest on certificates that are gone now; all of them are in the proof.
+        // The present handovers refer to certificates that are gone now; the proof contains all of them.
         clear(&home.handovers)?;
         handover::put_all(home.handovers.clone(), first_epoch, handovers)?;
         incoming.remove(ARRIVED).and_then(|()| incoming.sync_directory()).map_err(failed(incoming))?;
@@ -108,12 +108,12 @@ fn put_state<D: Disk + Clone>(home: &Home<D>, height: u64) -> Result<(), Replica
     io::copy(&mut reader, &mut writer).map_err(|error| ReplicaError::Unreadable(height, error))?;
     writer.finish()?;
     drop((store, recovery));
-    // To open it is to remove what it has taken the place of.
+    // Opening the store removes what the checkpoint has replaced.
     Store::open(home.blocks.clone(), Options::default())?;
     Ok(())
 }
 
-/// Lets the certificates go on from the base.
+/// Makes the certificates continue from the base.
 fn put_certificate<D: Disk + Clone>(certificates: &D, base: &Base) -> Result<(), ReplicaError> {
     let open = || -> Result<Store<D>, ReplicaError> { Ok(Store::open(certificates.clone(), Options::default())?.0) };
     let mut store = open()?;

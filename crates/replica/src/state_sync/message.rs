@@ -1,4 +1,4 @@
-//! What travels between validators about whole states, on the connections of consensus.
+//! The messages between validators about whole states, on the connections of consensus.
 
 use std::sync::Arc;
 
@@ -11,20 +11,21 @@ use crate::state_sync::base::Base;
 
 /// The first byte of these messages; no frame of consensus begins with it.
 pub const TAG: u8 = 0xff;
-/// Chunks of a state that can be offered: the offer fits into a frame whatever the genesis says of sub-blocks.
+/// Maximum number of chunks of an offered state: the offer fits into a frame whatever the genesis sets for
+/// sub-blocks.
 pub const CHUNKS_MAX: usize = 16 << 10;
 
 /// A message to one validator.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum StateMessage {
-    /// Asks for the proof of a state, and for its chunks' digests unless it is `bare`.
+    /// Asks for the proof of a state, and for its chunks' digests unless `bare`.
     AskOffer {
-        /// After this height; the newest that is held, if 0.
+        /// The height of the state; 0 for the newest that is held.
         height: Height,
         /// Whether the proof is enough.
         bare: bool,
     },
-    /// The answer; nothing if there is none.
+    /// The answer; `None` if there is no such state.
     StateOffer(Option<Box<StateOffer>>),
     /// Asks for handovers from an epoch on.
     AskHandovers {
@@ -33,19 +34,19 @@ pub enum StateMessage {
     },
     /// The answer.
     Handovers {
-        /// The first that was asked for.
+        /// The first epoch that was asked for.
         from: u64,
         /// As many as fit, in order.
         page: Vec<Handover>,
     },
-    /// Asks for a chunk of a state that was offered.
+    /// Asks for a chunk of an offered state.
     AskChunk {
-        /// After this height.
+        /// The height of the state.
         height: Height,
-        /// Its number.
+        /// The chunk's number.
         number: u32,
     },
-    /// The answer; nothing if it is no longer held.
+    /// The answer; without bytes if the state is no longer held.
     Chunk {
         /// As asked.
         height: Height,
@@ -59,34 +60,34 @@ pub enum StateMessage {
 /// A state that can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct StateOffer {
-    /// What proves it.
+    /// The proof of the state.
     pub base: Base,
-    /// Bytes of its chunks together.
+    /// The total bytes of its chunks.
     pub payload_bytes: u64,
-    /// Of each chunk, as the store names it; none if the offer is bare.
+    /// The digest of each chunk, as the store names it; empty if the offer is bare.
     pub digests: Vec<[u8; 32]>,
 }
 
 impl StateMessage {
-    /// Its bytes, after the tag.
+    /// The encoded message, after the tag.
     pub fn to_bytes(&self) -> Arc<[u8]> {
         [&[TAG][..], &encode(self)].concat().into()
     }
 
-    /// Reads what follows the tag; nothing if it is none of these.
+    /// Decodes what follows the tag; `None` if it is no valid message.
     pub fn from_bytes(bytes: &[u8]) -> Option<StateMessage> {
         let (TAG, rest) = bytes.split_first().map(|(tag, rest)| (*tag, rest))? else { return None };
         borsh::from_slice(rest).ok()
     }
 
-    /// Whether it travels behind votes: answers do, questions are small.
+    /// Whether it queues behind votes: answers do, questions are small.
     pub(crate) fn is_bulk(&self) -> bool {
         matches!(self, StateMessage::StateOffer(_) | StateMessage::Handovers { .. } | StateMessage::Chunk { .. })
     }
 }
 
-/// Bytes of the longest message. An offer of so many digests leaves room for the rest, and so does a chunk: the shell's
-/// frames must hold it.
+/// Bytes of the longest message. An offer with the maximum number of digests leaves room for the rest, and so does a
+/// chunk. The shell's frames must be able to hold it.
 pub const MESSAGE_BYTES_MAX: usize = CHUNKS_MAX * 32 + (256 << 10);
 
 #[cfg(test)]

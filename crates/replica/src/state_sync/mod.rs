@@ -1,64 +1,66 @@
-//! Whole states between validators: how one that is too far behind for blocks comes back, and how one that was restored
-//! from a file finds its place.
+//! Transfer of whole states between validators: for a validator that is too far behind to catch up by blocks, and for
+//! one that was restored from a file and needs a certificate.
 //!
 //! # The protocol
 //!
-//! A validator that lags fetches decided heights, each with its certificate (`consensus::sync`). That ends where the
-//! others have forgotten the blocks that it lacks, and takes too long when there are very many. Then it fetches a
+//! A validator that lags fetches decided heights, each with its certificate (`consensus::sync`). That fails where the
+//! others have dropped the blocks that it lacks, and takes too long if there are very many. Then it fetches a
 //! *state*.
 //!
-//! Every validator writes checkpoints at the same heights, multiples of `checkpoint_blocks`, whose bytes follow from
-//! the state alone: chunks of 1 MiB that are the same at all of them. Of its two newest checkpoints it *offers* the
-//! newer one whose outcome is certified: the digests of the chunks, and a *base* ([`base`]), which shows the
-//! certificate of the height with all that its superblock's digest is made of, the certificate of the outcome, `lag`
-//! heights above, and what its root is made of.
+//! Every validator writes checkpoints at the same heights, multiples of `checkpoint_blocks`. Their bytes depend on
+//! the state alone: chunks of 1 MiB that are the same at all validators. Of its two newest checkpoints a validator
+//! *offers* the newer one whose outcome is certified: the digests of the chunks, and a *base* ([`base`]). The base
+//! contains the certificate of the height with everything that its superblock's digest covers, the certificate of the
+//! outcome, which is `lag` heights above, and the parts of the outcome's root.
 //!
-//! 1. When others have certificates of heights that none of them gives, or when it is more than `state_behind` heights
-//!    behind, a validator asks up to eight others for an offer.
-//! 2. When all have answered, or five seconds have passed, it takes the offer that most of them make, and the newest of
-//!    these. It asks those with another height whether they have this one too.
-//! 3. It asks for the handovers ([`crate::handover`]) from the last one that it holds itself, counted from the genesis,
-//!    to those that signed the base, checks each, and then the base.
-//! 4. It asks all who offered this state for chunks, two at a time from each, waits for each for twenty seconds at
-//!    most, holds each chunk against its digest, and writes it where it belongs.
-//! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
-//!    constants of the chain against what is certified.
-//! 6. It makes all of that durable, marks it *arrived* (`install.rs`), stops its pipeline, and begins again with the
-//!    fetched state in the place of the old one. From there on it goes on by blocks.
+//! 1. A validator asks up to eight others for an offer when others have certificates of heights that none of them
+//!    sends, or when it is more than `state_behind` heights behind.
+//! 2. When all have answered, or after five seconds, it takes the offer that most of them make, and among equals the
+//!    newest. It asks those with another height whether they have this one too.
+//! 3. It asks for the handovers ([`crate::handover`]) from the last one that it holds itself, counted from the
+//!    genesis, up to the epoch that signed the base. It checks each handover, and then the base.
+//! 4. It asks all who offered this state for chunks, two at a time from each, waits for each at most twenty seconds,
+//!    checks each chunk against its digest, and writes it at its offset.
+//! 5. When all chunks are there it builds the ledger, whose invariants are audited, and compares its root, its last
+//!    block and the constants of the chain with the certified ones.
+//! 6. It makes all of that durable, marks it *arrived* (`install.rs`), stops its pipeline, and restarts it with the
+//!    fetched state in place of the old one. From there on it catches up by blocks.
 //!
-//! The vote log is not touched: what was said stays said, and entries about heights that are over mean nothing. So a
-//! validator that comes back by a state votes at once where its log allows it; one without a log listens first, as
+//! The vote log is not touched: past votes stay valid, and entries about finished heights have no effect. So a
+//! validator that catches up by a state may vote at once where its log allows it; one without a log listens first, as
 //! always.
 //!
-//! A validator that was restored from a file has a state and no certificate. It does not take part in consensus; it
-//! asks for the base of its height alone, holds its own state against it, and begins again with it. If nobody has that
-//! height any more it fetches a newer state.
+//! A validator that was restored from a file has a state and no certificate. It does not take part in consensus. It
+//! asks for the base of its height alone, compares its own state with it, and restarts with it. If nobody has that
+//! height any more, it fetches a newer state.
 //!
 //! # Properties
 //!
-//! - *Soundness*: a state counts only if the committees that the genesis leads to have certified its root, its block,
-//!   and the superblock that consensus goes on from. A validator trusts its own ledger for the committee it begins
-//!   with; one that was restored from a file begins with the genesis.
-//! - *Liars are named*: whoever sends a false chunk, a false handover, a base that does not hold or nothing at all is
-//!   dropped, told in the log, and not asked for ten minutes; the others go on. If these are more members of the
-//!   committee than may be faulty, a correct one is among them, and all are asked again. Digests of chunks are not
-//!   certified, so that a state of whole false chunks is only found out in the end: all who offered it are named, and
-//!   another offer is taken. As more honest offers agree than false ones do, that costs time only where liars are the
-//!   majority of those who answer.
+//! - *Soundness*: a state is accepted only if the committees that the genesis leads to have certified its root, its
+//!   block, and the superblock that consensus continues from. A validator trusts its own ledger for the committee it
+//!   begins with; one that was restored from a file begins with the genesis.
+//! - *Faulty sources are named*: a validator that sends a wrong chunk, an invalid handover, an invalid base or
+//!   nothing at all is dropped, named in the log, and not asked for ten minutes; the transfer continues with the
+//!   others. If more committee members are excluded than may be faulty, a correct one is among them, and all are
+//!   asked again. Digests of chunks are not certified, so that a state of consistently wrong chunks is only detected
+//!   at the end: then all who offered it are named, and another offer is taken. While honest offers outnumber equal
+//!   faulty ones, such an attack costs nothing; it costs time only where faulty validators are the majority of those
+//!   who answer.
 //! - *Atomic*: a crash at any moment leaves the old store or the new one, each whole.
-//! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time;
-//!   whoever serves keeps three checkpoints open and answers one question after the other, and drops questions that
-//!   find no place.
+//! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time. A
+//!   serving validator keeps three checkpoints open, answers one question after the other, and drops questions when
+//!   its queue is full.
 //!
 //! # Deviations
 //!
-//! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting, and one that
-//!   is left out because the one before is still being written is only one source less.
-//! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by a
-//!   proof of its own: the root is over tries, and a state in order of its tries would be written several times slower.
+//! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting. One that is
+//!   skipped because the one before is still being written only means one source less.
+//! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by
+//!   its own proof: the root covers tries, and writing a state in the order of its tries would be several times
+//!   slower.
 //! - Blocks and receipts from before a fetched state are not fetched: the store begins there.
-//! - The pipeline begins again instead of exchanging its state while it runs. It has nothing to do meanwhile, and there
-//!   is one way to start with a state.
+//! - The pipeline restarts instead of exchanging its state while it runs. It has nothing to do meanwhile, and so
+//!   there is only one way to start with a state.
 
 pub mod base;
 pub(crate) mod install;
@@ -84,59 +86,60 @@ pub use message::TAG;
 use serve::Server;
 use transfer::{Fetched, Goal, Progress, Transfer, Trusted};
 
-/// The file on the disk `incoming` that a state is written to.
+/// The file on the disk `incoming` that a fetched state is written to.
 pub(crate) const STATE: &str = "state";
-/// After an attempt that led to nothing.
+/// Pause after an attempt that failed.
 const PAUSE_MS: u64 = 3_000;
-/// For how long a validator is not asked that did what it must not do.
+/// How long a misbehaving validator is not asked.
 const SHUNNED_MS: u64 = 600_000;
 
-/// What state transfer looks at of the validator that it works for.
+/// What state transfer reads from its validator.
 pub trait Own {
-    /// Reads the ledger, for a moment.
+    /// Reads the ledger, briefly.
     fn read<T>(&self, of: impl FnOnce(&Ledger) -> T) -> T;
-    /// The height that the tries are of, with their root.
+    /// The height and the root of the tries.
     fn newest_root(&self) -> (Height, Digest);
-    /// How the validator stands; `None` before it has begun.
+    /// The validator's status; `None` before it has begun.
     fn status(&self) -> Option<ValidatorStatus>;
-    /// The number of the present links: peers are numbered anew with each.
+    /// The generation of the present links: each generation numbers the peers anew.
     fn generation(&self) -> u64;
-    /// The key of a peer of the present links; `None` if there is none of that number.
+    /// The key of a peer of the present links; `None` if there is no such peer.
     fn key_of(&self, peer: Index) -> Option<PublicKey>;
 }
 
-/// What is to be done.
+/// What the shell must do.
 #[derive(Debug)]
 pub enum StateEffect {
-    /// A message to a peer of the links of this number.
+    /// Send a message to a peer of the links of this generation.
     Send {
-        /// The links.
+        /// The generation of the links.
         generation: u64,
         /// The peer.
         to: Index,
-        /// Behind votes?
+        /// Whether it queues behind votes.
         is_bulk: bool,
         /// The bytes.
         bytes: Arc<[u8]>,
     },
-    /// A peer sent what cannot be decoded.
+    /// A peer sent a message that cannot be decoded.
     Undecodable(Index),
-    /// The state after this height was fetched, is certified and durable: the replica is to begin again with it.
+    /// The state after this height was fetched, is certified and durable: restart the replica with it.
     BeginAgain(Height),
 }
 
-/// Answers questions about states, and fetches one when that is needed.
+/// Answers questions about states, and fetches a state when one is needed.
 pub struct StateSync<D: Disk> {
     network: Network,
     incoming: D,
-    /// The height of a state without a certificate, which was restored from a file.
+    /// The height of a state without a certificate, restored from a file.
     unproved: Option<Height>,
-    /// A validator that is more heights behind than this fetches a state; 0 if only when blocks are held no longer.
+    /// A validator that is more heights behind than this fetches a state; 0 if only when the blocks are held no
+    /// longer.
     state_behind: u64,
     server: Server<D>,
-    /// The transfer, and the number of its links: it ends with them.
+    /// The transfer, and the generation of its links: it ends with them.
     transfer: Option<(Transfer<D>, u64)>,
-    /// Keys of who is not asked, and until when.
+    /// Keys of validators that are not asked, and until when.
     shunned: BTreeMap<[u8; 32], u64>,
     not_before: u64,
     attempts: u64,
@@ -144,8 +147,8 @@ pub struct StateSync<D: Disk> {
 }
 
 impl<D: Disk + Clone> StateSync<D> {
-    /// Of a validator whose network at the genesis is given. `unproved` is the height of a state that was restored from
-    /// a file.
+    /// For a validator with the given network of the genesis. `unproved` is the height of a state that was restored
+    /// from a file.
     pub fn new(
         network: Network,
         home: &Home<D>,
@@ -169,7 +172,7 @@ impl<D: Disk + Clone> StateSync<D> {
         }
     }
 
-    /// A frame that begins with [`TAG`], from a peer of the links of this number.
+    /// Handles a frame that begins with [`TAG`], from a peer of the links of this generation.
     ///
     /// # Errors
     /// [`ReplicaError`] if an incoming chunk cannot be written.
@@ -184,8 +187,8 @@ impl<D: Disk + Clone> StateSync<D> {
                 let here = self.transfer.as_mut().filter(|(_, of)| *of == generation);
                 here.map_or(Ok(()), |(transfer, _)| transfer.on_answer(peer, message))?;
             }
-            // What cannot be read for others does not stop this node; it stops by itself if it needs it.
-            Err(error) => tracing::warn!(%error, peer, "a question about a state stays without an answer"),
+            // A read error on behalf of others does not stop this node; its own reads stop it if they fail.
+            Err(error) => tracing::warn!(%error, peer, "a question about a state could not be answered"),
         }
         Ok(())
     }
@@ -198,11 +201,11 @@ impl<D: Disk + Clone> StateSync<D> {
         self.effects.push(StateEffect::Send { generation, to, is_bulk: message.is_bulk(), bytes });
     }
 
-    /// Goes on with the transfer, or begins one if it is needed; what is to be done since the last call. `now_ms` is
-    /// of a clock that never goes back.
+    /// Advances the transfer, or begins one if it is needed. Returns what the shell must do since the last call.
+    /// `now_ms` is from a monotonic clock.
     ///
     /// # Errors
-    /// [`ReplicaError`] if a disk fails, or the restored state is not the one that was certified.
+    /// [`ReplicaError`] if a disk fails, or the restored state is not the certified one.
     pub fn step(&mut self, now_ms: u64, own: &impl Own) -> Result<Vec<StateEffect>, ReplicaError> {
         if self.transfer.is_none() && now_ms >= self.not_before {
             self.begin(own, now_ms)?;
@@ -226,7 +229,7 @@ impl<D: Disk + Clone> StateSync<D> {
         self.not_before = now + PAUSE_MS;
     }
 
-    /// Names who did what it must not do.
+    /// Logs misbehaving validators and excludes them for a while.
     fn blame(&mut self, generation: u64, blamed: Vec<(Index, String)>, own: &impl Own, now: u64) {
         if generation != own.generation() {
             return;
@@ -238,7 +241,7 @@ impl<D: Disk + Clone> StateSync<D> {
         }
     }
 
-    /// Begins a transfer, if one is needed and somebody is connected.
+    /// Begins a transfer, if one is needed and a peer is connected.
     fn begin(&mut self, own: &impl Own, now: u64) -> Result<(), ReplicaError> {
         let (generation, Some(status)) = (own.generation(), own.status()) else { return Ok(()) };
         let Some(goal) = self.goal(own, &status) else { return Ok(()) };
@@ -248,13 +251,13 @@ impl<D: Disk + Clone> StateSync<D> {
         let others: Vec<Index> = others.map(|peer| peer.validator).collect();
         let is_shunned = |peer: &Index| own.key_of(*peer).is_none_or(|key| self.shunned.contains_key(&key.0));
         let (shunned, asked): (Vec<Index>, Vec<Index>) = others.into_iter().partition(is_shunned);
-        // Of so many members one is correct, and was only slow; and if nobody is left, others must do.
+        // Of more than f excluded members one is correct and was only slow: all are asked again, also if none is left.
         let members = shunned.iter().filter(|peer| usize::from(**peer) < status.validators).count();
         if asked.is_empty() || members > Committee::new(status.validators).faulty {
             self.shunned.clear();
             return Ok(());
         }
-        tracing::info!(?goal, from = ?asked, "a state is asked for");
+        tracing::info!(?goal, from = ?asked, "asking for a state");
         self.attempts += 1;
         install::clear(&self.incoming)?;
         let transfer = Transfer::new(goal, self.trusted(own)?, self.incoming.clone(), &asked, now);
@@ -265,22 +268,22 @@ impl<D: Disk + Clone> StateSync<D> {
     /// What is needed now.
     fn goal(&self, own: &impl Own, status: &ValidatorStatus) -> Option<Goal> {
         if let Some(unproved) = self.unproved {
-            // If nobody has it a newer one will do.
+            // If nobody has it, a newer one is good enough.
             return Some(if self.attempts.is_multiple_of(2) { Goal::Proof(unproved) } else { Goal::Above(unproved) });
         }
         let (height, most) = (own.read(Ledger::height), self.state_behind);
         let is_far = most > 0 && status.certified_anywhere > height.saturating_add(most);
         match (status.stranded, is_far) {
             (true, _) => Some(Goal::Above(height)),
-            // What is not much nearer is not worth it.
+            // A state that is not much nearer is not worth the transfer.
             (false, true) => Some(Goal::Above(height + most / 2)),
             (false, false) => None,
         }
     }
 
-    /// What is trusted to begin with: the genesis, and the handovers from there on that are held and complete. The own
-    /// ledger may know later committees; but the certificates that prove them go with the blocks that a fetched state
-    /// replaces, and others are to be able to follow this validator from the genesis.
+    /// What is trusted to begin with: the genesis, and the complete handovers from there on that are held. This
+    /// node's ledger may know later committees, but the certificates that prove them are removed with the blocks that
+    /// a fetched state replaces, and others must be able to follow this validator from the genesis.
     fn trusted(&self, own: &impl Own) -> Result<Trusted, ReplicaError> {
         let (schedule, chain) = (own.read(Ledger::schedule), self.network.chain.clone());
         let Rules { lag, begins, .. } = self.network.rules;
@@ -289,19 +292,19 @@ impl<D: Disk + Clone> StateSync<D> {
         while let Some(handover) = self.server.handovers.get(trusted.lineage.chain.epoch + 1)?
             && trusted.follow(&handover).is_ok()
         {}
-        // A state that is of use is not below the own one.
+        // A useful state is not below this node's own.
         let height = own.read(Ledger::height);
         trusted.chains.retain(|chain| *chain.heights.end() >= height);
         Ok(trusted)
     }
 
-    /// Checks what was fetched as a whole, and lets it take the place of what is here.
+    /// Checks the fetched data as a whole, and makes it replace the present state.
     fn arrive(&mut self, fetched: Fetched, generation: u64, own: &impl Own, now: u64) -> Result<(), ReplicaError> {
         let Fetched { base, first_epoch, handovers, backers } = fetched;
         if self.unproved.is_none() && base.height <= own.read(Ledger::height) {
             tracing::info!(
                 height = base.height,
-                "blocks have come that far meanwhile: the fetched state is not needed"
+                "the node has caught up by blocks meanwhile: the fetched state is not needed"
             );
             self.pause(now);
             return Ok(());
@@ -325,16 +328,16 @@ impl<D: Disk + Clone> StateSync<D> {
         Ok(())
     }
 
-    /// Whether the fetched chunks make the state that was certified, or why not.
+    /// Checks that the fetched chunks make the certified state; returns the reason if not.
     fn check_state(&self, base: &Base, own: &impl Own) -> Result<(), String> {
         let reader = CheckpointReader::open_snapshot(&self.incoming, STATE).map_err(|error| error.to_string())?;
-        let ledger = restore(reader).map_err(|error| format!("offered a state that is none: {error}"))?;
+        let ledger = restore(reader).map_err(|error| format!("offered a state that cannot be decoded: {error}"))?;
         let is_certified = base.is_of(&ledger, own.read(base::constants_of));
         if is_certified { Ok(()) } else { Err("offered another state than the certified one".into()) }
     }
 }
 
-/// Whether the restored state is the one that was certified; it is of no use if not.
+/// Checks that the restored state is the certified one; it is unusable if not.
 fn check_own(base: &Base, own: &impl Own) -> Result<(), ReplicaError> {
     let (_, root) = own.newest_root();
     if root == base.state && own.read(Ledger::last_block) == base.receipts.block {

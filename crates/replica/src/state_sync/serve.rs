@@ -1,4 +1,4 @@
-//! The side that has a state: answers out of the archives and the newest checkpoints.
+//! The serving side: answers from the archives and the newest checkpoints.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::state_sync::base::Base;
 use crate::state_sync::message::{CHUNKS_MAX, StateMessage, StateOffer};
 use crate::{Past, ReplicaError};
 
-/// Checkpoints that are kept open for who fetches them, although the store may have removed them meanwhile.
+/// Number of checkpoints that are kept open for others to fetch, although the store may have removed them meanwhile.
 const OPEN: usize = 3;
 
-/// What is answered from.
+/// The sources of the answers.
 pub(crate) struct Server<D: Disk> {
     past: Past<D>,
     pub(crate) handovers: Arc<Handovers<D>>,
@@ -27,7 +27,7 @@ impl<D: Disk> Server<D> {
         Server { past, handovers, lag, open: Vec::new() }
     }
 
-    /// The answer to a question; nothing to what is none.
+    /// The answer to a question; `None` if the message is not a question.
     pub(crate) fn answer(
         &mut self,
         newest: (Height, Digest),
@@ -56,7 +56,7 @@ impl<D: Disk> Server<D> {
         }))
     }
 
-    /// The newest checkpoint, or the one of a height, whose outcome is certified.
+    /// An offer of the newest checkpoint with a certified outcome, or of the one at the given height.
     fn offer(&mut self, newest: (Height, Digest), height: Height) -> Result<Option<StateOffer>, ReplicaError> {
         let held = self.past.blocks.checkpoints()?;
         for candidate in held.into_iter().rev().filter(|held| height == 0 || *held == height) {

@@ -1,5 +1,5 @@
-//! The side that lacks a state: whom it asks for what, and what it believes. No clock and no socket: times are
-//! milliseconds that the caller gives.
+//! The fetching side: whom it asks for what, and what it accepts. No clock and no socket: times are milliseconds that
+//! the caller gives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,41 +13,41 @@ use crate::state_sync::STATE;
 use crate::state_sync::base::Base;
 use crate::state_sync::message::{CHUNKS_MAX, StateMessage, StateOffer};
 
-/// Validators that are asked for an offer.
+/// Maximum number of validators that are asked for an offer.
 const ASKED: usize = 8;
-/// How long offers and handovers are waited for.
+/// How long to wait for offers and handovers.
 const PATIENCE_MS: u64 = 5_000;
-/// How long a chunk is waited for: two of 1 MiB, over a line that is good for anything.
+/// How long to wait for a chunk: enough for two of 1 MiB over any usable line.
 const CHUNK_PATIENCE_MS: u64 = 20_000;
-/// Chunks that one validator is asked for at a time: the next one is there when it has sent the first.
+/// Chunks that one validator is asked for at a time: the next request is there when it has sent the first chunk.
 const CHUNKS_OF_ONE: usize = 2;
 
-/// What is wanted.
+/// What to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// A state above this height.
     Above(Height),
-    /// What proves the state after this height, which is held.
+    /// The proof of the state after this height, which is held.
     Proof(Height),
 }
 
-/// What was fetched: everything in it is proved, but that the chunks make the state that the base names.
+/// The fetched data. All of it is proved, except that the chunks make the state that the base names.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) base: Base,
-    /// From this epoch on.
+    /// The epoch of the first handover.
     pub(crate) first_epoch: u64,
     pub(crate) handovers: Vec<Handover>,
-    /// Who offered it.
+    /// The validators that offered it.
     pub(crate) backers: Vec<Index>,
 }
 
-/// How a transfer stands.
+/// The progress of a transfer.
 #[derive(Debug)]
 pub(crate) enum Progress {
     Going,
     Done(Box<Fetched>),
-    /// Nobody who is connected has it, or gives it.
+    /// No connected validator has it, or sends it.
     Nothing,
 }
 
@@ -55,23 +55,23 @@ pub(crate) enum Progress {
 #[derive(Debug, Default)]
 struct Source {
     offer: Option<StateOffer>,
-    /// Whether an offer is still waited for.
+    /// Whether its offer is still outstanding.
     is_asked: bool,
-    /// Numbers of chunks that it was asked for, and until when each is waited for.
+    /// The chunks that it was asked for, and the deadline of each.
     chunks: BTreeMap<u32, u64>,
 }
 
 /// The committees that are trusted.
 pub(crate) struct Trusted {
-    /// The walk that led to the last of them.
+    /// The lineage that led to the last of them.
     pub(crate) lineage: Lineage,
-    /// All that may have signed a state which is of use, the last being that of the lineage. Handovers may be held of
-    /// later epochs than the one that signed what is offered.
+    /// All that may have signed a useful state; the last is that of the lineage. Handovers may be held for epochs
+    /// later than the one that signed the offered state.
     pub(crate) chains: Vec<Chain>,
 }
 
 impl Trusted {
-    /// Goes on to the next epoch.
+    /// Moves to the next epoch.
     pub(crate) fn follow(&mut self, handover: &Handover) -> Result<(), HandoverError> {
         self.lineage.follow(handover)?;
         self.chains.push(self.lineage.chain.clone());
@@ -83,27 +83,27 @@ impl Trusted {
 pub(crate) struct Transfer<D: Disk> {
     goal: Goal,
     trusted: Trusted,
-    /// What was fetched of them: from this epoch on.
+    /// The fetched handovers begin with this epoch.
     first_epoch: u64,
     handovers: Vec<Handover>,
-    /// Where the chunks go.
+    /// The disk for the chunks.
     incoming: D,
     sources: BTreeMap<Index, Source>,
-    /// Until when offers are waited for.
+    /// The deadline for offers.
     offers_until: u64,
-    /// What is being fetched, by whom it was offered.
+    /// The offer that is being fetched.
     chosen: Option<StateOffer>,
-    /// Who was asked for handovers, and until when they are waited for.
+    /// The validator that was asked for handovers, and the deadline.
     handovers_from: Option<(Index, u64)>,
     is_proved: bool,
     assembly: Option<Assembly<D>>,
-    /// Who did what it must not do, and what; to be taken by the caller.
+    /// Misbehaving validators and the reason; the caller takes them.
     pub(crate) blamed: Vec<(Index, String)>,
     out: Vec<(Index, StateMessage)>,
 }
 
 impl<D: Disk> Transfer<D> {
-    /// Begins to ask some of these validators.
+    /// Begins by asking some of these validators.
     pub(crate) fn new(goal: Goal, trusted: Trusted, incoming: D, peers: &[Index], now: u64) -> Transfer<D> {
         let asked = peers.iter().take(ASKED);
         let sources = asked.map(|peer| (*peer, Source { is_asked: true, ..Source::default() })).collect();
@@ -130,12 +130,12 @@ impl<D: Disk> Transfer<D> {
         transfer
     }
 
-    /// What is to be sent.
+    /// Takes the messages to be sent.
     pub(crate) fn take_sends(&mut self) -> Vec<(Index, StateMessage)> {
         std::mem::take(&mut self.out)
     }
 
-    /// An answer; what was not asked is not looked at.
+    /// Handles an answer; one that was not asked for is ignored.
     ///
     /// # Errors
     /// [`StoreError::Io`] if a chunk cannot be written.
@@ -183,18 +183,18 @@ impl<D: Disk> Transfer<D> {
         match bytes {
             None => self.drop_source(from, "no longer holds the state that it offered".into()),
             Some(bytes) if assembly.put(number as usize, &bytes)? => {}
-            Some(_) => self.drop_source(from, format!("sent a false chunk {number}")),
+            Some(_) => self.drop_source(from, format!("sent a wrong chunk {number}")),
         }
         Ok(())
     }
 
-    /// Nothing more is asked of it, or believed.
+    /// Stops asking this validator and discards what it offered.
     fn drop_source(&mut self, peer: Index, why: String) {
         self.sources.remove(&peer);
         self.blamed.push((peer, why));
     }
 
-    /// Goes on as far as it can.
+    /// Advances the transfer as far as possible.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the file cannot be written.
@@ -204,7 +204,7 @@ impl<D: Disk> Transfer<D> {
             return Ok(Progress::Nothing);
         }
         if self.chosen.as_ref().is_some_and(|chosen| self.backers(chosen).is_empty()) {
-            // Whoever offered it has gone, or was found out. What is proved of committees stays.
+            // Its sources are disconnected or were dropped. The proved committees stay.
             self.give_up_chosen();
         }
         if self.chosen.is_none() && !self.choose(now) {
@@ -217,7 +217,7 @@ impl<D: Disk> Transfer<D> {
         self.fetch(now)
     }
 
-    /// Names and drops who lets one wait.
+    /// Drops and blames sources that miss a deadline.
     fn expire(&mut self, now: u64) {
         let late = |source: &Source| source.chunks.values().any(|until| *until <= now);
         let mut late: BTreeSet<Index> =
@@ -228,10 +228,10 @@ impl<D: Disk> Transfer<D> {
             self.handovers_from = None;
             late.insert(peer);
         }
-        late.into_iter().for_each(|peer| self.drop_source(peer, "does not answer".into()));
+        late.into_iter().for_each(|peer| self.drop_source(peer, "did not answer in time".into()));
     }
 
-    /// Who offers this very state.
+    /// The sources that offer this same state.
     fn backers(&self, chosen: &StateOffer) -> Vec<Index> {
         let same = |source: &Source| source.offer.as_ref().is_some_and(|offer| is_same(offer, chosen));
         self.sources.iter().filter(|(_, source)| same(source)).map(|(peer, _)| *peer).collect()
@@ -245,7 +245,8 @@ impl<D: Disk> Transfer<D> {
         self.sources.values_mut().for_each(|source| source.chunks.clear());
     }
 
-    /// Chooses what most offer, and of these the newest, when all have answered or were waited for.
+    /// Chooses the offer that most sources make, and among these the newest, when all have answered or the deadline
+    /// is over.
     fn choose(&mut self, now: u64) -> bool {
         if now < self.offers_until && self.sources.values().any(|source| source.is_asked) {
             return false;
@@ -254,7 +255,7 @@ impl<D: Disk> Transfer<D> {
         let best = offers.max_by_key(|offer| (self.backers(offer).len(), offer.base.height)).cloned();
         let Some(best) = best else { return false };
         if self.goal != Goal::Proof(best.base.height) {
-            // Others may hold this state besides a newer one.
+            // Other sources may hold this state besides a newer one.
             for (peer, source) in &mut self.sources {
                 if source.offer.as_ref().is_some_and(|offer| offer.base.height != best.base.height) {
                     source.is_asked = true;
@@ -266,7 +267,7 @@ impl<D: Disk> Transfer<D> {
         true
     }
 
-    /// Whether what was chosen is proved; asks for the handovers that this needs.
+    /// Whether the chosen state is proved; asks for the handovers that this needs.
     fn prove(&mut self, now: u64) -> bool {
         let Some(chosen) = self.chosen.clone() else { return false };
         let (height, lineage) = (chosen.base.height, &self.trusted.lineage);
@@ -293,14 +294,14 @@ impl<D: Disk> Transfer<D> {
         self.is_proved
     }
 
-    /// Asks for chunks that are missing; done when none is.
+    /// Asks for missing chunks; finishes when none is missing.
     fn fetch(&mut self, now: u64) -> Result<Progress, StoreError> {
         let Some(chosen) = self.chosen.clone() else { return Ok(Progress::Going) };
         let backers = self.backers(&chosen);
         if let Goal::Above(_) = self.goal {
             if self.assembly.is_none() && !self.begin(&chosen)? {
                 for peer in backers {
-                    self.drop_source(peer, "offered a state of no possible length".into());
+                    self.drop_source(peer, "offered a state of impossible length".into());
                 }
                 return Ok(Progress::Going);
             }
@@ -316,7 +317,7 @@ impl<D: Disk> Transfer<D> {
     }
 
     fn begin(&mut self, chosen: &StateOffer) -> Result<bool, StoreError> {
-        // What an earlier choice has left.
+        // Removes the chunks of an earlier choice.
         let failed = |reason| StoreError::Io { action: "empty", file: self.incoming.place(), reason };
         if names(&self.incoming).map_err(failed)?.iter().any(|name| name == STATE) {
             self.incoming.remove(STATE).map_err(failed)?;
@@ -331,7 +332,7 @@ impl<D: Disk> Transfer<D> {
         let asked: BTreeSet<u32> = self.sources.values().flat_map(|source| source.chunks.keys().copied()).collect();
         let mut missing =
             (0..assembly.chunks() as u32).filter(|number| !assembly.holds(*number as usize) && !asked.contains(number));
-        // One each and then another, so that all take part from the beginning.
+        // One chunk each and then another, so that all sources are used from the beginning.
         for room in 1..=CHUNKS_OF_ONE {
             for peer in backers {
                 let source = self.sources.get_mut(peer).expect("a backer");
@@ -346,7 +347,7 @@ impl<D: Disk> Transfer<D> {
     }
 }
 
-/// Whether two offers are of the same state in the same chunks. Each may show another quorum's signatures.
+/// Whether two offers are of the same state in the same chunks. Each may contain another quorum's signatures.
 fn is_same(a: &StateOffer, b: &StateOffer) -> bool {
     let state = |offer: &StateOffer| (offer.base.height, offer.base.state, offer.base.receipts, offer.payload_bytes);
     state(a) == state(b) && a.digests == b.digests

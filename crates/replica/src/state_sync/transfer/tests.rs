@@ -1,4 +1,4 @@
-//! A transfer from validators of every kind, without sockets.
+//! A transfer from validators with every kind of behaviour, without sockets.
 
 use std::io::{Read, Write};
 
@@ -50,21 +50,21 @@ fn base(height: u64) -> Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Honest,
-    /// With a state that is five heights older.
+    /// Offers a state that is five heights older.
     Older,
     Silent,
-    /// It has nothing.
+    /// Has no state.
     Empty,
     FalseChunks,
-    /// It offers and says no more.
+    /// Offers and then stops answering.
     Stalls,
-    /// It has removed what it offered.
+    /// Has removed what it offered.
     Forgets,
-    /// A base whose outcome nobody signed.
+    /// Offers a base whose outcome nobody signed.
     FalseBase,
-    /// False digests under a base that holds.
+    /// Offers wrong digests under a valid base.
     FalseDigests,
-    /// More chunks than bytes.
+    /// Offers more chunks than bytes.
     Impossible,
 }
 
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// Lets a transfer go on until it ends: how, who was named, and who was asked for how many chunks.
+    /// Runs a transfer until it ends: its result, who was blamed, and how many chunks each was asked for.
     fn run(&self, goal: Goal, kinds: &[Kind]) -> Run {
         let lineage = Lineage { schedule: Schedule::default(), lag: LAG, begins: 0, chain: chain() };
         self.run_with(Trusted { chains: vec![lineage.chain.clone()], lineage }, goal, kinds)
@@ -188,12 +188,12 @@ fn liars_are_named_and_others_asked() {
             let run = world.run(Goal::Above(10), &kinds);
             let fetched = run.fetched.unwrap_or_else(|| panic!("{kinds:?}"));
             assert!(fetched.base == base(HEIGHT) && world.fetched_bytes() == world.payload);
-            // Whoever is in the minority is not even asked for more.
+            // A source in the minority is not asked for chunks.
             let alone = [FalseBase, FalseDigests, Impossible].contains(&liar);
             assert_eq!(run.named, if alone { vec![] } else { vec![liar] }, "{kinds:?}");
         }
     }
-    // Where they are as many as the honest ones, they are found out one after the other.
+    // Where they are as many as the honest ones, they are detected one after the other.
     for liar in [FalseBase, Impossible] {
         let run = world.run(Goal::Above(10), &[Honest, liar, liar]);
         assert!(run.fetched.is_some_and(|fetched| fetched.backers == [0]));
@@ -210,7 +210,7 @@ fn without_an_honest_validator_nothing_is_believed() {
     {
         assert!(world.run(Goal::Above(10), kinds).fetched.is_none(), "{kinds:?}");
     }
-    // Nothing that is not newer is fetched.
+    // A state that is not newer is not fetched.
     assert!(world.run(Goal::Above(HEIGHT), &[Honest, Honest]).fetched.is_none());
 }
 
@@ -254,5 +254,5 @@ fn a_state_of_an_epoch_before_the_last_handover_is_proved() {
     let run = world.run_with(trusted, Goal::Above(10), &[Honest, Honest]);
     assert_eq!((run.fetched.expect("fetched").first_epoch, run.named), (4, Vec::new()));
     let run = world.run_with(Trusted { chains: vec![later], lineage }, Goal::Above(10), &[Honest]);
-    assert_eq!((run.fetched.is_none(), run.named), (true, vec![Honest]), "its committee is not known");
+    assert_eq!((run.fetched.is_none(), run.named), (true, vec![Honest]), "its committee is unknown");
 }
