@@ -108,7 +108,7 @@ fn lines_are_narrow() {
 #[test]
 fn tests_against_attacks_exist() {
     let text = std::fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md");
-    let section = text.split("## What was tried against it").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = text.split("## Known attacks and accidents").nth(1).and_then(|rest| rest.split("\n## ").next());
     let named = section.expect("a section").split('`').skip(1).step_by(2);
     let sources = sources();
     let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
