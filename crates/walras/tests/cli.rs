@@ -209,7 +209,7 @@ fn a_node_refuses_what_it_cannot_run() {
     assert_ne!(edited, genesis);
     std::fs::write(world.home.join("genesis.json"), edited).expect("written");
     let message = world.refused();
-    assert!(message.contains("If genesis.json was edited") && message.contains("put the original back"), "{message}");
+    assert!(message.contains("If genesis.json was edited") && message.contains("restore the original"), "{message}");
     std::fs::write(world.home.join("genesis.json"), genesis).expect("written");
     assert_eq!(world.start().terminate().code(), Some(0));
 }

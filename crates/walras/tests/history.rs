@@ -98,7 +98,7 @@ fn a_snapshot_of_a_running_node_begins_another() {
         command.args(["snapshot", "restore", "--json", "--root", root, "--home"]).arg(&second).arg(&file).output()
     };
     let other = format!("0x{}", "00".repeat(32));
-    assert!(refused(restore(&other)).contains("not the state that you want"));
+    assert!(refused(restore(&other)).contains("not the expected state"));
     assert_eq!(ran(restore(root))["height"], made["height"]);
     assert!(refused(restore(root)).contains("empty home"), "a store is never overwritten");
     drop(node);
@@ -153,7 +153,7 @@ fn a_snapshot_begins_a_home_that_is_new() {
         command.args(["snapshot", "restore", "--json"]).arg(&file).arg("--home").arg(&second).args(more).output()
     };
     let said = refused(restore(&[]));
-    assert!(said.contains("--genesis FILE begins a new home"), "{said}");
+    assert!(said.contains("use --genesis FILE to make a new home"), "{said}");
     let genesis = home.join("genesis.json");
     let restored = ran(restore(&["--genesis".as_ref(), genesis.as_ref()]));
     assert_eq!(restored["height"].as_u64(), Some(height));

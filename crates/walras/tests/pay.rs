@@ -243,7 +243,7 @@ fn the_lines_that_the_demo_prints_move_money() {
     demo.args(["--listen", "127.0.0.1:0", "--home"]).arg(folder.path().join("demo"));
     let mut demo = demo.stdout(Stdio::piped()).spawn().expect("walras starts");
     let mut lines = BufReader::new(demo.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
-    assert!(lines.any(|line| line.starts_with("Payments in a round trip")), "the demo says how to pay");
+    assert!(lines.any(|line| line.starts_with("Payments in one round trip")), "the demo says how to pay");
     let script: Vec<String> = lines.by_ref().take(6).map(|line| line.trim().to_string()).collect();
     // Whoever does not read stops the demo.
     let reader = std::thread::spawn(move || lines.for_each(drop));
