@@ -217,6 +217,6 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     let elsewhere = folder.path().join("elsewhere.json");
     write(&elsewhere, &hasty);
     let why = refused(&light(&elsewhere, &node.server, None, &["account", address]));
-    assert!(why.contains("epoch 1") && why.contains("get the file from somebody who runs a validator"), "{why}");
+    assert!(why.contains("epoch 1") && why.contains("get the file from an operator of a validator"), "{why}");
     assert_eq!(node.terminate().code(), Some(0));
 }

@@ -45,7 +45,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     let verified = network.run("bob", &["verify", "r.txt"]);
     let said = text(&verified.stdout);
     assert!(verified.status.success() && said.contains("30.25 EUR") && said.contains("proves fast only"), "{said}");
-    assert!(network.refused("alice", &["receive", "r.txt"]).contains("not of this purse"));
+    assert!(network.refused("alice", &["receive", "r.txt"]).contains("not belong to this purse"));
     let damaged = file(&receipt).replacen("00", "01", 1);
     std::fs::write(network.path("bad.txt"), damaged).expect("written");
     network.refused("bob", &["verify", "bad.txt"]);

@@ -113,7 +113,7 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     assert_eq!(proved(), "300");
     // The genesis of before leads to other validators' statements than these.
     let foreign = bad(&run(&light, &[("--genesis", &homes[0].join("genesis.json"))]));
-    assert!(foreign.contains("get the file from somebody") || foreign.contains("--trust"), "{foreign}");
+    assert!(foreign.contains("get the file from an operator") || foreign.contains("--trust"), "{foreign}");
     // It goes on after a restart of its processes.
     for node in nodes {
         assert_eq!(node.terminate().code(), Some(0));

@@ -106,7 +106,7 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     refused(&issuer, &server, &["unstake", "--amount", "5.5"], "stake_too_small");
     refused(&issuer, &server, &["stake", "--address", "nowhere"], "network_address");
     refused(&issuer, &server, &["stake", "--amount", "5000"], "overdraft");
-    refused(&issuer, &server, &["accuse", "--evidence", "0x00"], "these bytes are none");
+    refused(&issuer, &server, &["accuse", "--evidence", "0x00"], "these bytes are not evidence");
     refused(&issuer, &server, &["accuse", "--evidence", &evidence()], "bad_evidence");
 
     // The founder's account is that of its key; it is paid for its sub-blocks, and names an address.

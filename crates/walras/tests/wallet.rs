@@ -83,14 +83,14 @@ fn a_payment_in_a_stalled_network_is_not_lost() {
     assert_eq!(code, Some(3), "{said}{}", text(&output.stderr));
     let id =
         said.lines().next().and_then(|line| line.strip_prefix("transaction ")).expect("the id comes first").to_string();
-    assert!(said.contains("waits for a block. Stalled: 2 of 4 validators connected, 3 needed"), "{said}");
+    assert!(said.contains("is pending. Stalled: 2 of 4 validators connected, 3 needed"), "{said}");
     assert!(said.contains("walras wallet status"), "{said}");
     let waiting = text(&output.stderr);
-    assert!(waiting.contains("waits 2 s: Stalled: 2 of 4 validators connected"), "{waiting}");
+    assert!(waiting.contains("waiting 2 s: Stalled: 2 of 4 validators connected"), "{waiting}");
 
     // Whoever asks hears where it is.
     let (code, said) = told(&wallet(&first, &["status", &id], None));
-    assert!(code == Some(3) && said.contains("waits for a block"), "{code:?} {said}");
+    assert!(code == Some(3) && said.contains("is pending"), "{code:?} {said}");
     let (code, said) = told(&wallet(&first, &["status", &format!("0x{}", "77".repeat(32))], None));
     assert!(code == Some(4) && said.contains("unknown to this node"), "{code:?} {said}");
     // Whoever pays once more by mistake is stopped.
@@ -115,7 +115,7 @@ fn a_payment_in_a_stalled_network_is_not_lost() {
 
     // Its end is known, so nothing is kept, and the next payment is another one.
     let output = wallet(&second, &["retry", &id], Some(&key));
-    assert!(text(&output.stderr).contains("its end is known"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("its result is known"), "{}", text(&output.stderr));
     let (code, said) = told(&wallet(&second, &pay, Some(&key)));
     assert!(code == Some(0) && !said.contains(&id), "{code:?} {said}");
     let output = wallet(&second, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "5000"], Some(&key));
