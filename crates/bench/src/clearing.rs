@@ -4,17 +4,17 @@
 //! |---|---|
 //! | scaling | time by number of offers, 10^2 to 10^7, cold and from the prices of a half-changed book |
 //! | assets | time by number of assets |
-//! | hard | shares of hard books that end full, by kind, and what stood in the way of the others |
+//! | hard | shares of hard books that are cleared full, by kind, and the obstacles of the others |
 //! | hostile | books made to break a clearing or slow it: towers, stars, rings, meshes, 36 decades, dust and giants |
 //! | minimum | hostile books within `least_units`: how many are full, and why others are not |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or not; many small markets |
-//! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |
+//! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are computed in a quarter of a second |
 //!
-//! Sorting is left out, as the ledger never does it. `sum_up` is what its owner keeps between batches: what every run
-//! of offers sums up to. `prepare` is what each batch needs before it is solved; sums inside a run are made when a
-//! solver first looks there, and count as its time. `cold` is a price computation that knows no earlier prices, `warm`
-//! one that starts from those of the book before. Every clearing is verified; one that does not verify stops the run.
+//! Sorting is excluded, as the ledger never does it. `sum_up` is the work of the book's owner between batches: the
+//! sums of every run of offers. `prepare` is the work that each batch needs before it is solved; sums inside a run
+//! are made when a solver first reads there, and count as its time. `cold` is a price computation without earlier
+//! prices, `warm` starts from those of the book before. Every clearing is verified; an invalid one stops the run.
 
 mod adversarial;
 mod days;
@@ -47,15 +47,15 @@ pub enum Suite {
     Minimum,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
-    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small markets apart,
-    /// of which half are not full.
+    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small separate
+    /// markets, of which half are not full.
     Decomposition,
-    /// The fewest offers that a solver needs to be quick, by ε and μ.
+    /// The fewest offers that a solver needs to be fast, by ε and μ.
     Figure2,
 }
 
 impl Suite {
-    /// Books of each size, or days, when nobody says how many.
+    /// Default number of books of each size, or of days.
     pub fn usual_books(&self) -> usize {
         match self {
             Suite::Scaling => 100,
@@ -91,15 +91,15 @@ pub struct ClearingOptions {
     /// Books of each size, or days; of books of more than 200,000 offers there are fewer. [`Suite::usual_books`] if
     /// `None`.
     pub books: Option<usize>,
-    /// No book of more offers is measured by the suites over sizes, figure 2 among them.
+    /// Books with more offers are not measured by the suites over sizes, including figure 2.
     pub most: usize,
 }
 
-/// Is told what is being measured, how many books are done, and of how many.
+/// Called with what is being measured, the number of books done, and the total.
 pub type ProgressStep<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
 
-/// Runs a suite. The answer names the suite and its parameters and has a list of `rows`; each row says what was
-/// measured and what each solver came to, times in milliseconds.
+/// Runs a suite. The answer contains the suite, its parameters and a list of `rows`; each row says what was measured
+/// and the results of each solver, times in milliseconds.
 ///
 /// # Errors
 /// [`HistoryError`] if the suite reads prices and cannot.

@@ -15,36 +15,36 @@ use transport::free_address;
 use crate::switch::Switch;
 use ::clearing::workload::Seeded;
 
-/// The number of the chain.
+/// The chain number.
 const CHAIN: u64 = 1;
 const ASSETS: u32 = 20;
 const BALANCE: u64 = 1 << 40;
-/// For a stopped validator to let go of its files.
+/// Maximum time for a stopped validator to release its files.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the validators of a cluster are set up.
+/// The settings of a cluster's validators.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
-    /// How many.
+    /// Number of validators.
     pub validators: usize,
-    /// What all do alike.
+    /// The rules that all follow.
     pub rules: Rules,
-    /// What the operator of each sets.
+    /// The configuration of each.
     pub config: Config,
     /// The unit of the timers of rounds.
     pub unit: Duration,
-    /// How long absent sub-blocks are waited for.
+    /// How long the engine waits for absent sub-blocks.
     pub grace: Duration,
-    /// Accounts that trade.
+    /// Number of accounts that trade.
     pub traders: u64,
-    /// What the genesis limits.
+    /// The limits in the genesis.
     pub limits: Limits,
     /// Ethereum accounts that can pay for much gas.
     pub rich: Vec<Address>,
 }
 
 impl ClusterSettings {
-    /// On one machine.
+    /// Settings for one machine.
     pub fn local(validators: usize) -> ClusterSettings {
         let mut config = Config::default();
         config.blocks.interval_ms = 50;
@@ -62,7 +62,7 @@ impl ClusterSettings {
     }
 }
 
-/// The validators and what is between them. A validator that is not there is stopped.
+/// The validators and the switch between them. A stopped validator is `None`.
 pub struct Cluster {
     settings: ClusterSettings,
     directory: PathBuf,
@@ -70,7 +70,7 @@ pub struct Cluster {
     genesis: Genesis,
     /// The links.
     pub switch: Switch,
-    /// By index.
+    /// The validators by index.
     pub nodes: Vec<Option<Exchange>>,
 }
 
@@ -88,7 +88,7 @@ impl Cluster {
     /// Starts validators with homes in a directory.
     ///
     /// # Errors
-    /// [`ExchangeError`] if one does not start.
+    /// [`ExchangeError`] if a validator does not start.
     pub fn start(settings: ClusterSettings, directory: &Path) -> Result<Cluster, ExchangeError> {
         let io = |error| ExchangeError::directory("the sockets of a cluster", error);
         let listen: Vec<SocketAddr> =
@@ -96,7 +96,7 @@ impl Cluster {
         let switch = Switch::start(&listen, 1).map_err(io)?;
         let keys: Vec<_> = (0..settings.validators).map(|index| secret(index).public()).collect();
         let genesis = genesis(&settings);
-        // Without a registry the genesis names the network.
+        // Without a registry the genesis determines the network's identity.
         let identity = genesis.digest();
         let network = |me: usize| {
             let address = |to: usize| if to == me { listen[to] } else { switch.address(me, to) };
@@ -129,12 +129,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Where a validator keeps what it knows.
+    /// The home of a validator.
     pub fn home(&self, index: usize) -> PathBuf {
         self.directory.join(index.to_string())
     }
 
-    /// Starts a validator that is stopped.
+    /// Starts a stopped validator.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -167,12 +167,12 @@ impl Cluster {
         &self.networks[index]
     }
 
-    /// Those that run.
+    /// The running validators.
     pub fn running(&self) -> impl Iterator<Item = &Exchange> {
         self.nodes.iter().flatten()
     }
 
-    /// Whether those that run have applied the same blocks.
+    /// Whether the running validators have applied the same blocks.
     pub fn agrees(&self) -> bool {
         let blocks: Vec<_> = self.running().map(|node| node.read(|ledger| ledger.last_block())).collect();
         blocks.windows(2).all(|two| two[0] == two[1])
@@ -198,7 +198,7 @@ fn genesis(settings: &ClusterSettings) -> Genesis {
     }
 }
 
-/// Transactions signed for a network, the accounts taking turns: three offers near par, then a payment.
+/// Transactions signed for a network, with the accounts in turn: three offers near par, then a payment.
 pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
     let one = |number: u64| {
         let mut random = Seeded::new(number);

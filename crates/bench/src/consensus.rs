@@ -1,7 +1,7 @@
 //! A network of validators under load, on real sockets and disks: throughput, latency to commitment and to certificate,
 //! bytes, syncs and processor time, healthy and with one validator dead, far away or Byzantine.
 //!
-//! All validators run in this process, each with its own store; processor time is told apart by the names of threads.
+//! All validators run in this process, each with its own store; processor time is separated by the names of threads.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,11 +27,11 @@ pub struct ConsensusOptions {
     pub rate: u64,
     /// Seconds of load in each run.
     pub seconds: u64,
-    /// What all validators do alike.
+    /// The rules that all validators follow.
     pub rules: consensus::Rules,
 }
 
-/// What is wrong with one validator.
+/// The fault of one validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     None,
@@ -41,16 +41,16 @@ enum Trouble {
     Byzantine,
 }
 
-/// What links are like.
+/// The properties of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Loopback,
-    /// So many milliseconds one way between any two.
+    /// This many milliseconds one way between any two.
     Even(u64),
     Regions,
 }
 
-/// Runs all.
+/// Runs all measurements.
 ///
 /// # Errors
 /// [`ExchangeError`] if a validator does not start.
@@ -75,13 +75,13 @@ pub fn run(options: &ConsensusOptions, say: &mut dyn FnMut(&str)) -> Result<Valu
             "fast_path": options.rules.fast, "runs": rows}))
 }
 
-/// When transactions were sent, and when what happened to them.
+/// The times at which transactions were sent, committed and certified.
 #[derive(Default)]
 struct Times {
     sent: HashMap<TransactionId, Instant>,
-    /// Milliseconds to commitment, and height and sending of each transaction, by validator.
+    /// Milliseconds to commitment, and height and sending time of each transaction, by validator.
     committed: Vec<(f64, usize, u64, Instant)>,
-    /// First seen to be certified, by validator and height.
+    /// When it was first seen to be certified, by validator and height.
     certified: HashMap<(usize, u64), Instant>,
 }
 
@@ -155,7 +155,7 @@ fn measure(
     let wire_bytes = (wire(&cluster) - wire_before) as f64;
     let frames_to_impostor = impostor.map(Impostor::stop);
     let rejoin = rejoin(&mut cluster, is_away)?;
-    // Who is far away hears of the last blocks a little later.
+    // A validator that is far away receives the last blocks a little later.
     let agree = wait_until(|| cluster.agrees());
     let result = json!({
         "validators": validators,
@@ -187,7 +187,7 @@ pub(crate) fn percentiles(values: &mut [f64]) -> Value {
     json!({"p50": at(0.5), "p99": at(0.99), "max": values.last()})
 }
 
-/// Waits for a minute at most; whether it came to be so.
+/// Waits for at most a minute; returns whether the condition was met.
 pub(crate) fn wait_until(done: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
@@ -259,7 +259,7 @@ fn load(cluster: &Cluster, sent: &[Transaction], rate: u64, last_is_away: bool) 
     std::mem::take(&mut times.lock().expect("no thread panics"))
 }
 
-/// Each account keeps to one validator.
+/// Each account uses one validator.
 fn send(nodes: &[&Exchange], sent: &[Transaction], rate: u64, times: &Mutex<Times>) {
     let begun = Instant::now();
     let mut next = 0;
@@ -275,7 +275,7 @@ fn send(nodes: &[&Exchange], sent: &[Transaction], rate: u64, times: &Mutex<Time
         }
         next = due;
         for (node, part) in nodes.iter().zip(parts).filter(|(_, part)| !part.is_empty()) {
-            // What a full queue refuses is counted as not committed.
+            // Transactions that a full queue refuses count as not committed.
             drop(node.submit(part, false));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -287,7 +287,7 @@ fn note(times: &Mutex<Times>, index: usize, block: &CommittedBlock) {
     let now = Instant::now();
     for (_, id, outcome) in block.outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()) {
         let _ = outcome;
-        // Whoever hears of it first counts: all validators commit it.
+        // The first notification counts: all validators commit it.
         if let Some(sent) = times.sent.remove(id) {
             let ms = now.duration_since(sent).as_secs_f64() * 1_000.0;
             times.committed.push((ms, index, block.summary.height, sent));
@@ -295,7 +295,7 @@ fn note(times: &Mutex<Times>, index: usize, block: &CommittedBlock) {
     }
 }
 
-/// Starts the validator that was away and waits until it is where the others are.
+/// Starts the validator that was down and waits until it has the height of the others.
 fn rejoin(cluster: &mut Cluster, was_away: bool) -> Result<Value, ExchangeError> {
     if !was_away {
         return Ok(Value::Null);

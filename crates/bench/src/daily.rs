@@ -1,9 +1,9 @@
 //! The daily batches of SPEEDEX §6.2: offers drawn from the prices and volumes of real crypto assets.
 //!
 //! On each day an offer sells asset A with probability proportional to A's volume on that day, and buys B with
-//! probability proportional to B's, B ≠ A. Its limit lies near that day's rate, up to a `spread` above or below it, and
-//! it is worth 100 to 10,000 dollars. The paper does not say how large its offers are; a spread of worth of two
-//! decades is ours.
+//! probability proportional to B's, B ≠ A. Its limit lies near that day's rate, up to a `spread` above or below it,
+//! and it is worth 100 to 10,000 dollars. The paper does not give the sizes of its offers; the range of two decades
+//! is our choice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,8 @@ use ::clearing::workload::Seeded;
 pub struct Day {
     /// As in the file, `2021-12-08`.
     pub date: String,
-    /// Dollars per whole asset. An asset that has no price yet has its first; one that misses days, its last.
+    /// Dollars per whole asset. An asset without a price yet has its first one; one that misses days has its last
+    /// one.
     pub prices: Vec<f64>,
     /// Dollars traded; 0 where the file has no row.
     pub volumes: Vec<f64>,
@@ -37,7 +38,7 @@ pub struct History {
     pub days: Vec<Day>,
 }
 
-/// Why there is no history.
+/// The reason why there is no history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// A file or folder cannot be read.
@@ -45,7 +46,7 @@ pub enum HistoryError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The folder holds no `SYMBOL-usd-max.csv`.
@@ -62,9 +63,9 @@ pub enum HistoryError {
         column: usize,
         /// Name of the column.
         name: &'static str,
-        /// What stands there.
+        /// The text in the file.
         text: String,
-        /// What should.
+        /// The expected form.
         wanted: &'static str,
     },
 }
@@ -112,7 +113,7 @@ fn parsed(text: &str, path: &Path) -> Result<Rows, HistoryError> {
             wanted,
         };
         let date = fields[0].get(..10).ok_or_else(|| bad(0, "a date such as 2021-12-08"))?;
-        // Some snapshots lack a figure: no price is as no row, and no volume is none.
+        // Some snapshots lack a figure: a missing price counts as a missing row, and a missing volume as zero.
         let number = |column: usize| match fields.get(column) {
             None => Err(bad(column, "a number")),
             Some(&"") => Ok(0.0),
@@ -128,7 +129,7 @@ fn parsed(text: &str, path: &Path) -> Result<Rows, HistoryError> {
     Ok(result)
 }
 
-/// Brings the rows of all assets onto one calendar.
+/// Aligns the rows of all assets on one calendar.
 fn joined(symbols: Vec<String>, rows: &[Rows], count: usize) -> History {
     let mut dates: Vec<&String> = rows.iter().flat_map(|rows| rows.keys()).collect();
     dates.sort_unstable();

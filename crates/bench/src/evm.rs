@@ -1,12 +1,12 @@
-//! The contract phase's executor against the best sequential loop over revm: payments, transfers of a token, swaps in
-//! pools, and one slot that everybody writes.
+//! The contract phase's executor compared with the best sequential loop over revm: payments, transfers of a token,
+//! swaps in pools, and one slot that all transactions write.
 //!
-//! In each round every way of running a block runs for a while, one after another, so that a ratio compares what ran
-//! within seconds; the medians over the rounds are told. The *sequential* loop keeps one EVM, executes a transaction,
-//! and writes what it changed into maps: nothing else is done, no fee is credited to a proposer in either way.
+//! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
+//! within seconds; the medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
+//! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
-//! `written_in_1` and `written_in_4` are the executor with the writing of its results: one run over the superblock, and
-//! sub-block by sub-block.
+//! `written_in_1` and `written_in_4` are the executor including the writing of its results: in one run over the
+//! superblock, and sub-block by sub-block.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -38,7 +38,7 @@ pub struct EvmOptions {
     pub transactions: usize,
     /// Accounts that send them.
     pub accounts: usize,
-    /// Pools that swaps meet in.
+    /// Number of pools for swaps.
     pub pools: usize,
     /// Measured rounds.
     pub rounds: usize,
@@ -48,9 +48,9 @@ const TOKEN: &str = include_str!("../contracts/Token.hex");
 const POOL: &str = include_str!("../contracts/Pool.hex");
 const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
 const RICH: u64 = 1_000_000_000_000_000_000;
-/// Sub-blocks that a superblock is cut into, to be executed and written one by one.
+/// Number of sub-blocks that a superblock is cut into, to be executed and written one by one.
 const SUB_BLOCKS: usize = 4;
-/// Ways run again and again for so long in each round, and the best block counts.
+/// Each way runs repeatedly for this long in each round, and the best block counts.
 const SETTLING: Duration = Duration::from_millis(300);
 
 /// A state in maps.
@@ -61,7 +61,7 @@ struct Maps {
     codes: HashMap<B256, EvmCode>,
 }
 
-/// Nothing fails in maps.
+/// Maps cannot fail.
 #[derive(Debug, thiserror::Error)]
 #[error("maps do not fail")]
 struct Never;
@@ -196,7 +196,7 @@ impl Scene {
         EvmJob { space: 0, context: self.context.clone(), transaction: Arc::new(transaction) }
     }
 
-    /// Puts code at an address of its own.
+    /// Puts code at a new address.
     pub fn place(&mut self, code: Vec<u8>) -> Address {
         let (code, address) = (evm_code(code.into()), account(u64::MAX));
         let info = AccountInfo { code_hash: code.hash_slow(), code: Some(code), nonce: 1, ..AccountInfo::default() };
@@ -339,7 +339,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (begun.elapsed().as_secs_f64() * 1e6, result)
 }
 
-/// The loop over one EVM; microseconds and the gas of all transactions.
+/// The loop over one EVM; returns microseconds and the gas of all transactions.
 fn sequential(load: &Load) -> (f64, u64) {
     let context = &load.jobs[0].context;
     let built = Context::mainnet().with_db(Maps::clone(&load.state.0)).with_block(context.block.clone());
@@ -365,7 +365,7 @@ fn sequential(load: &Load) -> (f64, u64) {
     })
 }
 
-/// A block by the executor; microseconds and the gas of all transactions.
+/// A block by the executor; returns microseconds and the gas of all transactions.
 fn block(workers: &mut Workers, load: &Load, tuning: &Tuning) -> (f64, u64, stm::Tally) {
     let program = EvmProgram { state: load.state.clone(), jobs: load.jobs.clone() };
     let (time, (block, tally)) = timed(|| {
@@ -382,8 +382,8 @@ fn gas_of(outcome: &EvmOutcome) -> u64 {
     }
 }
 
-/// A block cut into so many sub-blocks, each executed and written before the next one begins, as in Smart Red Belly
-/// §3.3; microseconds and the gas of all transactions.
+/// A block cut into `parts` sub-blocks, each executed and written before the next one begins, as in Smart Red Belly
+/// §3.3; returns microseconds and the gas of all transactions.
 fn by_sub_blocks(workers: &mut Workers, load: &Load, parts: usize) -> (f64, u64) {
     let mut maps = Maps::clone(&load.state.0);
     let lanes: Vec<Vec<EvmJob>> = load.jobs.chunks(load.jobs.len().div_ceil(parts)).map(<[_]>::to_vec).collect();
@@ -392,7 +392,7 @@ fn by_sub_blocks(workers: &mut Workers, load: &Load, parts: usize) -> (f64, u64)
         for jobs in lanes {
             let tuning = evm_tuning(&jobs);
             let (block, state, _) = EvmProgram { state: Shared(Arc::new(maps)), jobs }.execute(workers, &tuning);
-            maps = Arc::into_inner(state.0).expect("nobody else has it");
+            maps = Arc::into_inner(state.0).expect("there is no other reference");
             maps.write(block.writes);
             gas += block.outcomes.iter().map(gas_of).sum::<u64>();
         }
@@ -409,7 +409,7 @@ fn best_of(mut block: impl FnMut() -> f64) -> f64 {
     best
 }
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 pub fn run(options: &EvmOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| evm_workers(threads)).collect();
     type Make = fn(&EvmOptions) -> Load;
@@ -443,7 +443,7 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
                 let name = format!("{threads}{name}");
                 let time = best_of(|| {
                     let (time, found, tally) = block(workers, load, &tuning);
-                    assert_eq!(found, gas, "gas is that of the loop");
+                    assert_eq!(found, gas, "gas equals that of the loop");
                     let told = json!({ "executions": tally.executions, "aborts": tally.aborts,
                                        "blocked": tally.blocked, "sequential": tally.sequential });
                     tallies.insert(name.clone(), told);
@@ -454,7 +454,7 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
             for parts in [1, SUB_BLOCKS] {
                 let time = best_of(|| {
                     let (time, found) = by_sub_blocks(workers, load, parts);
-                    assert_eq!(found, gas, "gas is that of the loop");
+                    assert_eq!(found, gas, "gas equals that of the loop");
                     time
                 });
                 note(format!("{threads}_written_in_{parts}"), time);

@@ -1,10 +1,10 @@
-//! What Ethereum's tools get of a node: transfers through JSON-RPC and through the binary intake, calls under that
-//! load, and logs. One node with both doors on loopback; the clients run on the same cores.
+//! The performance of a node for Ethereum's tools: transfers through JSON-RPC and through the binary intake, calls
+//! under that load, and logs. One node with both interfaces on loopback; the clients run on the same cores.
 //!
-//! Transfers are signed and written out beforehand. *End to end* is until the last of them is executed and durable. The
-//! *ceiling* is what recovering the senders alone allows on all cores, in the same run: no intake can be faster. Beside
-//! the time of calls stands how late the same thread woke up between them, which is the machine's share, and how long
-//! blocks held the state: a read borrows it between two of them.
+//! Transfers are signed and encoded beforehand. *End to end* is until the last of them is executed and durable. The
+//! *ceiling* is the rate at which all cores recover the senders and do nothing else, in the same run: no intake can
+//! be faster. The report gives, beside the time of calls, how late the same thread woke up between them, which is the
+//! machine's share, and how long blocks held the state: a read borrows it between two of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use crate::scaling::median;
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct EvmRpcOptions {
-    /// Transfers through each door.
+    /// Transfers through each interface.
     pub transfers: u64,
     /// Accounts that send them.
     pub senders: u64,
@@ -33,25 +33,25 @@ pub struct EvmRpcOptions {
     pub connections: usize,
     /// Transfers in one request.
     pub batch: usize,
-    /// Logs that are asked for at once.
+    /// Logs requested at once.
     pub logs: u64,
 }
 
-/// Why nothing was measured.
+/// The reason why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EvmRpcError {
-    /// The node or its files.
+    /// The node or its files failed.
     #[error("the node does not start: {0}")]
     Start(String),
-    /// A request.
+    /// A request failed.
     #[error("{0}")]
     Request(#[from] Box<ureq::Error>),
-    /// An answer that is none.
+    /// An answer is invalid.
     #[error("{method} was answered with {answer}")]
     Answer {
-        /// What was asked.
+        /// The request.
         method: &'static str,
-        /// What came.
+        /// The answer.
         answer: Value,
     },
 }
@@ -64,26 +64,26 @@ impl From<ureq::Error> for EvmRpcError {
 
 const CHAIN: u64 = 1;
 const GWEI: u128 = 1_000_000_000;
-/// So much that the base fee stays where it is.
+/// So much that the base fee does not change.
 const BLOCK_GAS: u64 = 8_000_000_000;
 const BALANCE: u64 = 1 << 30;
 const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
-/// Between two calls beside the load.
+/// Pause between two calls under load.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Questions for logs, and calls of an idle node.
+/// Number of requests for logs, and of calls of an idle node.
 const ROUNDS: usize = 21;
 
-/// Milliseconds, of a client that calls again and again.
+/// Milliseconds, for a client that calls repeatedly.
 #[derive(Default)]
 struct Calls {
     took: Vec<f64>,
-    /// What a pause took too long: no call can be faster, whoever serves it.
+    /// The excess time of a pause: no call can be faster, whichever node serves it.
     late: Vec<f64>,
-    /// How long blocks took to apply and to write down. A read that comes meanwhile waits for the end.
+    /// Time that blocks took to apply and to log. A read that arrives meanwhile waits for the end.
     blocks: Vec<f64>,
 }
 
-/// A node, and who asks it.
+/// A node and its clients.
 struct Desk<'a> {
     node: &'a Node,
     rpc: String,
@@ -92,7 +92,7 @@ struct Desk<'a> {
     keys: Vec<EthereumKey>,
 }
 
-/// Measures all.
+/// Measures everything.
 ///
 /// # Errors
 /// [`EvmRpcError`].
@@ -214,7 +214,7 @@ impl Desk<'_> {
         (0..self.options.connections).map(of).collect()
     }
 
-    /// Sends all, each connection its own one batch after the other; what found no room is sent again.
+    /// Sends all, each connection its own batches in turn; rejected transfers are sent again.
     fn send(
         &self,
         signed: &[Vec<Vec<u8>>],
@@ -251,7 +251,7 @@ impl Desk<'_> {
         self.node.exchange().read(|ledger| self.keys.iter().map(|key| ledger.ethereum_nonce(&key.address())).sum())
     }
 
-    /// Waits until every account has used so many nonces.
+    /// Waits until every account has used this many nonces.
     fn wait(&self, used: &dyn Fn(usize) -> u64) {
         let all: u64 = (0..self.keys.len()).map(used).sum();
         while self.nonces() < all {
@@ -259,7 +259,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What it gives while one client calls a contract again and again, how long these calls took, and how late the
+    /// The result of `act` while one client calls a contract repeatedly, the times of these calls, and how late the
     /// machine woke the client up between them, in milliseconds.
     fn under_load(
         &self,
@@ -305,7 +305,7 @@ impl Desk<'_> {
         Ok(begun.elapsed().as_secs_f64() * 1_000.0)
     }
 
-    /// Sends a batch to the JSON-RPC door; what found no room.
+    /// Sends a batch to the JSON-RPC interface; returns what was rejected for lack of room.
     fn by_rpc(&self, agent: &Agent, batch: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, EvmRpcError> {
         let request = |(id, bytes): (usize, &Vec<u8>)| {
             format!(
@@ -322,7 +322,7 @@ impl Desk<'_> {
         left(batch, answers, "eth_sendRawTransaction", |answer| answer.get("result").is_some())
     }
 
-    /// Sends a batch to the binary intake; what found no room.
+    /// Sends a batch to the binary intake; returns what was rejected for lack of room.
     fn by_intake(&self, agent: &Agent, batch: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, EvmRpcError> {
         let body = borsh::to_vec(batch).expect("writing to memory cannot fail");
         let post = agent.post(&self.intake).header("Content-Type", "application/octet-stream");
@@ -333,7 +333,7 @@ impl Desk<'_> {
         left(batch, results, "POST /v1/ethereum/batch", |result| result.get("error").is_none())
     }
 
-    /// Lets the exchange contract log, and asks for all of its logs at once.
+    /// Makes the exchange contract log, and requests all of its logs at once.
     fn logs(&self, contract: Address, first: &(impl Fn(usize) -> u64 + Sync)) -> Result<Value, EvmRpcError> {
         let data = keccak256("buyApple()")[..4].to_vec();
         let each = self.options.logs.div_ceil(self.options.senders);
@@ -368,7 +368,7 @@ impl Desk<'_> {
     }
 }
 
-/// How long a block held the state: its log is written beside its application.
+/// How long a block held the state: its log is written while it is applied.
 fn held_ms(block: &CommittedBlock) -> f64 {
     let of = |is_log: bool| block.summary.stages_ms.iter().filter(move |(stage, _)| (*stage == "log") == is_log);
     let sum = |is_log| of(is_log).map(|(_, ms)| ms).sum::<f64>();
@@ -379,7 +379,7 @@ fn named(address: &Address) -> String {
     format!("0x{}", hex::encode(address.0))
 }
 
-/// What of a batch found no room; any other refusal is an error.
+/// The part of a batch that was rejected for lack of room; any other refusal is an error.
 fn left(
     batch: &[Vec<u8>],
     answers: &[Value],
@@ -403,7 +403,7 @@ fn left(
     Ok(left)
 }
 
-/// Senders that all cores recover in a second.
+/// Senders that all cores recover per second.
 fn ceiling(signed: &[Vec<Vec<u8>>]) -> f64 {
     let sample: Vec<&Vec<u8>> = signed.iter().flatten().take(20_000).collect();
     let begun = Instant::now();

@@ -1,15 +1,14 @@
-//! Whole blocks of the paper's workload (SPEEDEX §7): proposed, validated and replayed, on one thread and on two, with
-//! and without signatures and persistence; and how throughput stands up while the book fills (figure 3).
+//! Whole blocks of the paper's workload (SPEEDEX §7): proposed, validated and replayed, on one thread and on two,
+//! with and without signatures and persistence; and how throughput changes while the book fills (figure 3).
 //!
-//! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared
-//! was measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
-//! logged where persistence is asked for, and applied with the solver. It is *validated* as every validator does:
-//! applied with the solver. It is *replayed* with its batch, which is computed beforehand on a clone and only checked
-//! (K.3).
-//! Beside it, on the same threads, the tries of the
-//! block before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures
-//! are asked for, as many as the block has are checked, as those of the next block are in a node. Times are of all this
-//! together: every block's time holds one block's worth of everything, and nothing is left to run on.
+//! Consecutive measured blocks differ in how they are run and not in what they are, so compared figures are measured
+//! within seconds. A block is *proposed* from pending transactions: each is reserved (K.6), the block is logged if
+//! persistence is requested, and applied with the solver. It is *validated* as every validator does: applied with the
+//! solver. It is *replayed* with its batch, which is computed beforehand on a clone and only checked (K.3). At the
+//! same time, on the same threads, the tries of the block before are hashed, as in a node, where the root of a block
+//! is signed with the next. If signatures are requested, as many as the block has are checked, as those of the next
+//! block are in a node. Times include all of this: every block's time contains one block's worth of all work, and
+//! nothing is deferred.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,11 +35,11 @@ pub struct ExchangeOptions {
     pub blocks: usize,
     /// Assets.
     pub assets: u32,
-    /// Offers that rest before anything is measured.
+    /// Offers that rest before the measurement.
     pub resting: usize,
-    /// Blocks of more transactions than this are measured without signatures only: making them takes long.
+    /// Blocks with more transactions than this are measured without signatures only, because signing takes long.
     pub signed_transactions: usize,
-    /// Offers up to which the book is filled, in four steps, instead of the runs on a small book.
+    /// Number of offers up to which the book is filled, in four steps, instead of the runs on a small book.
     pub fill: Option<usize>,
 }
 
@@ -50,14 +49,14 @@ const FILL_STEPS: usize = 4;
 const FILL_BLOCK: usize = 500_000;
 const FIRST_BLOCK: usize = 10_000;
 
-/// What is done with a block.
+/// How a block is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     /// Reserved, assembled and applied.
     Propose,
     /// Applied.
     Validate,
-    /// Applied with a batch that is known.
+    /// Applied with a known batch.
     Replay,
 }
 
@@ -90,16 +89,16 @@ struct Samples {
     stages_ms: BTreeMap<&'static str, Vec<f64>>,
 }
 
-/// Why nothing can be measured.
+/// The reason why nothing can be measured.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs everything; `say` hears each step. Logs are written below `directory`.
+/// Runs everything; `say` is called with each step. Logs are written below `directory`.
 ///
 /// # Errors
 /// If the store cannot be opened or written.
 ///
 /// # Panics
-/// If the system gives no threads.
+/// If the system cannot start threads.
 pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let mut scenes = Vec::new();
     for &accounts in &options.accounts {
@@ -112,7 +111,7 @@ pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str
     Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": scenes }))
 }
 
-/// The state that blocks are applied to, and what makes them.
+/// The state that blocks are applied to, and the sources of blocks.
 struct Scene {
     trading: Trading,
     ledger: Ledger,
@@ -136,7 +135,7 @@ impl Scene {
         Ok(Scene { trading, ledger, roots, store, pools, reservations: Reservations::default() })
     }
 
-    /// Lets offers come to rest until there are `offers`.
+    /// Adds resting offers until there are `offers`.
     fn fill(&mut self, offers: usize) {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
@@ -154,7 +153,7 @@ impl Scene {
         self.trading.population.sign(unsigned, network.as_ref())
     }
 
-    /// Applies a block that is not measured; what it changed.
+    /// Applies a block that is not measured; returns its changes.
     fn before(&mut self, transactions: usize) -> Result<Changes, Error> {
         let native = self.native(transactions, false);
         let block = block(&self.ledger, native);
@@ -163,7 +162,7 @@ impl Scene {
         Ok(self.pools[1].install(apply)?.changes)
     }
 
-    /// Runs a block, and beside it the tries of the one before.
+    /// Runs a block, and at the same time hashes the tries of the one before.
     fn sample(&mut self, transactions: usize, kind: Kind) -> Result<Sample, Error> {
         let before = self.before(transactions)?;
         let native = self.native(transactions, kind.signed);
@@ -204,8 +203,8 @@ fn attach(ledger: &Ledger, block: &Superblock) -> Result<Attached, Error> {
     Ok(Attached::of(&solved.batch))
 }
 
-/// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then
-/// nobody need look for others.
+/// Applies a block whose offers should rest: at the prices of the batch before, usually nothing trades, and then no
+/// other prices need be computed.
 fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
     let valuations = ledger.assets().iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
     let nothing = Attached { valuations, trades: Vec::new(), full: true };
@@ -227,7 +226,7 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// Times one stage after another.
+/// Measures the time of consecutive stages.
 struct Clock {
     begun: Instant,
     last: Instant,
@@ -268,7 +267,10 @@ fn propose(
     clock.end("assembly");
     let applied = execute(store, &block, kind, &mut clock, |clock| {
         let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
-        assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "what is reserved is not refused");
+        assert!(
+            applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()),
+            "a reserved transaction is not refused"
+        );
         Ok(applied)
     })?;
     let native = &block.sub_blocks[0].native;
@@ -295,7 +297,7 @@ fn validate(
     Ok(clock.sample(block.native_len(), applied))
 }
 
-/// Logs a block, if asked to, and applies it at the same time.
+/// Logs a block, if requested, and applies it at the same time.
 fn execute(
     store: &mut Store<RealDisk>,
     block: &Superblock,
@@ -351,7 +353,7 @@ impl Samples {
     }
 }
 
-/// All kinds of run, in turn, each so often; before each the book is filled up to `offers` again.
+/// All kinds of run, in turn, each `blocks` times; before each the book is refilled to `offers`.
 fn measure(
     scene: &mut Scene,
     offers: usize,
@@ -391,7 +393,7 @@ fn sizes(
     let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
     let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
-    // The first batch finds prices for those that follow.
+    // The first batch finds the prices for the following ones.
     scene.sample(FIRST_BLOCK, Kind { mode: Mode::Propose, signed: false, persists: false, threads: 2 })?;
     scene.fill(options.resting);
     let mut runs = Vec::new();
@@ -477,7 +479,7 @@ fn fill(
     }))
 }
 
-/// For how long a checkpoint holds execution up: taking the state, and what the next block has to copy.
+/// Delay of execution by a checkpoint: taking the state, and what the next block has to copy.
 fn checkpoint(scene: &mut Scene, transactions: usize, kind: Kind, usual_ms: f64) -> Result<Value, Error> {
     let begun = Instant::now();
     let state = scene.ledger.clone();

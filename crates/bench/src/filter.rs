@@ -1,6 +1,6 @@
-//! The deterministic filter alone (SPEEDEX §8, appendix I): blocks of the paper's workload, a fifth of them copies;
-//! some copies use a number for something else, and some accounts overdraw, so that all of their transactions are
-//! removed.
+//! The deterministic filter alone (SPEEDEX §8, appendix I): blocks of the paper's workload, a fifth of them copies.
+//! Some copies reuse a sequence number for another operation, and some accounts overdraw, so all of their
+//! transactions are removed.
 
 use std::time::Instant;
 
@@ -26,17 +26,17 @@ pub struct FilterOptions {
     pub assets: u32,
 }
 
-/// One transaction in so many is a copy of another.
+/// Every n-th transaction is a copy of another.
 const COPIES: usize = 5;
-/// One copy in so many is changed, so that it conflicts with what it was copied from.
+/// Every n-th copy is changed, so that it conflicts with the original.
 const CONFLICTS: usize = 100;
-/// One transaction in so many asks for more than the account has.
+/// Every n-th transaction asks for more than the account has.
 const OVERDRAWN: usize = 3_000;
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 ///
 /// # Panics
-/// If the system gives no threads.
+/// If the system cannot start threads.
 pub fn run(options: &FilterOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut results = Vec::new();
     for &accounts in &options.accounts {

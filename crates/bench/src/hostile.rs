@@ -1,18 +1,18 @@
-//! The worst block within the limits, against an ordinary one of the same size: no block may take more than twice the
-//! time, nor may the block after it.
+//! The worst block within the limits, compared with an ordinary one of the same size: no block may take more than
+//! twice the time, nor may the block after it.
 //!
-//! What a block does is drawn from `Genes`: how its transactions are mixed, how the pairs of its offers hang
-//! together, how far limits and amounts spread, what rests in the book that it meets. Hill climbing changes a gene or
-//! two at a time and keeps what is slower, from several beginnings, the worst known ones among them. Offers keep to the
-//! minimum sizes and accounts to what they hold, as everybody must. Both blocks have the same bytes, meet books of as
-//! many resting offers, and run on one thread: apply and the tries' hashing, the time that a validator needs for them
-//! whatever else it does.
+//! The contents of a block are determined by `Genes`: the mix of its transactions, how the pairs of its offers are
+//! connected, how far limits and amounts spread, and which offers rest in its book. Hill climbing changes a gene or
+//! two at a time and keeps slower results, from several starting points, including the worst known ones. Offers
+//! respect the minimum sizes and accounts their balances, as the rules require. Both blocks have the same bytes, meet
+//! books with the same number of resting offers, and run on one thread. The measured time is that of apply and of
+//! hashing the tries, which every validator needs.
 //!
-//! A row is one kind of ledger. Other phases of a block add rows of their own with [`Row`].
+//! A row is one kind of ledger. Other phases of a block add their own rows with [`Row`].
 //!
-//! The second question is what a proposer can do to prices. It chooses the order of transactions, how they are spread
-//! over sub-blocks, who proposes which, and its clock. [`basis_points`] tries all of these on a block and says by how
-//! much a valuation moved at most.
+//! The second question is how far a proposer can move prices. It chooses the order of transactions, how they are
+//! spread over sub-blocks, which validator proposes which, and its clock. [`basis_points`] tries all of these on a
+//! block and returns the largest move of a valuation.
 
 mod prices;
 
@@ -28,7 +28,7 @@ use ::clearing::workload::Seeded;
 
 pub use prices::basis_points;
 
-/// How much to measure.
+/// Size of the measurement.
 #[derive(Clone, Debug)]
 pub struct HostileOptions {
     /// Transactions of the ordinary block; the hostile one has as many bytes.
@@ -37,28 +37,28 @@ pub struct HostileOptions {
     pub resting: usize,
     /// Accounts.
     pub accounts: usize,
-    /// Blocks that are tried in each row.
+    /// Blocks tried in each row.
     pub tries: usize,
-    /// Of the search.
+    /// Seed of the search.
     pub seed: u64,
 }
 
 /// A kind of ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// In the report.
+    /// Name in the report.
     pub name: &'static str,
     /// Assets of the ledger.
     pub assets: u32,
 }
 
-/// How often a block is timed of which much depends.
+/// Number of timings of blocks that decide the result.
 const TIMES: usize = 3;
 
-/// The rows that there are.
+/// All rows.
 pub const ROWS: [Row; 2] = [Row { name: "50 assets", assets: 50 }, Row { name: "200 assets", assets: 200 }];
 
-/// What a block is made of: each gene from 0 to 1.
+/// The contents of a block: each gene from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 struct Genes([f64; GENES.len()]);
 
@@ -80,13 +80,13 @@ const GENES: [&str; 14] = [
     "crossing",
 ];
 
-/// Where the search begins; genes that are not named are 0. Each has offers that all cross by a little.
+/// Starting points of the search; genes that are not named are 0. Each has offers that all cross by a little.
 const BEGINNINGS: [&[(&str, f64)]; 4] = [
-    // Of any asset for any other: what trades most.
+    // Any asset for any other: the largest number of trades.
     &[("shape", 0.7)],
-    // The same with a few accounts that act often: at 200 assets the worst that is known. A few offers decide.
+    // The same with a few accounts that act often: the worst known block at 200 assets. A few offers decide.
     &[("shape", 0.7), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
-    // Rings, with many offers and with few: at 50 assets the worst.
+    // Rings, with many offers and with few: the worst known block at 50 assets.
     &[("shape", 0.5), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
     &[("shape", 0.5), ("payments", 1.0), ("new accounts", 1.0), ("overdrafts", 1.0), ("missed cancels", 1.0)],
 ];
@@ -107,7 +107,7 @@ impl Genes {
         self.0[GENES.iter().position(|gene| *gene == name).expect("a gene of that name")]
     }
 
-    /// One or two genes are drawn anew, or moved a little.
+    /// Draws one or two genes anew, or moves them a little.
     fn changed(&self, random: &mut Seeded) -> Genes {
         let mut changed = self.clone();
         for _ in 0..=random.below(2) {
@@ -127,23 +127,23 @@ impl Genes {
         changed
     }
 
-    /// Every digit, so that the block can be made again.
+    /// With every digit, so that the block can be made again.
     fn json(&self) -> Value {
         GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!(gene))).collect()
     }
 }
 
-/// What a block took, in milliseconds.
+/// The times of a block, in milliseconds.
 #[derive(Clone, Debug)]
 struct Took {
     block: f64,
     next: f64,
-    /// Of the block, by stage.
+    /// Times of the block's stages.
     stages: Vec<(&'static str, f64)>,
 }
 
 impl Took {
-    /// Each the lesser of two.
+    /// The lesser of two values in each field.
     fn least(self, other: Took) -> Took {
         let next = self.next.min(other.next);
         if other.block < self.block { Took { next, ..other } } else { Took { next, ..self } }
@@ -154,14 +154,14 @@ impl Took {
     }
 }
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 ///
 /// # Panics
-/// If the system gives no thread.
+/// If the system cannot start a thread.
 pub fn run(options: &HostileOptions, rows: &[Row], say: &mut (dyn FnMut(&str) + Send)) -> Value {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let rows: Vec<Value> = rows.iter().map(|row| one.install(|| measure(options, *row, say))).collect();
-    say("what a proposer can do to prices");
+    say("how far a proposer can move prices");
     let moved = one.install(|| basis_points(options));
     let contracts = crate::hostile_evm::run(options.tries, options.seed, say);
     let worst = |field: &str| rows.iter().filter_map(|row| row[field].as_f64()).fold(0.0, f64::max);
@@ -175,7 +175,7 @@ pub fn run(options: &HostileOptions, rows: &[Row], say: &mut (dyn FnMut(&str) + 
     })
 }
 
-/// A ledger with its traders, in which nothing happens but what is asked for.
+/// A ledger with its traders, on which only the requested blocks are applied.
 struct Arena {
     assets: u32,
     options: HostileOptions,
@@ -184,7 +184,7 @@ struct Arena {
     population: Population,
 }
 
-/// A block that may be timed as often as one likes, and an ordinary one after it.
+/// A block that can be timed repeatedly, and an ordinary one after it.
 struct Timed {
     ledger: Ledger,
     roots: Roots,
@@ -226,7 +226,7 @@ impl Arena {
             let resting = maker.resting(self.options.resting - before);
             let native = maker.trading.population.sign(resting, None);
             apply(&mut ledger, &mut roots, native);
-            // What cannot rest, or is too far from any price, is left out of the book.
+            // Offers that cannot rest, or are too far from any price, are left out of the book.
             if ledger.book().len() <= before + self.options.resting / 10 {
                 break;
             }
@@ -258,7 +258,7 @@ impl Timed {
     }
 }
 
-/// Applies a block and hashes what it changed; the milliseconds of each stage.
+/// Applies a block and hashes its changes; returns the milliseconds of each stage.
 fn apply(ledger: &mut Ledger, roots: &mut Roots, native: Vec<Transaction>) -> Vec<(&'static str, f64)> {
     let block = block(ledger, native);
     let (mut stages, mut begun) = (Vec::new(), Instant::now());
@@ -277,7 +277,7 @@ fn bytes_of(native: &[Transaction]) -> usize {
     native.iter().map(|transaction| borsh::object_length(transaction).expect("in memory")).sum()
 }
 
-/// Makes transactions by genes.
+/// Makes transactions from genes.
 struct Maker<'a> {
     genes: &'a Genes,
     trading: Trading,
@@ -295,7 +295,7 @@ impl Maker<'_> {
         block
     }
 
-    /// So many bytes of transactions.
+    /// Transactions with the given total of bytes.
     fn block(&mut self, ledger: &Ledger, bytes: usize) -> Vec<Transaction> {
         let kinds = ["offers", "cancels", "missed cancels", "payments", "new accounts", "overdrafts", "conflicts"];
         let weights: Vec<f64> = kinds.iter().map(|kind| self.genes.get(kind).powi(2) + 1e-3).collect();
@@ -339,8 +339,8 @@ impl Maker<'_> {
                 }
                 _ => self.trading.pay(&mut unsigned),
             }
-            // The encoding of all kinds but stakes and accusations is below 250 bytes; an exact sum is taken at the
-            // end.
+            // The encoding of all kinds but stakes and accusations is below 250 bytes; the exact sum is computed at
+            // the end.
             length += unsigned[before..].len() * 190;
             at += 1;
         }
@@ -353,7 +353,7 @@ impl Maker<'_> {
         native
     }
 
-    /// The assets that offers are of, at the position `at`.
+    /// The assets of the offer at position `at`.
     fn pair(&mut self, at: u64) -> (AssetId, AssetId) {
         let all = u64::from(self.assets);
         let count = (3.0 + self.genes.get("assets") * (all as f64 - 3.0)) as u64;
@@ -368,7 +368,7 @@ impl Maker<'_> {
         (AssetId(one as u32), AssetId(other as u32))
     }
 
-    /// Around the true price times `over`, as far as prices and minimum sizes allow.
+    /// A limit around the true price times `over`, as far as prices and minimum sizes allow.
     fn limit(&mut self, sell: AssetId, buy: AssetId, over: f64) -> Price {
         let decades = 6.0 * self.genes.get("spread of limits").powi(3);
         let mut limit = self.trading.rate(sell, buy) * over * 10f64.powf(self.random.between(-decades, decades));
@@ -403,7 +403,7 @@ struct Worst {
     ratio: f64,
 }
 
-/// Tells which of the two times of a block is meant: its own, or that of the next.
+/// Selects one of the two times of a block: its own, or that of the next block.
 type Which = fn(&Took) -> f64;
 const WHICH: [Which; 2] = [|took| took.block, |took| took.next];
 
@@ -416,7 +416,7 @@ fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send
         let (tries, name, usual) = (options.tries, row.name, usual.block);
         say(&format!("try {attempt} of {tries}, {name}: {took:.1} ms against {usual:.1}; at most {worst:.2} times"));
     });
-    // What is told is measured in turns with the ordinary block: the machine may have changed meanwhile.
+    // The reported time is measured in turns with the ordinary block: the machine may have changed meanwhile.
     let [own, next] = worst.map(|worst| {
         let timed = arena.hostile(&worst.genes, bytes);
         let in_turns = (0..TIMES).map(|_| (ordinary.time(), timed.time()));
@@ -441,15 +441,15 @@ fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send
     })
 }
 
-/// Looks for the block that takes longest, and for the one after which the next does; and how many steps led on. `say`
-/// hears of each try: its number, its time, and the largest ratio so far.
+/// Searches for the block that takes longest, and for the one after which the next takes longest; returns also the
+/// number of successful steps. `say` is called with each try: its number, its time, and the largest ratio so far.
 fn search(arena: &Arena, bytes: usize, usual: &Took, say: &mut dyn FnMut(usize, f64, f64)) -> ([Worst; 2], usize) {
     let mut random = Seeded::new(arena.options.seed);
     let mut worst = WHICH.map(|_| Worst { genes: Genes::beginning(0), ratio: 0.0 });
     let mut here: Option<(Genes, f64)> = None;
     let (mut kept, mut stuck) = (0, 0);
     for attempt in 0..arena.options.tries {
-        // After so many steps that lead nowhere the search begins elsewhere.
+        // After this many steps without progress the search starts elsewhere.
         let genes = match &here {
             _ if attempt < BEGINNINGS.len() => Genes::beginning(attempt),
             Some((genes, _)) if stuck < 12 => genes.changed(&mut random),
@@ -461,7 +461,7 @@ fn search(arena: &Arena, bytes: usize, usual: &Took, say: &mut dyn FnMut(usize, 
         let timed = arena.hostile(&genes, bytes);
         let mut took = timed.time();
         let ratios = |took: &Took| WHICH.map(|which| which(took) / which(usual));
-        // One time may be long by chance.
+        // A single long time may be chance.
         if ratios(&took).iter().zip(&worst).any(|(ratio, worst)| *ratio > worst.ratio) {
             took = took.least(timed.time_often());
         }

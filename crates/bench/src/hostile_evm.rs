@@ -1,13 +1,13 @@
-//! The worst that Ethereum transactions do within a block's gas: nanoseconds for a unit of gas, found by search, and
-//! blocks whose transactions are in each other's way.
+//! The worst Ethereum transactions within a block's gas: nanoseconds for a unit of gas, found by search, and blocks
+//! whose transactions conflict.
 //!
 //! A program repeats a few opcodes, or calls a precompile, until a transaction's gas is used up. The search draws the
-//! kind of program and the size of what it works on, and climbs from the slowest that it knows. The gas of a block is
-//! to be chosen by the worst.
+//! kind of program and the size of its data, and climbs from the slowest known program. The gas of a block should be
+//! chosen by the worst result.
 //!
-//! Blocks of conflicts are run one after another and by Block-STM on two threads: a chain in which every transaction
-//! reads what the one before wrote, one slot that all write, slots that nobody has read before, and nonces in the
-//! wrong order. An offer that contracts place pays for the batches that it meets beforehand, as a native one does.
+//! Blocks of conflicts run sequentially and by Block-STM on two threads: a chain in which every transaction reads
+//! what the one before wrote, one slot that all write, slots that nobody has read before, and nonces in the wrong
+//! order. An offer that contracts place pays in advance for the batches that it meets, as a native one does.
 
 use std::time::Instant;
 
@@ -19,16 +19,16 @@ use serde_json::{Value, json};
 use crate::evm::{Load, Scene};
 use ::clearing::workload::Seeded;
 
-/// Gas of a transaction that is searched with: the most that one may declare.
+/// Gas of a transaction in the search: the maximum that one may declare.
 const GAS: u64 = 1 << 24;
-/// Gas of a block by default, for which the worst time is told.
+/// Default gas of a block, for which the worst time is reported.
 const BLOCK_GAS: f64 = 120e6;
-/// Bytes that a program works on, at most.
+/// Maximum bytes that a program works on.
 const SIZE: usize = 8_192;
 /// Transactions of a block of conflicts.
 const CONFLICTS: usize = 400;
 
-/// What a program repeats, over so many bytes: its opcodes, and the input that lies in memory.
+/// The repeated part of a program, for a number of bytes: its opcodes, and the input in memory.
 type Kernel = fn(usize) -> (Vec<u8>, Vec<u8>);
 
 const KERNELS: [(&str, Kernel); 25] = [
@@ -82,7 +82,7 @@ fn offers(function: &str, arguments: &[u128]) -> (Vec<u8>, Vec<u8>) {
     (with_size(input.len(), &[0x5f, 0x5f], &call), input)
 }
 
-/// Stands for the token of an asset among arguments.
+/// Represents the token of an asset among arguments.
 const TOKEN: u128 = 1 << 100;
 
 fn token(asset: u128) -> u128 {
@@ -105,13 +105,13 @@ fn modexp(size: usize) -> Vec<u8> {
     [&length[..], &length, &length, &vec![0xff; 3 * size]].concat()
 }
 
-/// The generator of BN254 and a scalar with so many bits.
+/// The generator of BN254 and a scalar with this many bits.
 fn curve(size: usize) -> Vec<u8> {
     let scalar = U256::MAX >> (size % 256);
     [U256::from(1), U256::from(2), scalar].map(|word| word.to_be_bytes::<32>()).concat()
 }
 
-/// So many rounds.
+/// This many rounds.
 fn blake(size: usize) -> Vec<u8> {
     let mut input = vec![0; 213];
     input[..4].copy_from_slice(&(size as u32 * 16).to_be_bytes());
@@ -148,7 +148,8 @@ fn gas_of(outcomes: &[EvmOutcome]) -> u64 {
     outcomes.iter().map(gas).sum()
 }
 
-/// The slowest programs that `tries` attempts find, by kind; `say` hears of each that is slower than all before.
+/// The slowest programs that `tries` attempts find, by kind; `say` is called with each that is slower than all
+/// before.
 fn search(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value {
     let mut random = Seeded::new(seed);
     let mut best = vec![(0.0f64, 0usize, 0u64); KERNELS.len()];
@@ -179,9 +180,9 @@ fn search(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value 
     json!({ "worst_ns_per_gas": worst, "worst_block_seconds": worst * BLOCK_GAS / 1e9, "programs": rows })
 }
 
-/// Reads the slot that the input's first word names, adds one, and stores it in the slot of its second.
+/// Reads the slot in the input's first word, adds one, and stores it in the slot in its second word.
 const MOVES: &[u8] = &[0x5f, 0x35, 0x54, 0x60, 1, 0x01, 0x60, 32, 0x35, 0x55, 0x00];
-/// Reads a hundred slots from the one on that the input names.
+/// Reads a hundred slots, starting from the one in the input.
 const READS: &[u8] = &[
     0x60, 100, 0x5f, 0x35, 0x5b, 0x80, 0x54, 0x50, 0x60, 1, 0x01, 0x90, 0x60, 1, 0x90, 0x03, 0x90, 0x81, 0x60, 4, 0x57,
     0x00,
@@ -211,7 +212,7 @@ fn conflicts(name: &str) -> Load {
     scene.load(jobs)
 }
 
-/// Blocks of conflicts, one after another and on two threads: microseconds for a transaction.
+/// Blocks of conflicts, sequentially and on two threads: microseconds for a transaction.
 fn conflict_row(name: &str) -> Value {
     let load = conflicts(name);
     let clone = || EvmProgram { state: load.state.clone(), jobs: load.jobs.clone() };
@@ -231,7 +232,7 @@ fn conflict_row(name: &str) -> Value {
     json!({ "block": name, "us_sequential": alone, "us_two_threads": together, "times_sequential": alone / together })
 }
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 pub fn run(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value {
     say("the slowest gas");
     let gas = search(tries, seed, say);
@@ -244,7 +245,7 @@ pub fn run(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value
 mod tests {
     use super::*;
 
-    /// Every program does what it is named after until its gas is used up, or nearly so; none ends at once.
+    /// Every program does what its name says until its gas is used up, or nearly so; none ends at once.
     #[test]
     fn programs_use_up_their_gas() {
         for (name, kernel) in KERNELS {

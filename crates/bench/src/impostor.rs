@@ -1,4 +1,4 @@
-//! A Byzantine validator: it has a validator's key and connections, and does what no correct one does.
+//! A Byzantine validator: it has a validator's key and connections, and deviates from the protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use node::Network;
 use primitives::SubBlock;
 use transport::{Event, Lane, Transport, TransportError};
 
-/// Runs in the place of a validator that is stopped.
+/// Runs in the place of a stopped validator.
 pub struct Impostor {
     over: Arc<AtomicBool>,
     thread: JoinHandle<u64>,
@@ -44,10 +44,10 @@ impl Impostor {
         Ok(Impostor { over, thread })
     }
 
-    /// Ends it; how many frames the others have sent it.
+    /// Stops it; returns the number of frames that the others have sent it.
     ///
     /// # Panics
-    /// If its thread did.
+    /// If its thread panicked.
     pub fn stop(self) -> u64 {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic")

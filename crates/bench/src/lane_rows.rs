@@ -1,7 +1,7 @@
-//! The payment lane without sockets: what its operations cost one core, and what follows for a grid of validators and
-//! shards; the spent set; the log.
+//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid
+//! of validators and shards; the spent set; the log.
 //!
-//! CPU time is what the kernel counts for this thread. *Table 1* is that of the paper, measured here. *Table 2* is not
+//! CPU time is the kernel's count for this thread. *Table 1* is that of the paper, measured here. *Table 2* is not
 //! measured: it is payments per second of one core of one shard, times the cores and the shards.
 
 use std::collections::BTreeMap;
@@ -17,21 +17,21 @@ use store::{Disk, DiskFile, RealDisk};
 use crate::exchange::Error;
 use crate::payments_lane::Item;
 
-/// How much to measure.
+/// Size of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneRowsOptions {
     /// Payments of each scheme; a sixteenth of them under BLS.
     pub payments: usize,
     /// Keys of the spent set.
     pub spent: usize,
-    /// Keys that are logged.
+    /// Number of logged keys.
     pub logged: usize,
 }
 
 impl LaneRowsOptions {
-    /// What the figures of the documentation are made with.
+    /// The options for the figures in the documentation.
     pub const FULL: LaneRowsOptions = LaneRowsOptions { payments: 2_048, spent: 10_000_000, logged: 200_000 };
-    /// Whether everything runs.
+    /// A check that everything runs.
     pub const QUICK: LaneRowsOptions = LaneRowsOptions { payments: 32, spent: 20_000, logged: 4_000 };
 }
 
@@ -42,7 +42,7 @@ const PAPER_LEAVES: usize = 64;
 /// Cores of a shard's machine in the paper.
 const PAPER_CORES: f64 = 32.0;
 const SIZES: [usize; 3] = [4, 10, 28];
-/// Keys that one sync makes durable.
+/// Number of keys that one sync makes durable.
 const KEYS_OF_A_SYNC: usize = 1_000;
 
 struct Memory(Vec<u8>);
@@ -58,9 +58,9 @@ impl LaneLog for Memory {
     }
 }
 
-/// Nanoseconds that this thread has run.
+/// Nanoseconds of CPU time of this thread.
 fn cpu() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux provides it");
     text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
@@ -160,7 +160,7 @@ impl Shard {
         shard
     }
 
-    /// A step and whatever follows of it in memory.
+    /// A step and all following steps in memory.
     fn step(&mut self, input: LaneInput<'_>) -> Vec<LaneEffect> {
         let mut effects = self.validator.step(&self.log, input);
         for place in 0..effects.len() {
@@ -175,7 +175,7 @@ impl Shard {
     fn ask(&mut self, requests: &[Vec<u8>]) -> Vec<LaneEffect> {
         let mut effects = Vec::new();
         for chunk in requests.chunks(LEAVES) {
-            // As the shell does with what has come together.
+            // As the shell does with requests that arrive together.
             self.validator.verify_together(chunk.iter().map(Vec::as_slice));
             for bytes in chunk {
                 effects.extend(self.step(LaneInput::Request { peer: 1, bytes }));
@@ -186,7 +186,7 @@ impl Shard {
     }
 }
 
-/// What clients, or their broker, send.
+/// The requests of clients, or of their broker.
 fn prepare(requests: Vec<Vec<u8>>, scheme: Scheme, committee: &LaneCommittee) -> Vec<Vec<u8>> {
     match scheme {
         Scheme::Naive | Scheme::Merkle => return requests,
@@ -205,7 +205,7 @@ fn pay(from: u64, coin: Holding, to: u64) -> SignedPayment {
     build_payment(&rules(), &secret(1, from), 0, 0, vec![coin], vec![output(to)]).expect("a correct payment")
 }
 
-/// Certificates of payments out of a broker's trees.
+/// Certificates of payments from a broker's trees.
 fn shared_certificates(
     committee: &LaneCommittee,
     payments: &[SignedPayment],
@@ -263,11 +263,11 @@ fn certificates(
     payments.iter().map(of).collect()
 }
 
-/// What one payment costs one shard of one validator.
+/// The cost of one payment for one shard of one validator.
 struct ShardCost {
-    /// CPU nanoseconds of a payment whose input a certificate proves.
+    /// CPU nanoseconds of a payment whose input is proved by a certificate.
     payment: f64,
-    /// CPU nanoseconds of noting its certificate.
+    /// CPU nanoseconds of recording its certificate.
     settlement: f64,
     request_bytes: usize,
     certificate_bytes: usize,
@@ -403,7 +403,7 @@ impl Operations {
         [sign, verify, aggregate, combine]
     }
 
-    /// Signing in a tree of 64 leaves; verifying a root that is met for the first time, and again.
+    /// Signing in a tree of 64 leaves; verifying a root for the first time, and again.
     fn merkle(count: usize, owner: &SecretKey) -> [f64; 3] {
         let committee = committee(4, Scheme::Merkle);
         let (key, owner) = (secret(2, 0), owner.public());
@@ -441,7 +441,7 @@ impl Operations {
         })
     }
 
-    /// CPU nanoseconds of a payment if nothing but signatures and hashes cost time.
+    /// CPU nanoseconds of a payment if only signatures and hashes cost time.
     fn ceiling(&self, n: usize, scheme: Scheme) -> f64 {
         let q = Quorums::new(n).certificate as f64;
         let (leaves, path) = (LEAVES as f64, (LEAVES as f64).log2() * self.hash);
@@ -480,7 +480,7 @@ fn tree_answers(
     (0..).zip(paths).map(of).collect()
 }
 
-/// Inserts into as many spent sets as there are cores, each with a thread of its own, as shards have.
+/// Inserts into as many spent sets as there are cores, each with its own thread, as shards have.
 fn spent_set(keys: usize) -> Value {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let each = keys.div_ceil(threads);
@@ -499,7 +499,7 @@ fn spent_set(keys: usize) -> Value {
     })
 }
 
-/// The bytes of a set of so many keys.
+/// The size in bytes of a set with this many keys.
 fn filled(thread: u64, keys: usize) -> usize {
     let mut set = SpentSet::new([7; 32]);
     let mut name = [0; 32];
@@ -512,7 +512,7 @@ fn filled(thread: u64, keys: usize) -> usize {
     set.memory()
 }
 
-/// Appends records of payments with one input each and syncs after a thousand, as the log of a shard is written.
+/// Appends records of payments with one input each and syncs after every thousand, as the log of a shard is written.
 fn log(keys: usize, directory: &Path) -> Result<Value, Error> {
     const RECORD: usize = 320;
     let disk = RealDisk::new(directory.join("log"))?;
@@ -535,7 +535,7 @@ fn log(keys: usize, directory: &Path) -> Result<Value, Error> {
     }))
 }
 
-/// Measures everything; `say` hears each step. The log is written below `directory`.
+/// Measures everything; `say` is called with each step. The log is written below `directory`.
 ///
 /// # Errors
 /// If the disk fails.

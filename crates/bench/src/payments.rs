@@ -1,9 +1,9 @@
-//! Blocks of nothing but payments of one asset, between few accounts and between many (SPEEDEX figure 7).
+//! Blocks of payments of one asset only, between few accounts and between many (SPEEDEX figure 7).
 //!
-//! Payments go between two random ones of so many accounts. A block holds at most 60 transactions of one sender, for
-//! the ledger knows 64 numbers ahead; where a block needs more senders than there are accounts, others send and those
-//! accounts receive: two accounts are then paid by every transaction. Times are of applying the block, digests of what
-//! changed included, tries apart.
+//! Payments go between two random accounts. A block holds at most 60 transactions of one sender, because the ledger
+//! accepts 64 numbers ahead. If a block needs more senders than there are accounts, other accounts send and these
+//! accounts receive: with two accounts, every transaction pays one of them. Times are of applying the block,
+//! including digests of the changes, without tries.
 
 use std::time::Instant;
 
@@ -26,13 +26,13 @@ pub struct PaymentsOptions {
     pub blocks: usize,
 }
 
-/// Transactions of one sender in a block, at most.
+/// Maximum number of transactions of one sender in a block.
 const OF_ONE_SENDER: usize = 50;
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 ///
 /// # Panics
-/// If the system gives no threads.
+/// If the system cannot start threads.
 pub fn run(options: &PaymentsOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut results = Vec::new();
     for &accounts in &options.accounts {
@@ -55,8 +55,8 @@ pub fn run(options: &PaymentsOptions, say: &mut dyn FnMut(&str)) -> Value {
     json!({ "blocks_of_each_kind": options.blocks, "runs": runs.collect::<Vec<_>>(), "contention": contention })
 }
 
-/// How much longer a block between the fewest accounts takes than one whose accounts hardly meet: between the fewest of
-/// those numbers of accounts that are not below the number of transactions.
+/// Relative time of a block between the fewest accounts, compared with one without much contention: between the
+/// smallest of these numbers of accounts that is not below the number of transactions.
 fn contention(results: &[(usize, usize, [f64; 2])], transactions: usize) -> Option<Value> {
     let of_size = || results.iter().filter(|(_, size, _)| *size == transactions);
     let (fewest, _, contended) = of_size().min_by_key(|(accounts, ..)| *accounts)?;

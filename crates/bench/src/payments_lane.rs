@@ -1,12 +1,12 @@
 //! The payment lane end to end: shards on sockets with durable logs, and a client that pays as fast as they answer.
 //!
-//! All validators and the client share this machine, so the figure is of all of them together. It stands beside a
-//! *ceiling*: what the same cores could do if nothing but signatures and hashes cost time, from the costs of these
-//! measured in the same run. Each payment is paid twice: first from an output of the genesis, then by its recipient,
-//! who proves the input by a certificate. Then all of the second are settled.
+//! All validators and the client share this machine, so the figure is that of all together. It is compared with a
+//! *ceiling*: the rate of the same cores if only signatures and hashes cost time, computed from their costs measured
+//! in the same run. Each output is paid twice: first from an output of the genesis, then by its recipient, who proves
+//! the input by a certificate. Then all of the second payments are settled.
 //!
-//! A *variant* changes one thing: shards and client speak TLS; the client signs requests as it sends them and not
-//! beforehand; validators keep no verified roots, so that each is cold. Beside these stand rows without sockets
+//! A *variant* changes one thing: shards and client use TLS; the client signs requests as it sends them and not
+//! beforehand; validators keep no verified roots, so that each is cold. There are also rows without sockets
 //! (`lane_rows.rs`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,22 +40,22 @@ pub struct PaymentsLaneOptions {
     pub validators: usize,
     /// Payments of each phase.
     pub payments: usize,
-    /// Payments that may be under way.
+    /// Maximum number of payments in flight.
     pub window: usize,
-    /// Leaves of a tree, for each run: 1 is the naive scheme.
+    /// Leaves of a tree, for each run; 1 is the naive scheme.
     pub leaves: Vec<usize>,
-    /// What to change, for each run with the last of `leaves`; runs as they are come first.
+    /// Variants to run with the last of `leaves`; plain runs come first.
     pub variants: Vec<LaneVariant>,
-    /// What is measured without sockets.
+    /// The measurements without sockets.
     pub rows: LaneRowsOptions,
 }
 
-/// What a run changes.
+/// The change of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneVariant {
     /// Nothing.
     Plain,
-    /// Shards and client speak TLS.
+    /// Shards and client use TLS.
     Tls,
     /// The client builds and signs requests as it sends them.
     Live,
@@ -66,7 +66,7 @@ pub enum LaneVariant {
 const NETWORK: Digest = Digest([7; 32]);
 /// Owners of outputs; each pays many times.
 const OWNERS: usize = 256;
-/// Requests that are sent together.
+/// Number of requests that are sent together.
 const TOGETHER: usize = 64;
 
 fn key(kind: u8, number: usize) -> SecretKey {
@@ -79,7 +79,7 @@ fn rules() -> LaneRules {
     LaneRules { network: NETWORK, assets: BTreeMap::new(), other: AssetRule { least_units: 1, fee: 0 } }
 }
 
-/// Runs everything; `say` hears each step. Logs are written below `directory`.
+/// Runs everything; `say` is called with each step. Logs are written below `directory`.
 ///
 /// # Errors
 /// If a shard cannot be started, or a connection breaks.
@@ -158,11 +158,11 @@ impl Costs {
             items = keys.iter().enumerate().map(item).collect();
         });
         let verify = timed(ITEMS, &mut || {
-            assert!(items.iter().all(|item| item.0.verify(&item.1, &item.2)), "they are good");
+            assert!(items.iter().all(|item| item.0.verify(&item.1, &item.2)), "they are valid");
         });
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
         let verify_in_batch = timed(ITEMS, &mut || {
-            assert!(one.install(|| verify_all(&items)).into_iter().all(|valid| valid), "they are good");
+            assert!(one.install(|| verify_all(&items)).into_iter().all(|valid| valid), "they are valid");
         });
         const HASHES: usize = 200_000;
         let hash = timed(HASHES, &mut || {
@@ -181,8 +181,8 @@ impl Costs {
         SchemeCosts { hash: nanoseconds(self.hash), sign: nanoseconds(self.sign), verify: nanoseconds(self.verify) }
     }
 
-    /// Payments per second of all cores, if `validators` and a client did nothing but cryptography: each validator
-    /// checks the owner's signature in a batch and its share of roots and paths, and signs; the client checks answers.
+    /// Payments per second of all cores, if `validators` and a client did only cryptography: each validator checks
+    /// the owner's signature in a batch and its share of roots and paths, and signs; the client checks answers.
     fn ceiling(&self, validators: usize, quorum: usize, leaves: usize) -> f64 {
         let (trees, path) = (1.0 / leaves as f64, f64::from(leaves.ilog2()) * self.hash);
         let certificate = quorum as f64 * (self.verify * trees + path);
@@ -218,7 +218,7 @@ fn start(
             now: 0,
             leaves,
             entries_max: 1 << 26,
-            // More than any window: a validator that is busy refuses, and the generator sends nothing twice.
+            // More than any window: a busy validator refuses, and the generator sends nothing twice.
             trees_waiting_max: 1 << 16,
             checks_per_peer: 1_000_000,
             checks_per_tick: 1_000_000,
@@ -285,7 +285,7 @@ fn measure(
         let summary = PaymentView::parse(&second[index].payment)?.summary();
         load.request = settle_request(&summary, &certificates[index]);
     }
-    // A settlement has no signature of the client's.
+    // A settlement has no signature of the client.
     let unsigned = LoadNetwork { variant: LaneVariant::Plain.with_tls(variant), ..network };
     let (settled, _) = unsigned.pay_all(StatementKind::Acknowledgement, &settlements, &build)?;
     let rate = |phase: &Value| phase["payments_per_second"].as_f64().unwrap_or(0.0);
@@ -306,7 +306,7 @@ fn measure(
 }
 
 impl LaneVariant {
-    /// The same as the plain run, with TLS if `other` has it.
+    /// The plain run, with TLS if `other` has it.
     fn with_tls(self, other: LaneVariant) -> LaneVariant {
         if other == LaneVariant::Tls { other } else { self }
     }
@@ -327,7 +327,7 @@ fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
     payments.iter().map(load).collect()
 }
 
-/// What a client of the measurement talks to.
+/// The network that a client of the measurement uses.
 #[derive(Clone, Copy)]
 struct LoadNetwork<'a> {
     shards: &'a [LaneShard],
@@ -338,11 +338,11 @@ struct LoadNetwork<'a> {
     costs: &'a Costs,
 }
 
-/// Builds and signs a payment anew.
+/// Builds and signs a payment again.
 type Build<'a> = &'a (dyn Fn(usize) -> Result<SignedPayment, String> + Sync);
 
 impl LoadNetwork<'_> {
-    /// Sends all of these, as many at a time as the window holds; what it took, and the certificates.
+    /// Sends all of these, as many at a time as the window holds; returns the time and the certificates.
     fn pay_all(
         &self,
         kind: StatementKind,
@@ -370,7 +370,7 @@ impl LoadNetwork<'_> {
                     let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves };
                     let answers = collector.collect(reading);
                     if answers.is_err() {
-                        // Nobody counts any more: writers wait for nothing.
+                        // The readers are done: writers need not wait any more.
                         done.store(usize::MAX / 2, Ordering::Release);
                     }
                     answers
@@ -407,8 +407,8 @@ impl LoadNetwork<'_> {
         Ok((value, (0..loads.len()).map(certificate).collect()))
     }
 
-    /// Sends all requests, no more than the window ahead of what is done. The reader finds out if the connection
-    /// breaks. Of a live load whoever comes first to some payments signs them.
+    /// Sends all requests, no more than the window ahead of the completed ones. The reader detects if the connection
+    /// breaks. In a live load the first writer that reaches some payments signs them.
     fn send_all(
         &self,
         mut to: LaneSender,
@@ -441,7 +441,7 @@ impl LoadNetwork<'_> {
     }
 }
 
-/// Takes the answers of one validator.
+/// Receives the answers of one validator.
 struct Collector<'a> {
     kind: StatementKind,
     committee: &'a LaneCommittee,
@@ -471,7 +471,7 @@ impl Collector<'_> {
                 let Some(body) = bytes.get(start..start + length) else { break };
                 match read_reply(number, body, None)? {
                     Reply::Answer { kind, digest, answer } if kind == self.kind => {
-                        let place = *self.places.get(&digest).ok_or("an answer to nothing")?;
+                        let place = *self.places.get(&digest).ok_or("an answer without a request")?;
                         missing -= usize::from(answers[place].is_none());
                         self.verify(&mut roots, kind, &digest, &answer, place)?;
                         answers[place] = Some(answer);

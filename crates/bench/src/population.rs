@@ -1,4 +1,4 @@
-//! Accounts that trade: a genesis that funds them, and their transactions with numbers and signatures.
+//! Accounts that trade: a genesis that funds them, and their transactions with sequence numbers and signatures.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use ::clearing::workload::Seeded;
 
-/// Sequence numbers that an account uses in one block at most: within its window, whatever the order.
+/// Maximum number of sequence numbers that an account uses in one block: within its window, whatever the order.
 const NUMBERS_PER_BLOCK: u32 = 60;
 
 /// Accounts `0..len`, each of which starts with two of the assets.
@@ -75,7 +75,7 @@ impl Population {
         Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }
     }
 
-    /// An account that may act once more in this block; few are drawn often (SPEEDEX §7: by a power law).
+    /// An account that may act again in this block; few are drawn often (SPEEDEX §7: by a power law).
     pub fn draw(&mut self, random: &mut Seeded) -> usize {
         loop {
             let share = random.unit();
@@ -86,10 +86,10 @@ impl Population {
         }
     }
 
-    /// An account as [`Population::draw`] gives, that holds `asset`; any account, if those that hold it have no numbers
+    /// An account drawn like [`Population::draw`] that holds `asset`; any account, if the holders have no numbers
     /// left in this block.
     pub fn draw_holder(&mut self, asset: AssetId, random: &mut Seeded) -> usize {
-        /// Draws before holders are asked one by one.
+        /// Number of draws before holders are tried one by one.
         const DRAWS: usize = 200;
         for _ in 0..DRAWS {
             let account = self.draw(random);
@@ -115,7 +115,7 @@ impl Population {
         Unsigned { account, body: Body { chain: 1, account: self.addresses[account], sequence, operation } }
     }
 
-    /// Signs a block's transactions for a network, or without one puts zeros where signatures belong; begins the next
+    /// Signs a block's transactions for a network, or without one puts zeros in place of signatures; starts the next
     /// block.
     pub fn sign(&mut self, unsigned: Vec<Unsigned>, network: Option<&Digest>) -> Vec<Transaction> {
         self.used.clear();
@@ -132,7 +132,7 @@ impl Population {
 pub struct Unsigned {
     /// The number of the account.
     pub account: usize,
-    /// What it does.
+    /// Its contents.
     pub body: Body,
 }
 

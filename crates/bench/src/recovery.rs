@@ -1,9 +1,9 @@
-//! What checkpoints cost while blocks go on, and how long a node takes to come back (SPEEDEX §9 and K.2).
+//! The cost of checkpoints while blocks are executed, and the time of a recovery (SPEEDEX §9 and K.2).
 //!
-//! A ledger of the asked size executes and logs blocks; then a checkpoint begins, and further blocks are executed while
-//! another thread writes it. Execution stops only for as long as the state is shared with that thread; what a block
-//! takes longer than before is the copying of what it changes, and the writer's share of the machine. Then everything
-//! is dropped, and recovered: the checkpoint read, every digest checked, the tries built, the log replayed.
+//! A ledger of the requested size executes and logs blocks; then a checkpoint begins, and further blocks are executed
+//! while another thread writes it. Execution stops only while the state is shared with that thread. The additional
+//! time of later blocks is the copying of what they change, and the writer's share of the machine. Then everything is
+//! dropped and recovered: the checkpoint is read, every digest checked, the tries built, the log replayed.
 
 use std::path::Path;
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub struct RecoveryOptions {
     pub assets: u32,
     /// Transactions in a block.
     pub transactions: usize,
-    /// Blocks before the checkpoint, and logged blocks after it at least.
+    /// Blocks before the checkpoint, and the minimum number of logged blocks after it.
     pub blocks: usize,
 }
 
@@ -71,7 +71,7 @@ impl Scene {
         self.execute(block)
     }
 
-    /// Logs and applies a block, hashes the tries and archives the receipts; milliseconds of the application.
+    /// Logs and applies a block, hashes the tries and archives the receipts; returns milliseconds of the application.
     fn execute(&mut self, block: Superblock) -> Result<f64, Error> {
         let block = Superblock { parent_root: self.roots.parts().root(), ..block };
         self.store.append(block.height, &block.to_bytes())?;
@@ -89,10 +89,10 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// Runs everything; `say` hears each step. The store is made below `directory`.
+/// Runs everything; `say` is called with each step. The store is made below `directory`.
 ///
 /// # Errors
-/// If the store cannot be written or read, or the recovered state is not the one that was left.
+/// If the store cannot be written or read, or the recovered state differs from the last one.
 pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let data = directory.join("data");
     say("filling the ledger");
@@ -109,7 +109,7 @@ pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str
     let begun = Instant::now();
     let (mut store, found) = Store::open(RealDisk::new(&data)?, store::Options::default())?;
     let opened = milliseconds(begun);
-    let reader = found.checkpoint.ok_or("the checkpoint is not there")?;
+    let reader = found.checkpoint.ok_or("the checkpoint is missing")?;
     let bytes = reader.payload_bytes();
     let ledger = restore(reader)?;
     let restored = milliseconds(begun);
@@ -147,7 +147,7 @@ pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str
     }))
 }
 
-/// Executes blocks until the checkpoint is written, and as many as asked at least.
+/// Executes blocks until the checkpoint is written, but at least the requested number.
 fn beside_checkpoint(scene: &mut Scene, options: &RecoveryOptions) -> Result<Value, Error> {
     let height = scene.ledger.height();
     let writer = scene.store.begin_checkpoint(height)?;
@@ -158,7 +158,7 @@ fn beside_checkpoint(scene: &mut Scene, options: &RecoveryOptions) -> Result<Val
         let writing = scope.spawn(move || {
             let begun = Instant::now();
             write_checkpoint(&state, writer)?;
-            // Whoever drops the last reference to what was copied pays for it.
+            // Dropping the last reference to a copied state takes time.
             drop(state);
             Ok::<_, node::ExchangeError>(milliseconds(begun))
         });

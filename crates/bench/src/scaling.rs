@@ -1,9 +1,9 @@
-//! What two threads say of more: Amdahl's law, and the memory that a process takes.
+//! Extrapolation from two threads to more by Amdahl's law, and the memory of a process.
 
 use serde_json::{Value, json};
 
-/// From times on one and on two threads: the speed-up, the serial share that Amdahl's law makes of it, and what that
-/// predicts for more cores. A noisy pair may be more than twice as fast; its serial share is then 0.
+/// From times on one and on two threads: the speed-up, the serial share by Amdahl's law, and its prediction for more
+/// cores. A noisy pair may be more than twice as fast; its serial share is then 0.
 pub fn amdahl(one_ms: f64, two_ms: f64) -> Value {
     let speedup = one_ms / two_ms;
     let serial = (2.0 / speedup - 1.0).max(0.0);
@@ -15,7 +15,7 @@ pub fn amdahl(one_ms: f64, two_ms: f64) -> Value {
     })
 }
 
-/// The middle one of some values.
+/// The median of some values.
 ///
 /// # Panics
 /// If there are none.
@@ -24,7 +24,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Resident memory of this process now and at its peak, in bytes; nothing where the system does not tell.
+/// Resident memory of this process now and at its peak, in bytes; `None` if the system does not report it.
 pub fn resident() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = |name: &str| {

@@ -1,11 +1,11 @@
-//! Block-STM against the best sequential loop: the peer-to-peer program of the paper (8 reads, 5 writes) with and
-//! without work, between few accounts and many.
+//! Block-STM compared with the best sequential loop: the peer-to-peer program of the paper (8 reads, 5 writes) with
+//! and without work, between few accounts and many.
 //!
-//! In each round every way of running a block runs for a while, one after another, so that a ratio compares what ran
-//! within seconds; the medians over the rounds are told. `N_machine` is the work alone, divided among N threads: what
-//! the machine gives just now, which nothing can exceed. Two loops are sequential: one leaves the state before the
-//! block alone and returns what changed, as `stm` does, and one changes the state in place. Ratios are against the
-//! first; the second is there to see what that costs.
+//! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
+//! within seconds; the medians over the rounds are reported. `N_machine` is the work alone, divided among N threads:
+//! the machine's current speed, which nothing can exceed. Two loops are sequential: one leaves the state before the
+//! block unchanged and returns the changes, as `stm` does, and one changes the state in place. Ratios are relative to
+//! the first; the second shows the cost of this.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -43,14 +43,14 @@ const SEQUENCE: u64 = 1;
 const EVENTS: u64 = 2;
 const KEY: u64 = 3;
 const FLAGS: u64 = 4;
-/// A location that everybody reads.
+/// A location that all transactions read.
 const SETTINGS: u64 = u64::MAX;
 
 fn field(account: u32, field: u64) -> u64 {
     u64::from(account) << 3 | field
 }
 
-/// What a program needs of a state.
+/// The operations on a state that a program needs.
 trait State {
     type Error;
     fn read(&mut self, key: u64) -> Result<u64, Self::Error>;
@@ -78,7 +78,7 @@ fn pay<S: State>((from, to): Pair, turns: u64, state: &mut S) -> Result<u64, S::
     Ok(amount)
 }
 
-/// Work of so many turns; never inlined, so that it is the same code whoever calls it.
+/// Work of this many turns; never inlined, so the code is the same for every caller.
 #[inline(never)]
 fn work(turns: u64) {
     let mut mixed = turns;
@@ -124,7 +124,7 @@ impl State for Seen<'_, '_> {
     }
 }
 
-/// The sequential loop that returns what changed.
+/// The sequential loop that returns the changes.
 struct Above<'a> {
     base: &'a Base,
     changed: Base,
@@ -153,7 +153,7 @@ impl State for InPlace {
     }
 }
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 pub fn run(options: &StmOptions, say: &mut dyn FnMut(&str)) -> Value {
     let turns_per_us = calibrate();
     let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| Workers::new(threads)).collect();
@@ -194,7 +194,7 @@ fn payments(accounts: usize, transactions: usize, turns: u64) -> Payments {
     Payments { base: Arc::new(base), pairs: Arc::new(pairs), turns }
 }
 
-/// How many turns of work take a microsecond here.
+/// The number of turns of work in a microsecond on this machine.
 fn calibrate() -> u64 {
     let turns = 2_000_000u64;
     let time = || {
@@ -216,7 +216,7 @@ fn as_used() -> Tuning {
     Tuning { clock: Some(now_ns), ..Tuning::default() }
 }
 
-/// Blocks through the parallel machinery in any case.
+/// Blocks that always use the parallel machinery.
 fn always_parallel() -> Tuning {
     Tuning { transactions_per_thread: 0, adaptive: false, ..Tuning::default() }
 }
@@ -254,7 +254,7 @@ fn in_place(payments: &Payments) -> f64 {
     time
 }
 
-/// One block: microseconds, what it changed, and what it took.
+/// One block: microseconds, its changes, and its counters.
 fn block(workers: &mut Workers, payments: &Payments, tuning: &Tuning) -> (f64, Vec<(u64, u64)>, stm::Tally) {
     let vm = payments.clone();
     let (time, (writes, tally)) = timed(|| {
@@ -266,7 +266,7 @@ fn block(workers: &mut Workers, payments: &Payments, tuning: &Tuning) -> (f64, V
     (time, writes, tally)
 }
 
-/// What the machine gives to so many threads just now: the work of the block and nothing else, divided evenly.
+/// The machine's current speed with this many threads: only the work of the block, divided evenly.
 fn machine(payments: &Payments, threads: usize) -> f64 {
     let share = payments.pairs.len() as u64 * payments.turns / threads as u64;
     let (time, ()) = timed(|| {
@@ -278,8 +278,8 @@ fn machine(payments: &Payments, threads: usize) -> f64 {
     time
 }
 
-/// Ways run again and again for so long in each round, and the best block counts: the system needs a while to see that
-/// a second thread wants a processor of its own.
+/// Each way runs repeatedly for this long in each round, and the best block counts: the system needs a while to give
+/// a second thread its own processor.
 const SETTLING: Duration = Duration::from_millis(300);
 
 fn best_of(mut block: impl FnMut() -> f64) -> f64 {
@@ -339,8 +339,8 @@ fn told(tally: &stm::Tally) -> Value {
     })
 }
 
-/// What a transaction without work costs more than in the sequential loop, when it goes through the parallel
-/// machinery: on one thread, where time is processor time, and on two, where twice the time bounds it.
+/// The additional cost of a transaction without work over the sequential loop, when it uses the parallel machinery:
+/// on one thread, where time is processor time, and on two, where twice the time is a bound.
 fn framework(payments: &Payments, rounds: usize) -> Value {
     let each = payments.pairs.len() as f64;
     let mut pools = [Workers::new(1), Workers::new(2)];

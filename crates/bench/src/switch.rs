@@ -1,13 +1,14 @@
-//! A network of our own making: a relay in user space between UDP sockets on loopback, with delay, jitter, loss,
-//! reordering, a rate and cuts for each direction of each pair, changeable while it runs.
+//! A simulated network: a relay in user space between UDP sockets on loopback, with delay, jitter, loss, reordering,
+//! a rate and cuts for each direction of each pair, changeable while it runs.
 //!
-//! For every ordered pair of validators `(i, j)` there is a socket that `i` calls instead of `j` ([`Switch::address`]).
-//! What comes there from `i` goes on to `j` over the link `i → j`, and what comes from `j` goes back to `i` over the
-//! link `j → i`; both see the relay's socket as the other's address, so a connection works as if there were none.
+//! For every ordered pair of validators `(i, j)` there is a socket that `i` calls instead of `j`
+//! ([`Switch::address`]). Datagrams that arrive there from `i` are sent to `j` over the link `i → j`, and datagrams
+//! from `j` are sent to `i` over the link `j → i`. Both see the relay's socket as the other's address, so a
+//! connection works as if the relay did not exist.
 //!
-//! What happens to the n-th datagram of a link depends on the seed, the link and n alone ([`Fate`]); *when* it comes is
-//! up to whoever sends. A datagram that is due at once and that nothing waits before goes on by the thread that
-//! received it; all others wait in one heap for one thread.
+//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`Fate`]); its *time* depends on
+//! the sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it;
+//! all others wait in one heap for one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,29 +23,29 @@ use ::clearing::workload::Seeded;
 
 /// The longest datagram of UDP.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// What may wait on one link; more is lost, as in a router.
+/// Maximum bytes queued on one link; more is lost, as in a router.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
-/// What one direction between two validators is like.
+/// The properties of one direction between two validators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwitchLink {
-    /// What every datagram takes.
+    /// Delay of every datagram.
     pub delay: Duration,
-    /// What it takes in addition, between nothing and this; order is kept.
+    /// Additional delay, between zero and this; order is kept.
     pub jitter: Duration,
     /// The share of datagrams that are lost, 0 to 1.
     pub loss: f64,
-    /// The share of datagrams, 0 to 1, that are held back, by as much as delay and jitter together and a millisecond,
-    /// and that others overtake meanwhile.
+    /// The share of datagrams, 0 to 1, that are delayed by an additional delay plus jitter plus a millisecond, so
+    /// that others overtake them.
     pub reordering: f64,
-    /// Bytes that go on per second; no limit if there is none.
+    /// Bytes per second; `None` is unlimited.
     pub bytes_per_second: Option<u64>,
-    /// Whether anything goes on at all.
+    /// Whether any datagram is forwarded.
     pub connected: bool,
 }
 
 impl SwitchLink {
-    /// At once and in order.
+    /// Without delay and in order.
     pub const PERFECT: SwitchLink = SwitchLink {
         delay: Duration::ZERO,
         jitter: Duration::ZERO,
@@ -54,16 +55,16 @@ impl SwitchLink {
         connected: true,
     };
 
-    /// As a good connection of this delay: a fiftieth of jitter.
+    /// A good connection with this delay: a fiftieth of jitter.
     pub fn of(delay: Duration) -> SwitchLink {
         SwitchLink { delay, jitter: delay / 50, ..SwitchLink::PERFECT }
     }
 }
 
-/// What has passed over a link.
+/// The traffic of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Datagrams that went on.
+    /// Forwarded datagrams.
     pub datagrams: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -71,29 +72,29 @@ pub struct Passed {
     pub lost: u64,
 }
 
-/// Decides what happens to each datagram of one direction.
+/// Decides the fate of each datagram of one direction.
 #[derive(Debug)]
 pub struct Fate {
-    /// What the link is like now.
+    /// The current properties of the link.
     pub link: SwitchLink,
     random: Seeded,
-    /// When the sender's end of the link is free again.
+    /// The time when the sender's end of the link is free again.
     free: Option<Instant>,
-    /// When the last datagram is due that kept its order.
+    /// The time when the last datagram that kept its order is due.
     last: Option<Instant>,
     waiting_bytes: usize,
     passed: Passed,
 }
 
 impl Fate {
-    /// A link whose chances come from this seed.
+    /// A link whose random draws come from this seed.
     pub fn new(link: SwitchLink, seed: u64) -> Fate {
         Fate { link, random: Seeded::new(seed), free: None, last: None, waiting_bytes: 0, passed: Passed::default() }
     }
 
-    /// When a datagram of so many bytes that comes now is due at the other end; nothing if it is lost.
+    /// The time when a datagram of this size that arrives now is due at the other end; `None` if it is lost.
     pub fn of(&mut self, now: Instant, bytes: usize) -> Option<Instant> {
-        // The same number of draws for each datagram, so that a change of the link changes no other chances.
+        // The same number of draws for each datagram, so that a change of the link does not change other draws.
         let [lost, jitter, held, longer] = [(); 4].map(|()| self.random.unit());
         let link = self.link;
         let full = self.waiting_bytes + bytes > WAITING_BYTES_MAX;
@@ -116,7 +117,7 @@ impl Fate {
         Some(*self.last.insert(self.last.map_or(due, |last| last.max(due))))
     }
 
-    /// A datagram has gone on.
+    /// Counts a forwarded datagram.
     fn pass(&mut self, bytes: usize) {
         self.waiting_bytes -= bytes;
         self.passed.datagrams += 1;
@@ -124,11 +125,11 @@ impl Fate {
     }
 }
 
-/// A datagram that waits.
+/// A queued datagram.
 struct Waiting {
     due: Instant,
     number: u64,
-    /// The relay's socket that it goes out by.
+    /// The relay's socket that sends it.
     socket: usize,
     to: SocketAddr,
     direction: usize,
@@ -136,7 +137,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The earliest first; of one time, the first that came.
+    /// The earliest first; among equal times, the first that arrived.
     fn order(&self) -> Reverse<(Instant, u64)> {
         Reverse((self.due, self.number))
     }
@@ -162,12 +163,12 @@ impl Ord for Waiting {
     }
 }
 
-/// What the relay's threads share.
+/// The state shared by the relay's threads.
 struct Shared {
     validators: Vec<SocketAddr>,
-    /// Of each ordered pair.
+    /// For each ordered pair.
     sockets: Vec<UdpSocket>,
-    /// Of each ordered pair: the direction from the first to the second.
+    /// For each ordered pair: the direction from the first to the second.
     directions: Vec<Mutex<Fate>>,
     waiting: Mutex<(BinaryHeap<Waiting>, u64)>,
     changed: Condvar,
@@ -189,7 +190,7 @@ impl Switch {
     /// A relay between validators that listen at these addresses, all links perfect.
     ///
     /// # Errors
-    /// If sockets or threads cannot be had.
+    /// If sockets or threads cannot be created.
     pub fn start(validators: &[SocketAddr], seed: u64) -> io::Result<Switch> {
         let pairs = validators.len() * validators.len();
         let sockets: Vec<UdpSocket> =
@@ -222,7 +223,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Where `from` calls to reach `to`.
+    /// The address that `from` calls to reach `to`.
     pub fn address(&self, from: usize, to: usize) -> SocketAddr {
         self.addresses[self.shared.pair(from, to)]
     }
@@ -237,7 +238,8 @@ impl Switch {
         self.each(|from, to, fate| fate.link = link(from, to));
     }
 
-    /// Cuts every link between validators of different groups; whoever is in no group is alone. Other links are joined.
+    /// Cuts every link between validators of different groups; a validator in no group is alone. Other links are
+    /// joined.
     pub fn partition(&self, groups: &[&[usize]]) {
         let group = |validator: usize| groups.iter().position(|group| group.contains(&validator));
         let together = |from: usize, to: usize| group(from).is_some() && group(from) == group(to);
@@ -249,7 +251,7 @@ impl Switch {
         self.each(|_, _, fate| fate.link.connected = true);
     }
 
-    /// What has passed from one to another.
+    /// The traffic from one validator to another.
     pub fn passed(&self, from: usize, to: usize) -> Passed {
         self.direction(from, to).passed
     }
@@ -273,7 +275,7 @@ impl Drop for Switch {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.shared.changed.notify_all();
-        // A receiver looks up when something comes.
+        // A receiver sees the change when the next datagram arrives.
         for (socket, address) in self.shared.sockets.iter().zip(&self.addresses) {
             let _ = socket.send_to(&[], address);
         }
@@ -289,13 +291,13 @@ impl Shared {
         from * self.validators.len() + to
     }
 
-    /// Takes what comes to the socket by which the first of the pair reaches the second, from either of them.
+    /// Receives datagrams at the socket by which the first of the pair reaches the second, from either of them.
     fn receive(&self, pair: usize) {
         let (from, to) = (pair / self.validators.len(), pair % self.validators.len());
         let ends = [(self.validators[from], to), (self.validators[to], from)];
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while !self.stopped.load(Ordering::SeqCst) {
-            // An error here tells that an earlier datagram reached nobody.
+            // An error here means that an earlier datagram reached nobody.
             let Ok((bytes, source)) = self.sockets[pair].recv_from(&mut buffer) else { continue };
             if source == ends[0].0 {
                 self.forward(pair, pair, self.validators[to], &buffer[..bytes]);
@@ -325,7 +327,7 @@ impl Shared {
         }
     }
 
-    /// Sends what waits, when it is due.
+    /// Sends queued datagrams when they are due.
     fn send_when_due(&self) {
         let mut waiting = lock(&self.waiting);
         while !self.stopped.load(Ordering::SeqCst) {
@@ -348,12 +350,12 @@ impl Shared {
     }
 }
 
-/// The ten regions over which Smart Red Belly was measured (§5).
+/// The ten regions in which Smart Red Belly was measured (§5).
 pub const REGIONS: [&str; 10] =
     ["Cape Town", "Tokyo", "Mumbai", "Sydney", "Stockholm", "Milan", "Bahrain", "Northern Virginia", "Ohio", "Oregon"];
 
-/// Round trips between the regions in milliseconds, above the diagonal: approximate, as the public tables of cloud
-/// latencies show them, and good for comparing protocols, not for predicting a network.
+/// Round trips between the regions in milliseconds, above the diagonal: approximate values of public tables of cloud
+/// latencies, good for comparing protocols, not for predicting a network.
 const ROUND_TRIPS_MS: [[u16; 10]; 10] = [
     [0, 355, 270, 410, 180, 160, 225, 226, 235, 275],
     [0, 0, 128, 105, 250, 215, 165, 150, 133, 98],
@@ -366,10 +368,10 @@ const ROUND_TRIPS_MS: [[u16; 10]; 10] = [
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 50],
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
 ];
-/// Within a region.
+/// Delay within a region.
 const NEAR: Duration = Duration::from_micros(250);
 
-/// The delay one way between two validators, of whom the i-th is in region i modulo 10.
+/// The one-way delay between two validators; the i-th is in region i modulo 10.
 pub fn between_regions(from: usize, to: usize) -> Duration {
     let (a, b) = (from % REGIONS.len(), to % REGIONS.len());
     if a == b {
@@ -388,8 +390,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: every datagram that is not lost arrives after the delay and not after delay, jitter
-        /// and what holds it back; those that are not held back keep their order.
+        /// Compares with the definition: every datagram that is not lost arrives between the delay and the sum of
+        /// delay, jitter and reordering; those that are not reordered keep their order.
         #[test]
         fn fates_are_as_the_link_says(
             delay in 0u64..200,
@@ -442,7 +444,7 @@ mod tests {
         assert_eq!(fate.of(now, 1), None);
         let mut fate = Fate::new(SwitchLink { delay: ms(5), ..SwitchLink::PERFECT }, 3);
         let passed = (0..1_000).filter_map(|_| fate.of(now, 60_000)).count();
-        assert_eq!(passed, WAITING_BYTES_MAX / 60_000, "what waits is bounded");
+        assert_eq!(passed, WAITING_BYTES_MAX / 60_000, "the queue is bounded");
     }
 
     #[test]
@@ -454,7 +456,7 @@ mod tests {
         assert_eq!(between_regions(8, 19), ms(25), "Ohio to Oregon");
     }
 
-    /// Sockets that stand for validators.
+    /// Sockets that represent validators.
     fn ends(count: usize) -> (Vec<UdpSocket>, Vec<SocketAddr>) {
         let sockets: Vec<UdpSocket> =
             (0..count).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds")).collect();
@@ -491,7 +493,7 @@ mod tests {
         assert_eq!(switch.passed(1, 0), Passed { datagrams: 1, bytes: 6, lost: 0 });
     }
 
-    /// What is sent first over the slow link comes last.
+    /// The datagram that is sent first over the slow link arrives last.
     #[test]
     fn delays_order_what_arrives() {
         let (sockets, addresses) = ends(4);

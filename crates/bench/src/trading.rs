@@ -15,16 +15,16 @@ const NEW_ACCOUNTS: usize = 1;
 const OF: usize = 5_000;
 /// Standard deviation of the logarithm of a valuation's move in one block.
 const DRIFT: f64 = 0.05;
-/// How far limits lie below the true price at most; bad offers as far above it.
+/// Maximum distance of limits below the true price; bad offers are as far above it.
 const SPREAD: f64 = 0.02;
-/// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later: 110,000 in a book
-/// that lasts, and some that execute later.
+/// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later (110,000 in a
+/// steady book), plus some that execute later.
 const BAD: f64 = 0.35;
 
-/// What the market thinks, and who trades on it.
+/// The market's valuations, and the accounts that trade.
 #[derive(Clone)]
 pub struct Trading {
-    /// Who trades.
+    /// The accounts.
     pub population: Population,
     /// Accounts by address.
     by_address: Vec<u32>,
@@ -42,7 +42,7 @@ impl Trading {
         Trading { population, by_address, values, random }
     }
 
-    /// The next block's transactions, of which those that cancel refer to `ledger`.
+    /// The next block's transactions; cancellations refer to offers in `ledger`.
     pub fn block(&mut self, ledger: &Ledger, transactions: usize) -> Vec<Unsigned> {
         for value in &mut self.values {
             // The sum of twelve uniforms is close enough to a normal variable.
@@ -59,8 +59,8 @@ impl Trading {
         block
     }
 
-    /// A block of offers that rest: limits from 6 % above the true price, or that of the last batch if it is higher, to
-    /// twice the price, most of them near.
+    /// A block of offers that rest: limits from 6 % above the true price, or above that of the last batch if it is
+    /// higher, to twice the price, most of them near.
     pub fn resting(&mut self, ledger: &Ledger, offers: usize) -> Vec<Unsigned> {
         let assets = self.values.len() as u32;
         let last: Vec<f64> = match ledger.height() {
@@ -98,7 +98,7 @@ impl Trading {
         1.2 * LEAST_UNITS as f64 * dearest
     }
 
-    /// Offers whose amounts chain: 2 to 7 of them, so that all can trade with each other.
+    /// Offers whose amounts form a chain: 2 to 7 of them, so that all can trade with each other.
     fn cycle(&mut self, transactions: usize, block: &mut Vec<Unsigned>) {
         const LENGTHS: [f64; 6] = [100.0, 80.0, 50.0, 30.0, 10.0, 5.0];
         let length = (self.random.weighted(&LENGTHS) + 2).min(self.values.len());
@@ -152,7 +152,7 @@ impl Trading {
         }
     }
 
-    /// Cancels about `count` resting offers, each as likely as the other.
+    /// Cancels about `count` resting offers, each with the same probability.
     fn cancel(&mut self, ledger: &Ledger, count: usize, block: &mut Vec<Unsigned>) {
         let share = count as f64 / ledger.book().len().max(1) as f64;
         for (pair, offers) in ledger.book().iter() {

@@ -1,18 +1,18 @@
 //! Smart Red Belly's transaction management, each of its measures switched off in turn (figures 3 to 5, table 1).
 //!
-//! All transactions are offered at once to validators in this process, with real sockets and disks. Each client keeps
-//! to one validator. When that tells of a block, the client asks it for each of its transactions there: for the
-//! transaction itself out of the block's body, and for its receipt with the proof. A transaction counts once its client
-//! has both.
+//! All transactions are offered at once to validators in this process, with real sockets and disks. Each client uses
+//! one validator. When that validator publishes a block, the client asks it for each of its transactions there: for
+//! the transaction itself out of the block's body, and for its receipt with the proof. A transaction counts once its
+//! client has both.
 //!
-//! What can be switched off:
+//! Measures that can be switched off:
 //!
-//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip does,
-//!   so that all check its signature, reserve what it spends, and propose it;
-//! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked in one go once it
-//!   is decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way: that
-//!   is what a batch auction is;
-//! - *bodies* and *receipts* kept when written (§3.4, figure 3): otherwise each question reads the archive.
+//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip
+//!   does, so all check its signature, reserve what it spends, and propose it;
+//! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked at once after it
+//!   is decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way,
+//!   since a batch auction needs the whole block;
+//! - *bodies* and *receipts* kept when written (§3.4, figure 3): otherwise each query reads the archive.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -29,15 +29,15 @@ use crate::consensus::{percentiles, wait_until, wire};
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct TransactionManagementOptions {
-    /// How many validators.
+    /// Number of validators.
     pub validators: usize,
     /// Transactions, offered at once.
     pub transactions: u64,
-    /// Runs of each variant; medians are told.
+    /// Runs of each variant; medians are reported.
     pub runs: usize,
 }
 
-/// Which measures are taken.
+/// The measures that are switched on.
 #[derive(Clone, Copy, Debug)]
 struct Measures {
     one_validates: bool,
@@ -60,7 +60,7 @@ const VARIANTS: [(&str, Measures); 6] = [
 /// Transactions that are submitted together.
 const BATCH: usize = 500;
 
-/// What one run told.
+/// The results of one run.
 struct Run {
     per_second: f64,
     latencies: Vec<f64>,
@@ -68,7 +68,7 @@ struct Run {
     processor: f64,
 }
 
-/// Runs all variants, one after the other, as often as asked for.
+/// Runs all variants, one after the other, as often as requested.
 ///
 /// # Errors
 /// [`ExchangeError`] if a validator does not start, or its archive cannot be read.
@@ -132,7 +132,7 @@ fn measure(options: &TransactionManagementOptions, measures: &Measures) -> Resul
     })
 }
 
-/// Processor time of this process, threads that have ended included.
+/// Processor time of this process, including threads that have ended.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, tail)| tail).split(' ').collect();
@@ -140,7 +140,7 @@ fn processor_seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Sends everything, and asks for it; milliseconds until each transaction's client had its answers.
+/// Sends everything and queries it; returns milliseconds until each transaction's client had its answers.
 fn load(
     cluster: &Cluster,
     sent: &[Transaction],
@@ -171,7 +171,7 @@ fn load(
     })
 }
 
-/// Hears of blocks and asks for what is waited for, until all is there or nothing comes any more.
+/// Receives blocks and queries the expected transactions, until all are found or no more blocks come.
 fn confirm(
     node: &Exchange,
     mut blocks: tokio::sync::broadcast::Receiver<std::sync::Arc<CommittedBlock>>,
@@ -204,7 +204,7 @@ fn confirm(
 
 /// Reads a transaction out of its block, and its receipt with the proof.
 fn ask(node: &Exchange, height: u64, at: usize, id: &TransactionId) -> Result<(), ExchangeError> {
-    let body = node.body(height)?.expect("a block that was told of is there");
+    let body = node.body(height)?.expect("a published block is available");
     let transaction = body.sub_blocks.iter().flat_map(|sub_block| &sub_block.native).nth(at);
     assert_eq!(transaction.map(Transaction::id).as_ref(), Some(id), "the body is that of the block");
     loop {
@@ -212,7 +212,7 @@ fn ask(node: &Exchange, height: u64, at: usize, id: &TransactionId) -> Result<()
             std::hint::black_box(receipts.prove(id));
             return Ok(());
         }
-        // Without a cache, receipts are there once they are archived, a little after the block was told of.
+        // Without a cache, receipts are available once they are archived, a little after the block is published.
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -1,8 +1,8 @@
-//! Frames between validators on loopback: throughput and processor time of bulk, round trips of votes alone and beside
-//! bulk, and the traffic of superblocks.
+//! Frames between validators on loopback: throughput and processor time of bulk, round trips of votes alone and
+//! concurrent with bulk, and the traffic of superblocks.
 //!
-//! All validators are in this process, so processor time is that of both ends: divided by the bytes sent it is what one
-//! validator pays for sending and another for receiving a byte.
+//! All validators are in this process, so processor time is that of both ends: divided by the bytes sent, it is the
+//! cost of sending a byte at one validator plus receiving it at another.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub struct TransportOptions {
     pub heights: usize,
 }
 
-/// Of a turn of votes.
+/// Bytes of a turn of votes.
 const VOTE_BYTES: usize = 600;
 /// Frames of votes that each validator sends to each other for a superblock.
 const VOTES_PER_HEIGHT: usize = 5;
-/// Of a transaction, for figures per transaction.
+/// Bytes of a transaction, for figures per transaction.
 const TRANSACTION_BYTES: f64 = 200.0;
-/// Ticks of the kernel's accounting in a second.
+/// Ticks per second of the kernel's accounting.
 const TICKS: f64 = 100.0;
 
 /// Transports that are connected with one another.
@@ -73,14 +73,14 @@ impl Net {
         self.0[from].0.send(to as u8, lane, frame.clone());
     }
 
-    /// Takes events of one until so many frames of a lane have come.
+    /// Takes events of one transport until this many frames of a lane have arrived.
     fn take(&self, at: usize, lane: Lane, frames: usize) {
         let of_class = |event: &Event| matches!(event, Event::Frame { lane: c, .. } if *c == lane);
         self.0[at].1.iter().filter(of_class).take(frames).for_each(drop);
     }
 }
 
-/// Seconds that the processors have worked for this process.
+/// Processor seconds of this process.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
@@ -88,14 +88,14 @@ fn processor_seconds() -> f64 {
     (ticks(11) + ticks(12)) / TICKS
 }
 
-/// Seconds by the clock and of the processors that something takes.
+/// Wall and processor seconds of an action.
 fn timed(act: impl FnOnce()) -> (f64, f64) {
     let (begun, used) = (Instant::now(), processor_seconds());
     act();
     (begun.elapsed().as_secs_f64(), processor_seconds() - used)
 }
 
-/// Runs everything; `say` hears each step.
+/// Runs everything; `say` is called with each step.
 ///
 /// # Errors
 /// If a transport does not start.
@@ -132,7 +132,7 @@ fn bulk(options: &TransportOptions) -> Result<Value, TransportError> {
     }))
 }
 
-/// Microseconds from a vote to its answer: half of them, and all but one of a hundred, take no longer.
+/// Microseconds from a vote to its answer: the median and the 99th percentile.
 fn round_trips(options: &TransportOptions, beside_bulk: bool) -> Result<Value, TransportError> {
     let mut net = Net::connected(2, options.frame_bytes)?;
     let [(asking, answers), (answering, questions)] = &mut net.0[..] else { unreachable!("there are two") };
@@ -148,7 +148,7 @@ fn round_trips(options: &TransportOptions, beside_bulk: bool) -> Result<Value, T
             votes.for_each(|_| answering.send(0, Lane::Votes, answer.clone()));
         });
         for _ in 0..options.round_trips {
-            // There is always some on its way, and never much.
+            // Some bulk is always in flight, and never much.
             while beside_bulk && asking.counters(1).bulk_sent.frames + 4 > bulk_frames {
                 asking.send(1, Lane::Bulk, bulk.clone());
                 bulk_frames += 1;

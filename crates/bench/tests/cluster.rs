@@ -1,4 +1,4 @@
-//! Validators on real sockets and disks, with links that lose, delay and part them, and one that is an impostor.
+//! Validators on real sockets and disks, with links that lose, delay and cut, and one impostor.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use consensus::Rules;
 use node::Exchange;
 
 const TRADERS: u64 = 200;
-/// Nothing happens for so long only if nothing will.
+/// Without progress for this long the network is stuck.
 const STUCK: Duration = Duration::from_secs(180);
-/// After so many more heights whoever can vote again does.
+/// Number of further heights after which every validator that can vote again does.
 const HEIGHTS: u64 = 400;
 
 fn settings(validators: usize) -> ClusterSettings {
@@ -32,7 +32,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Sends so many transactions, each account to one validator of those that take them.
+    /// Sends this many transactions, each account to one of the validators that accept them.
     fn send(&mut self, count: u64) {
         let signed = transactions(&self.cluster.identity(), TRADERS, self.next, count);
         for (number, transaction) in (self.next..).zip(signed) {
@@ -42,7 +42,7 @@ impl Load<'_> {
         self.next += count;
     }
 
-    /// Waits until one validator has applied all that was sent, and all others what it has.
+    /// Waits until one validator has applied everything that was sent, and all others have the same blocks.
     fn settle(&self) {
         let (mut moved, mut before) = (Instant::now(), Vec::new());
         let most = || self.cluster.running().map(|node| node.totals().0).max().unwrap_or(0);
@@ -86,13 +86,13 @@ fn survive_bad_links(settings: ClusterSettings) {
     load.send(200);
     load.settle();
     load.cluster.switch.set_all(|_, _| SwitchLink::PERFECT);
-    // Nobody has a quorum; nothing is decided, and nothing is lost.
+    // No group has a quorum; nothing is decided, and nothing is lost.
     load.cluster.switch.partition(&[&[0, 1], &[2, 3]]);
     load.send(100);
     std::thread::sleep(Duration::from_secs(4));
     load.cluster.switch.heal();
     load.settle();
-    // Three go on without the fourth, which then catches up.
+    // Three continue without the fourth, which then catches up.
     load.cluster.switch.partition(&[&[0, 1, 2]]);
     load.to = vec![0, 1, 2];
     load.send(100);
@@ -101,7 +101,7 @@ fn survive_bad_links(settings: ClusterSettings) {
     load.settle();
 }
 
-/// Its sub-blocks always come too late; what its clients send is in the sub-blocks of others.
+/// Its sub-blocks always come too late; its clients' transactions are in the sub-blocks of others.
 #[test]
 fn who_is_far_away_hands_over_to_another() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -123,7 +123,7 @@ fn who_is_far_away_hands_over_to_another() {
     let proposed =
         bodies.flat_map(|body| body.sub_blocks.iter().map(|s| (s.proposer, s.native.len())).collect::<Vec<_>>());
     let by_others: usize = proposed.filter(|(proposer, _)| *proposer != 3).map(|(_, count)| count).sum();
-    assert!(by_others > 200, "{by_others} of 400 were handed over");
+    assert!(by_others > 200, "{by_others} of 400 were forwarded");
 }
 
 #[test]
@@ -143,22 +143,23 @@ fn survive_a_stop(settings: ClusterSettings) {
     cluster.nodes.iter_mut().for_each(|node| *node = None);
     std::fs::remove_dir_all(cluster.home(2).join("votes")).expect("it was there");
     for index in 0..4 {
-        cluster.start_one(index).expect("starts again");
+        cluster.start_one(index).expect("restarts");
     }
-    // What was not decided by then was never said to be committed.
+    // Transactions that were not decided by then were never acknowledged as committed.
     let mut load = Load { cluster: &mut cluster, next: 400, to: vec![0, 1, 3] };
     load.send(100);
     let done = |cluster: &Cluster| {
         cluster.agrees() && cluster.running().all(|node| node.status().is_some_and(|status| status.is_caught_up()))
     };
-    // An idle network goes on from height to height, so that who lost its vote log soon comes to where it may vote.
+    // An idle network continues from height to height, so a validator that lost its vote log soon reaches a height
+    // where it may vote.
     let height = |node: &Exchange| node.read(ledger::Ledger::height);
     let first = load.cluster.running().map(height).max().expect("all run");
     let (mut moved, mut before) = (Instant::now(), Vec::new());
     while !done(load.cluster) {
         let now: Vec<_> = load.cluster.running().map(height).collect();
         let status = || load.cluster.running().map(Exchange::status).collect::<Vec<_>>();
-        assert!(now.iter().all(|height| *height < first + HEIGHTS), "it stays silent: {:?}", status());
+        assert!(now.iter().all(|height| *height < first + HEIGHTS), "it does not vote: {:?}", status());
         if now != before {
             (moved, before) = (Instant::now(), now);
         }
@@ -181,7 +182,7 @@ fn an_impostor_with_a_validators_key_stops_nobody() {
         std::thread::sleep(Duration::from_millis(200));
     }
     load.settle();
-    assert!(impostor.stop() > 20, "the others spoke with it");
+    assert!(impostor.stop() > 20, "the others sent frames to it");
     load.cluster.start_one(3).expect("the real one starts");
     load.send(30);
     load.settle();

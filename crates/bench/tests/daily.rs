@@ -1,4 +1,4 @@
-//! Real days clear: every tenth of the last 500, if the data is there.
+//! Real days clear: every tenth of the last 500, if the data is present.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use bench::clearing::{ClearingOptions, Suite, run};
 use bench::daily::history;
 use clearing::{Params, SortedOffers, clear, verify};
 
-/// The folder of daily prices; `None`, and a word on standard error, where there is none.
+/// The folder of daily prices; `None`, with a message on standard error, if there is none.
 fn folder() -> Option<PathBuf> {
     let root = std::env::var_os("WALRAS_DATA").map(PathBuf::from);
     let root = root.unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")));
@@ -44,7 +44,7 @@ fn carried_over_days_are_solved_by_both() {
     let row = &report["rows"][0];
     assert_eq!((&row["days"], &row["newton"]["full"], &row["newton"]["of"]), (&6.into(), &6.into(), &6.into()));
     assert_eq!(row["tatonnement"]["of"], 6);
-    // Some of six times 30,000 rest, and not all.
+    // Some of six times 30,000 rest, but not all.
     let most = row["offers_at_most"].as_u64().expect("a number");
     assert!((40_000..150_000).contains(&most), "{most} offers at most");
     assert!(row["newton"]["unrealized_utility_worst"].as_f64().expect("a number") < 0.01);

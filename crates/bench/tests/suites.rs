@@ -1,4 +1,4 @@
-//! The suites run, verify what they clear, and say what the documentation promises of their rows.
+//! The suites run, verify their clearings, and their rows contain what the documentation promises.
 
 use bench::clearing::{ClearingOptions, Suite, run};
 use clearing::workload::{hard_kinds, numeraires};

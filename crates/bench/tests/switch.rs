@@ -1,4 +1,4 @@
-//! Validators' connections over a network that delays, loses, reorders and falls apart.
+//! Validators' connections over a network that delays, loses, reorders and partitions.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn network(size: usize, link: impl Fn(usize, usize) -> SwitchLink) -> (Switch, V
     (switch, validators)
 }
 
-/// Takes events until each of so many peers is up.
+/// Takes events until this many peers are up.
 fn all_up(events: &Receiver<Event>, peers: usize) {
     let mut up = std::collections::BTreeSet::new();
     while up.len() < peers {
@@ -49,7 +49,8 @@ fn all_up(events: &Receiver<Event>, peers: usize) {
     }
 }
 
-/// Around the world, two datagrams of a hundred lost and five out of order: votes arrive in order and bulk whole.
+/// Delays around the world, two of a hundred datagrams lost and five reordered: votes arrive in order and bulk
+/// complete.
 #[test]
 fn frames_survive_a_bad_network() {
     const VOTES: u32 = 100;
@@ -82,10 +83,10 @@ fn frames_survive_a_bad_network() {
     }
     let lost: u64 =
         (0..4).flat_map(|from| others(from).map(move |to| (from, to))).map(|(a, b)| switch.passed(a, b).lost).sum();
-    assert!(lost > 0, "the network was too good");
+    assert!(lost > 0, "the network lost nothing");
 }
 
-/// A validator that is cut off is missed by the others and misses them; when the network heals all are connected again.
+/// A validator that is cut off is missed by the others and misses them; when the network heals all connect again.
 #[test]
 fn partitions_are_noticed_and_heal() {
     let (switch, validators) = network(3, |_, _| SwitchLink::of(Duration::from_millis(5)));

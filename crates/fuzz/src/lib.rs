@@ -1,21 +1,21 @@
-//! Fuzzing of whatever reads bytes from outside: decoders, files, requests. For tests, on a stable compiler.
+//! Fuzzing of everything that reads bytes from outside: decoders, files, requests. For tests, on a stable compiler.
 //!
-//! A [`Target`] has valid inputs, a reader, and a bound on what the reader may allocate. [`Target::run`] reads the
-//! valid inputs and the kept corpus, and then mutations of them: flipped bits, extreme integers, cut, repeated and
-//! spliced parts, words of the format. What the reader answers in a way that was not seen before (another error, or an
-//! accepted input of another kind) is mutated further, so that the search goes inwards without instrumented code. The
-//! same number of cases makes the same run.
+//! A [`Target`] has valid inputs, a reader, and a bound on what the reader may allocate. [`Target::run`] gives the
+//! reader the valid inputs and the kept corpus, and then mutations of them: flipped bits, extreme integers, cut,
+//! repeated and spliced parts, words of the format. Inputs with a new kind of answer (another error, or an accepted
+//! input of another kind) are mutated further, so the search goes deeper without instrumented code. The same number
+//! of cases makes the same run.
 //!
-//! For every input:
+//! Properties of every input:
 //!
 //! 1. The reader does not panic.
 //! 2. It never holds more than [`Room`] allows for an input of that length. The allocator of every program that links
-//!    this crate counts what is allocated.
-//! 3. What it takes has one encoding, where the format promises that: the reader asserts it.
+//!    this crate counts allocations.
+//! 3. An accepted input has one encoding, where the format promises that: the reader asserts it.
 //!
-//! `FUZZ_CASES` says how many mutations each target is given. `FUZZ_KEEP=1` writes what was new, and short, into the
-//! corpus (`crates/fuzz/corpus/NAME`), where every later run begins. An input that breaks a property is printed in
-//! hexadecimal: mend the reader, and keep the input.
+//! `FUZZ_CASES` is the number of mutations for each target. `FUZZ_KEEP=1` writes new, short inputs into the corpus
+//! (`crates/fuzz/corpus/NAME`), where every later run begins. An input that violates a property is printed in
+//! hexadecimal: fix the reader, and keep the input.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,36 +27,36 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// One target at a time, so that what is counted is the reader's.
+/// One target runs at a time, so that all counted allocations are the reader's.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Mutations of each target, if nothing else is asked for.
+/// Default number of mutations of each target.
 const CASES: u64 = 4_000;
-/// Inputs that are mutated further, at the most.
+/// Maximum number of inputs that are mutated further.
 const POOL: usize = 400;
 /// The longest input that is kept in the corpus.
 const KEPT_BYTES: usize = 600;
 /// The longest input that is made.
 const INPUT_BYTES: usize = 1 << 16;
 
-/// How much a reader may have allocated at any time.
+/// Maximum allocation of a reader at any time.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Bytes, whatever the input.
+    /// Bytes for any input.
     pub base: usize,
     /// Bytes for each byte of the input.
     pub factor: usize,
 }
 
 impl Room {
-    /// For an input of so many bytes.
+    /// The bound for an input of this length.
     fn of(self, length: usize) -> usize {
         self.base + self.factor * length
     }
 }
 
 impl Default for Room {
-    /// Borsh makes room for up to a mebibyte before it reads the first byte of a string of bytes.
+    /// Borsh reserves up to a mebibyte before it reads the first byte of a string of bytes.
     fn default() -> Room {
         Room { base: 4 << 20, factor: 64 }
     }
@@ -64,39 +64,39 @@ impl Default for Room {
 
 /// Something that reads bytes.
 pub struct Target<'a> {
-    /// Its name, and that of its part of the corpus.
+    /// Its name, also that of its part of the corpus.
     pub name: &'a str,
     /// Valid inputs.
     pub seeds: Vec<Vec<u8>>,
-    /// Words of the format, which mutations put in.
+    /// Words of the format, which mutations insert.
     pub words: &'a [&'a str],
-    /// What it may allocate; `None` where others allocate at the same time.
+    /// Maximum allocation; `None` if others allocate at the same time.
     pub room: Option<Room>,
-    /// Whether each seed must be taken: a target whose seeds are refused tests nothing.
+    /// Whether each seed must be accepted: a target whose seeds are refused tests nothing.
     pub takes_seeds: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Inputs.
+    /// Number of inputs.
     pub cases: u64,
-    /// Of these, how many were taken.
+    /// Number of accepted inputs.
     pub taken: u64,
-    /// Answers of different kinds.
+    /// Number of different kinds of answers.
     pub kinds: usize,
 }
 
 impl<'a> Target<'a> {
-    /// A target with these seeds, all valid, and room of the usual size.
+    /// A target with these seeds, all valid, and the default room.
     pub fn new(name: &'a str, seeds: Vec<Vec<u8>>) -> Target<'a> {
         Target { name, seeds, words: &[], room: Some(Room::default()), takes_seeds: true }
     }
 
-    /// Gives the reader all inputs. It answers what kind of input it took, or why it took none.
+    /// Gives the reader all inputs. The reader returns the kind of input it accepted, or why it refused it.
     ///
     /// # Panics
-    /// If a property is broken.
+    /// If a property is violated.
     pub fn run(&self, mut read: impl FnMut(&[u8]) -> Result<String, String>) -> Ran {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ran = Ran::default();
@@ -135,7 +135,7 @@ impl<'a> Target<'a> {
         let held = ALLOCATOR.peak_usage().saturating_sub(before);
         match answer {
             Err(panic) => {
-                eprintln!("{}: this input breaks it: {}", self.name, hexadecimal(input));
+                eprintln!("{}: this input violates a property: {}", self.name, hexadecimal(input));
                 resume_unwind(panic)
             }
             Ok(answer) => {
@@ -151,7 +151,7 @@ impl<'a> Target<'a> {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
     }
 
-    /// What earlier runs have kept, in order of names.
+    /// Inputs kept by earlier runs, in order of names.
     fn corpus(&self) -> Vec<Vec<u8>> {
         let Ok(entries) = std::fs::read_dir(self.folder()) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -216,20 +216,20 @@ impl<'a> Target<'a> {
     }
 }
 
-/// How many mutations each target is given.
+/// The number of mutations for each target.
 pub fn cases() -> u64 {
     let asked = std::env::var("FUZZ_CASES").ok();
     asked.map_or(CASES, |text| text.parse().unwrap_or_else(|_| panic!("FUZZ_CASES={text}: write a number")))
 }
 
-/// Integers at which arithmetic and limits break.
+/// Integers at which arithmetic and limits fail.
 fn integer(dice: &mut Dice, rest: usize) -> u64 {
     let power = 1u64 << dice.below(64);
     [0, 1, u64::MAX, u64::MAX - 1, i64::MAX as u64, i64::MAX as u64 + 1, power, power - 1, rest as u64, rest as u64 + 1]
         [dice.below(10)]
 }
 
-/// The kind of an answer: numbers in a text make no other kind.
+/// The kind of an answer: texts that differ only in numbers are of the same kind.
 fn kind_of(answer: &Result<String, String>) -> (bool, String) {
     let text = match answer {
         Ok(text) | Err(text) => text,
@@ -267,7 +267,7 @@ impl Dice {
 mod tests {
     use super::*;
 
-    /// A reader of a length and so many bytes, with a mistake.
+    /// Whether a reader of a length and this many bytes, with a mistake, is detected.
     fn breaks(read: impl Fn(&[u8])) -> bool {
         let seed = [&[5, 0, 0, 0][..], b"hello"].concat();
         let room = Some(Room { base: 64 << 10, factor: 64 });
@@ -283,7 +283,7 @@ mod tests {
         catch_unwind(AssertUnwindSafe(run)).is_err()
     }
 
-    /// A check that cannot fail is worth nothing.
+    /// A check that cannot fail proves nothing.
     #[test]
     fn mistakes_of_a_reader_are_found() {
         assert!(!breaks(|_| ()));

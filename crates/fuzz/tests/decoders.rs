@@ -1,4 +1,4 @@
-//! Everything that is read as bytes: what travels, what is signed, what lies on disks.
+//! Everything that is decoded from bytes: messages, signed statements, files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ fn chain() -> Chain {
     Chain { genesis: Digest([4; 32]), epoch: 3, heights: ALL_HEIGHTS, keys: (0..4).map(|n| key(n).public()).collect() }
 }
 
-/// A reader of what has one encoding.
+/// A reader of a format with one encoding.
 fn canonical<T: BorshDeserialize + BorshSerialize>(bytes: &[u8]) -> Result<T, String> {
     let value: T = borsh::from_slice(bytes).map_err(|error| error.to_string())?;
     assert_eq!(borsh::to_vec(&value).expect("in memory"), bytes, "a second encoding");
@@ -178,13 +178,13 @@ fn edits() {
     let seeds = edits.iter().map(DeveloperEdit::encode).collect();
     let target = Target { room: Some(Room::default()), ..Target::new("edit", seeds) };
     target.run(|bytes| {
-        let edit = DeveloperEdit::decode(bytes).ok_or("no edit")?;
+        let edit = DeveloperEdit::decode(bytes).ok_or("not an edit")?;
         assert_eq!(edit.encode(), bytes, "one encoding");
         Ok(format!("{:?}", std::mem::discriminant(&edit)))
     });
 }
 
-/// Whatever an engine is sent by whomever, it goes on; and it keeps no more of it than heights and slots allow.
+/// An engine survives any input from any peer, and keeps no more of it than heights and slots allow.
 #[test]
 fn frames_of_consensus_and_what_an_engine_does_with_them() {
     let lane = replica::EthereumLane { chain: 1, sub_block_gas: 1 << 20 };
@@ -383,7 +383,7 @@ fn messages_about_states() {
     ];
     let seeds = messages.iter().map(|message| message.to_bytes().to_vec()).collect();
     Target::new("state-message", seeds).run(|bytes| {
-        let message = StateMessage::from_bytes(bytes).ok_or("no message")?;
+        let message = StateMessage::from_bytes(bytes).ok_or("not a message")?;
         assert_eq!(message.to_bytes()[..], *bytes, "a second encoding");
         Ok(format!("{:?}", std::mem::discriminant(&message)))
     });
@@ -404,7 +404,7 @@ fn files_of(disk: &FaultDisk) -> Vec<(String, Vec<u8>)> {
     names.into_iter().map(|name| (name.clone(), disk.content(&name))).collect()
 }
 
-/// Gives one file after the other of a disk to a reader of the whole.
+/// Gives one file after another of a disk to a reader of the whole disk.
 fn each_file(name: &str, disk: &FaultDisk, open: impl Fn(FaultDisk) -> Result<String, String>) {
     let files = files_of(disk);
     for (at, (file, content)) in files.iter().enumerate() {
@@ -632,7 +632,7 @@ fn genesis_files() {
     target.run(|bytes| {
         let (genesis, founding) =
             node::genesis_file::parse("genesis.json", bytes).map_err(|error| error.to_string())?;
-        // What is taken makes a ledger, or says why not.
+        // An accepted file makes a ledger, or an error says why not.
         Ok(format!("{} {}", Ledger::new(&genesis).is_ok(), founding.is_some()))
     });
 }

@@ -1,4 +1,4 @@
-//! What validators have staked once more, kept by plain bookkeeping; and the committees held against it.
+//! Independent bookkeeping of the validators' stakes, and a comparison of the committees with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ impl Bond {
     }
 }
 
-/// Refusals that no proposer can have been ignorant of: a sub-block with one of them earns nothing.
+/// Refusals that every proposer could have foreseen: a sub-block with one of them earns nothing.
 const FALSE: [Refusal; 16] = [
     Refusal::BadSignature,
     Refusal::WrongChain,
@@ -47,7 +47,7 @@ pub(crate) struct Bonds {
     terms: Terms,
     pool: i128,
     bonds: BTreeMap<Address, Bond>,
-    /// Who could be drawn at the last boundary, and with what.
+    /// The accounts that could be drawn at the last boundary, with their stakes.
     candidates: BTreeMap<Address, i128>,
 }
 
@@ -70,7 +70,7 @@ impl Bonds {
         self.pool + self.bonds.values().map(of).sum::<i128>()
     }
 
-    /// Takes in a block on top of `before`; returns what accounts are paid.
+    /// Processes a block on top of `before`; returns the payments to accounts.
     pub fn apply(
         &mut self,
         block: &Superblock,
@@ -94,7 +94,7 @@ impl Bonds {
         let accounts: BTreeSet<Address> = accused
             .map(|(epoch, member)| Some(before.committee(epoch)?.get(member)?.account))
             .collect::<Option<_>>()
-            .ok_or("a conviction of nobody")?;
+            .ok_or("a conviction of an unknown validator")?;
         accounts.iter().for_each(|account| self.convict(account, free));
         if self.is_boundary(block.height) {
             self.pay_back(block.height, &mut paid);
@@ -113,7 +113,7 @@ impl Bonds {
         before: &Ledger,
     ) -> Result<Vec<(Address, i128)>, String> {
         let epoch = self.terms.schedule.epoch_of(block.height);
-        let committee = before.committee(epoch).ok_or("nobody is known to validate")?;
+        let committee = before.committee(epoch).ok_or("no committee is known for this epoch")?;
         let mut outcomes = receipts.outcomes.iter().map(|(_, outcome)| outcome);
         let mut members = Vec::new();
         for sub in &block.sub_blocks {
@@ -128,7 +128,7 @@ impl Bonds {
         Ok(accounts.into_iter().map(|account| (account, each)).collect())
     }
 
-    /// The first boundary behind the epochs in which what is unstaked at a height can be punished.
+    /// The first boundary after the epochs in which an amount unstaked at a height can be punished.
     fn free(&self, height: Height) -> Height {
         let schedule = self.terms.schedule;
         let end = (height / schedule.epoch_heights + self.terms.unbonding_epochs + 1) * schedule.epoch_heights;
@@ -146,7 +146,7 @@ impl Bonds {
                 bond.network_address.clone_from(&stake.address);
             }
             Operation::Unstake { units } => {
-                let bond = self.bonds.get_mut(&account).expect("held against the registry before");
+                let bond = self.bonds.get_mut(&account).expect("compared with the registry before");
                 bond.stake -= i128::from(*units);
                 *bond.unbonding.entry(free).or_default() += i128::from(*units);
             }
@@ -176,11 +176,11 @@ impl Bonds {
         self.bonds.retain(|_, bond| bond.stake > 0 || !bond.unbonding.is_empty() || bond.excluded);
     }
 
-    /// Holds a ledger's registry and its newest committee against these books.
+    /// Compares a ledger's registry and its newest committee with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         let validators = ledger.validators();
         if i128::from(validators.pool()) != self.pool {
-            return Err(format!("the pool of rewards holds {}, and should {}", validators.pool(), self.pool));
+            return Err(format!("the pool of rewards holds {}, but should hold {}", validators.pool(), self.pool));
         }
         let entry = |one: &ledger::Validator| {
             let unbonding = one.unbonding.iter().map(|(height, units)| (*height, i128::from(*units))).collect();
@@ -192,21 +192,21 @@ impl Bonds {
         };
         let theirs: BTreeMap<Address, Bond> = validators.registry().iter().map(entry).collect();
         if theirs != self.bonds {
-            return Err(format!("the registry is {theirs:?}, by the receipts {:?}", self.bonds));
+            return Err(format!("the registry is {theirs:?}, but by the receipts {:?}", self.bonds));
         }
         if ledger.height() < self.terms.schedule.epoch_heights || self.candidates.is_empty() {
             return Ok(());
         }
-        self.hold_committee(ledger.committee(validators.last_epoch()).ok_or("the newest committee is forgotten")?)
+        self.hold_committee(ledger.committee(validators.last_epoch()).ok_or("the newest committee is missing")?)
     }
 
-    /// As many as can be are drawn, each once, each with its stake.
+    /// As many as possible are drawn, each once, each with its stake.
     fn hold_committee(&self, committee: &[Member]) -> Result<(), String> {
         let drawn: BTreeMap<Address, i128> = committee.iter().map(|one| (one.account, i128::from(one.stake))).collect();
         let size = self.candidates.len().min(self.terms.committee as usize);
         let is_open = |(account, stake): (&Address, &i128)| self.candidates.get(account) == Some(stake);
         if drawn.len() != size || committee.len() != size || !drawn.iter().all(is_open) {
-            return Err(format!("{committee:?} were drawn of {:?}", self.candidates));
+            return Err(format!("{committee:?} were drawn from {:?}", self.candidates));
         }
         Ok(())
     }

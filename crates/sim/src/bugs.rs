@@ -1,4 +1,4 @@
-//! Bugs to be seeded at the simulator's own boundary: a check that never fires shows nothing.
+//! Bugs seeded at the simulator's boundary: a check that never fires proves nothing.
 
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
@@ -6,21 +6,21 @@ use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_C
 use ledger::{AccountState, Applied, Fault, Ledger, Offer, Outcome, Pair, Place, Restore, Signatures, Snapshot};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Price, Superblock, Transaction};
 
-/// A mistake that a node could make. Production code knows none of them: the simulated node takes a wrong step, or what
-/// the engines return is changed on the way.
+/// A mistake that a node could make. Production code contains none of them: the simulated node takes a wrong step, or
+/// the engines' results are changed before they are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Clients are answered before the log is synced.
     AnswerBeforeSync,
     /// The log is never synced.
     SyncSkipped,
-    /// An error of the disk is taken for success.
+    /// A disk error is treated as success.
     DiskErrorIgnored,
     /// Receipts of some blocks are not archived.
     ReceiptsSkipped,
     /// Receipts are archived with another outcome.
     ReceiptsChanged,
-    /// A checkpoint holds the state of a later block than it says.
+    /// A checkpoint holds the state of a later block than it claims.
     CheckpointOfLaterState,
     /// A checkpoint is overwritten in place.
     CheckpointInPlace,
@@ -28,24 +28,24 @@ pub enum Bug {
     RootsSkipped,
     /// Signatures are not checked.
     SignaturesUnchecked,
-    /// A sequence number stays free.
+    /// A used sequence number stays free.
     SequenceNotMarked,
     /// A cancelled offer is paid back twice, out of new units.
     RefundTwice,
     /// A fee is given back, and counted as never taken.
     FeeNotBurnt,
-    /// A payout is rounded up, at the cost of what is burnt.
+    /// A payout is rounded up, at the expense of the burnt amount.
     RoundedUp,
-    /// The batch claims more sold than was.
+    /// The batch claims a larger amount sold than was sold.
     TradeOverstated,
     /// A proposer is paid twice, out of new units.
     RewardTwice,
-    /// An offer that a contract placed is not taken back when the call reverts.
+    /// An offer that a contract placed is not removed when the call reverts.
     OfferOfARevertedCall,
 }
 
 impl Bug {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Bug; 16] = [
         Bug::AnswerBeforeSync,
         Bug::SyncSkipped,
@@ -66,7 +66,7 @@ impl Bug {
     ];
 }
 
-/// Applies a block as the ledger does, and then as a ledger with this bug would have.
+/// Applies a block as the ledger does, and then changes the result as a ledger with this bug would.
 pub(crate) fn execute(
     ledger: &mut Ledger,
     block: &Superblock,
@@ -156,7 +156,7 @@ fn reverted_offer(block: &Superblock, receipt: &EthereumReceipt) -> Option<(Pair
     is_kept.then_some((pair, Offer { place, amount: amount(2)? }))
 }
 
-/// Debits an account and lets an offer of it rest, by way of a snapshot, if others of the pair rest.
+/// Debits an account and adds a resting offer of it, by way of a snapshot, if other offers of the pair rest.
 fn keep(ledger: &mut Ledger, pair: Pair, offer: Offer) {
     if ledger.book().get(pair).is_none_or(|offers| offers.get(&offer.place).is_some()) {
         return;
@@ -214,8 +214,8 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     applied.batch.burnt.retain(|(_, units)| *units > 0);
 }
 
-/// What the head of a snapshot begins with: format and rules, chain, fee, ε, μ, limits, height, last block and its
-/// time, assets, validators.
+/// The beginning of a snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time,
+/// assets, validators.
 type Head = (
     (u8, u32),
     u64,
@@ -230,7 +230,7 @@ type Head = (
     ledger::Validators,
 );
 
-/// Changes one account and what is issued of an asset, by way of a snapshot: the ledger itself offers no such thing.
+/// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
 fn edit(
     ledger: &mut Ledger,
     address: &Address,
@@ -246,7 +246,7 @@ fn edit(
             *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
         }
         (ACCOUNTS, _) => change_account(content, address, |account| {
-            change.take().expect("an account stands in one chunk")(account);
+            change.take().expect("an account is in one chunk")(account);
         }),
         _ => {}
     });

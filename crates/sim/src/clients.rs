@@ -1,4 +1,4 @@
-//! Simulated clients: sensible transactions, and every kind of bad one.
+//! Simulated clients: valid transactions, and every kind of invalid one.
 
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
 use primitives::{
@@ -12,21 +12,21 @@ use crate::ethereum::EthereumClients;
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
 const NETWORK: Digest = Digest([42; 32]);
-/// Of those who stake at the start.
+/// Number of clients that stake at the start.
 const FOUNDERS: usize = 4;
 
 struct Person {
     address: Address,
-    /// Those it has had; the last one controls the account unless a change was lost or refused.
+    /// All keys it has had; the last one controls the account unless a change was lost or refused.
     keys: Vec<SecretKey>,
     next: Sequence,
-    /// Keys of the validators that it has run; the last one runs.
+    /// Keys of the validators that it has run; the last one is running.
     nodes: Vec<SecretKey>,
     /// Cancellations of the offers that it made.
     offers: Vec<Operation>,
 }
 
-/// A transaction, and whether any node must refuse it.
+/// A transaction, and whether every node must refuse it.
 pub(crate) struct Drawn {
     pub transaction: Transaction,
     pub must_refuse: bool,
@@ -60,7 +60,7 @@ impl Clients {
         Clients { people, assets, committee: (0, Vec::new()), sent: Vec::new(), ethereum }
     }
 
-    /// Everybody holds some of everything; the first issues all assets.
+    /// Every client holds some of every asset; the first issues all assets.
     pub fn genesis(&self, fee: u64) -> Genesis {
         let issuer = self.people[0].address;
         let assets = self.assets;
@@ -99,7 +99,7 @@ impl Clients {
         Membership { terms, reward_pool: 1_500, founders }
     }
 
-    /// The next transaction, by clients who look at the ledger now and then.
+    /// The next transaction, by clients that look at the ledger from time to time.
     pub fn draw(&mut self, ledger: &Ledger, dice: &mut Dice) -> Drawn {
         if dice.once_in(4) {
             self.look(ledger);
@@ -139,7 +139,7 @@ impl Clients {
 
     fn pay(&self, who: usize, dice: &mut Dice) -> Operation {
         let other = (who + 1 + dice.index(self.people.len() - 1)) % self.people.len();
-        // One in ten is more than anybody has.
+        // One in ten exceeds every balance.
         let amount = if dice.once_in(10) { HOLDING * 90 } else { 1 + dice.below(HOLDING / 3) };
         Operation::Pay { to: self.people[other].address, asset: self.asset(dice), amount }
     }
@@ -156,7 +156,7 @@ impl Clients {
         operation
     }
 
-    /// Registers, adds to the stake, or lets another node run.
+    /// Registers a validator, adds to the stake, or changes to another node.
     fn stake(&mut self, who: usize, dice: &mut Dice) -> Operation {
         let person = &mut self.people[who];
         if dice.once_in(4) {
@@ -167,14 +167,15 @@ impl Clients {
         Operation::Stake(Box::new(Stake::new(units, place, CHAIN, &person.address, node)))
     }
 
-    /// Lets a validator contradict itself, and tells.
+    /// Makes evidence of a validator that contradicts itself, and accuses it.
     fn accuse(&self, dice: &mut Dice) -> Operation {
         let (epoch, committee) = (self.committee.0, &self.committee.1);
         let member = dice.index(committee.len());
         let mut nodes = self.people.iter().flat_map(|person| &person.nodes);
-        let node = nodes.find(|node| node.public() == committee[member].key).expect("everybody's nodes are known");
+        let node =
+            nodes.find(|node| node.public() == committee[member].key).expect("the nodes of all clients are known");
         let (scope, superblock) = (Scope { network: NETWORK, epoch }, Digest([1; 32]));
-        // Some say the same twice.
+        // Some make the same statement twice.
         let roots = [Digest([2; 32]), Digest([2 + dice.below(2) as u8; 32])];
         let contradiction = Contradiction::Commits(roots.map(|root| {
             let signature = node.sign(&scope.commit(9, &superblock, &root).0);
@@ -187,12 +188,12 @@ impl Clients {
         let sell = dice.below(self.assets);
         let buy = (sell + 1 + dice.below(self.assets - 1)) % self.assets;
         let limit = Price::from_f64(dice.between(0.9, 1.05)).expect("in range");
-        // Some are too small, and remainders of some are.
+        // Some are too small, and so are some remainders.
         let amount = if dice.once_in(4) { 4_000 + dice.below(4_000) } else { 1 + dice.below(HOLDING / 10) };
         Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
     }
 
-    /// Signs with the newest key, or an older one, as nobody has told whether the change took effect.
+    /// Signs with the newest key or an older one, because clients do not know whether the change took effect.
     fn sign(&mut self, who: usize, operation: Operation, dice: &mut Dice) -> Transaction {
         let person = &mut self.people[who];
         if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
@@ -232,7 +233,7 @@ impl Clients {
         Drawn { transaction, must_refuse: true }
     }
 
-    /// Clients see which key controls their account, which number comes next, and which offers rest.
+    /// Clients read which key controls their account, the next sequence number, and their resting offers.
     pub fn look(&mut self, ledger: &Ledger) {
         let epoch = ledger.validators().last_epoch();
         self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());

@@ -1,13 +1,13 @@
 //! A scripted run, crashed at every change of the disk in every way.
 //!
 //! A script of blocks is made once, with the state root after each. A node's steps then write it to a disk: several
-//! blocks may share a sync, receipts come late, checkpoints are written while blocks go on. After every change of the
-//! disk the machine could crash: with unsynced writes lost, kept, torn at each sector of the last one, or surviving one
-//! by one in any order. Each time a node recovers from what is left. It must find every block that was acknowledged, be
-//! at the state root that the script has there, and with the rest of the script reach its end.
+//! blocks may share a sync, receipts come late, checkpoints are written while blocks are applied. After every change
+//! of the disk the machine could crash: with unsynced writes lost, kept, torn at each sector of the last one, or
+//! surviving one by one in any order. Each time a node recovers from the remaining data. It must find every
+//! acknowledged block, have the script's state root at its height, and reach the end with the rest of the script.
 //!
-//! The run of the paper's appendix K.2 is the case in which offers and balances lie apart; here one checkpoint holds
-//! both, and the log everything after it.
+//! The run of the paper's appendix K.2 is the case in which offers and balances are stored separately; here one
+//! checkpoint holds both, and the log everything after it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,15 +21,15 @@ use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 use crate::clients::Clients;
 use crate::dice::Dice;
 
-/// Blocks between checkpoints, and how many blocks later one is finished.
+/// Blocks between checkpoints, and the number of blocks after which one is finished.
 const CHECKPOINT_EVERY: u64 = 9;
 const CHECKPOINT_TAKES: u64 = 3;
-/// One recovery in so many goes on to the end of the script; the others go on for [`GO_ON`] blocks.
+/// Every n-th recovery continues to the end of the script; the others continue for [`GO_ON`] blocks.
 const TO_THE_END: u64 = 50;
 const GO_ON: u64 = 2;
 const OPTIONS: Options = Options { segment_bytes: 60_000 };
 
-/// What was tried.
+/// The counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CrashReport {
     /// Blocks of the script.
@@ -38,11 +38,11 @@ pub struct CrashReport {
     pub points: u64,
     /// Crashes, each recovered from.
     pub crashes: u64,
-    /// Of those, how many went on to the end of the script.
+    /// Number of those that continued to the end of the script.
     pub to_the_end: u64,
 }
 
-/// The blocks, with what follows from them.
+/// The blocks, with the expected results.
 struct Script {
     genesis: Genesis,
     /// By height; at 0 the genesis.
@@ -81,17 +81,17 @@ impl Script {
     }
 }
 
-/// A few transactions that the ledger would take, as they come out of a mempool.
+/// A few transactions that the ledger accepts, as they come from a mempool.
 fn some(clients: &mut Clients, ledger: &Ledger, dice: &mut Dice) -> Vec<primitives::Transaction> {
     let drawn: Vec<_> = (0..1 + dice.below(12)).map(|_| clients.draw(ledger, dice).transaction).collect();
     let valid = primitives::verify_transactions(&ledger.network(), &drawn.iter().collect::<Vec<_>>());
     drawn.into_iter().zip(valid).filter(|(_, valid)| *valid).map(|(transaction, _)| transaction).collect()
 }
 
-/// Runs a script of so many blocks and crashes at every point; `each` hears the height as it goes.
+/// Runs a script of `blocks` blocks and crashes at every point; `each` is called with each height.
 ///
 /// # Errors
-/// Names the crash and what was wrong after it.
+/// The crash and the problem after it.
 pub fn crash_points(seed: u64, blocks: u64, each: impl FnMut(u64)) -> Result<CrashReport, String> {
     let script = Arc::new(Script::new(seed, blocks));
     let acknowledged = Arc::new(AtomicU64::new(0));
@@ -119,7 +119,7 @@ pub fn crash_points(seed: u64, blocks: u64, each: impl FnMut(u64)) -> Result<Cra
     }
 }
 
-/// A node's writes, in one order of the many.
+/// A node's writes, in one of the possible orders.
 fn run(disk: FaultDisk, script: &Script, acknowledged: &AtomicU64, mut each: impl FnMut(u64)) {
     let mut dice = Dice::new(script.last());
     let Restored { mut ledger, mut store, .. } = recover_state(disk, OPTIONS, &script.genesis).expect("an empty disk");
@@ -148,7 +148,7 @@ fn run(disk: FaultDisk, script: &Script, acknowledged: &AtomicU64, mut each: imp
     acknowledged.store(store.sync().expect("the disk is sound"), Ordering::SeqCst);
 }
 
-/// What crashes at one point led to.
+/// The results of the crashes at one point.
 #[derive(Default)]
 struct Tried {
     crashes: u64,
@@ -177,7 +177,7 @@ fn crash(disk: &FaultDisk, script: &Script, acknowledged: Height, before: u64) -
     }
 }
 
-/// Recovers, holds what is there against the script, and goes on.
+/// Recovers, compares the recovered data with the script, and continues.
 fn recover(disk: FaultDisk, script: &Script, acknowledged: Height, go_on: u64) -> Result<(), String> {
     let restored = recover_state(disk, OPTIONS, &script.genesis).map_err(|error| error.to_string())?;
     let Restored { mut ledger, mut roots, root, mut store, .. } = restored;
@@ -199,7 +199,7 @@ fn recover(disk: FaultDisk, script: &Script, acknowledged: Height, go_on: u64) -
     Ok(())
 }
 
-/// State, block and receipts of the last height are the script's.
+/// Compares state, block and receipts of the last height with the script.
 fn hold(ledger: &Ledger, store: &Store<FaultDisk>, root: Digest, script: &Script) -> Result<(), String> {
     let height = ledger.height();
     let at = height as usize;
@@ -211,5 +211,5 @@ fn hold(ledger: &Ledger, store: &Store<FaultDisk>, root: Digest, script: &Script
     let receipts = store.receipts(height).map_err(|error| error.to_string())?;
     let held =
         height == 0 || (block.as_ref(), receipts.as_ref()) == (Some(&script.blocks[at]), Some(&script.receipts[at]));
-    if held { Ok(()) } else { Err(format!("block {height} or its receipts are not those of the script")) }
+    if held { Ok(()) } else { Err(format!("block {height} or its receipts differ from the script")) }
 }

@@ -1,4 +1,4 @@
-//! All chance in a simulation comes from here.
+//! The only source of randomness in a simulation.
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Simulated clients of contracts, and books of their wei.
+//! Simulated clients of contracts, and bookkeeping of their wei.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use primitives::{Address, Amount, AssetId};
 
 use crate::dice::Dice;
 
-/// Few, so that they conflict.
+/// Few senders, so that they conflict.
 const SENDERS: u8 = 4;
 const HOLDING: Amount = 1_000_000;
-/// Contracts of each that hold something before they are created.
+/// Number of contracts of each sender that have a balance before they are created.
 const FUNDED: u64 = 8;
 const GAS_ASSET: AssetId = AssetId(0);
 const OTHER_ASSET: AssetId = AssetId(1);
 const GWEI: u128 = 1_000_000_000;
 
 /// Small programs: one counts and logs, one stores and reverts, one runs for ever, one passes value on to the account
-/// that its input names, one pays all it has to its caller, and creations of one destroy themselves with their value.
+/// in its input, one pays its whole balance to its caller, and creations of one destroy themselves with their value.
 const COUNTS: &[u8] = &[0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 32, 0x5f, 0xa0, 0x00];
 const REVERTS: &[u8] = &[0x60, 7, 0x5f, 0x55, 0x5f, 0x5f, 0xfd];
 const LOOPS: &[u8] = &[0x5b, 0x5f, 0x56];
@@ -40,16 +40,16 @@ const CALLS_AND_REVERTS: &[u8] = &[
     0x5f, 0x5f, 0xfd,
 ];
 
-/// Those who send Ethereum transactions.
+/// The senders of Ethereum transactions.
 pub(crate) struct EthereumClients {
     keys: Vec<EthereumKey>,
     /// Contracts that were created, and accounts of others.
     known: Vec<Address>,
-    /// Contracts among them that call for others.
+    /// Those contracts that make calls for others.
     callers: Vec<Address>,
 }
 
-/// Gas for a few small programs a sub-block, so that the quota is met.
+/// Gas for a few small programs per sub-block, so that the quota is reached.
 pub(crate) fn limits(committee: u64) -> Limits {
     let (block_gas, sub_block_gas) = (20_000_000 * committee, 17_000_000);
     Limits { block_gas, sub_block_gas, least_base_fee: GWEI as u64, ..Limits::default() }
@@ -63,7 +63,8 @@ impl EthereumClients {
         EthereumClients { keys, known, callers: Vec::new() }
     }
 
-    /// What they hold at the start, and the contracts that they create first, so that these have something to offer.
+    /// The balances at the start, also of the contracts that are created first, so that these have something to
+    /// offer.
     pub fn balances(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> + '_ {
         let people = self.keys.iter().map(EthereumKey::address);
         let contracts = |person| (0..FUNDED).map(move |nonce| (contract_address(&person, nonce), OTHER_ASSET, HOLDING));
@@ -71,12 +72,13 @@ impl EthereumClients {
         people.flat_map(move |person| held(person).into_iter().chain(contracts(person)))
     }
 
-    /// The next transaction, by clients who look at the ledger; some are not signed for this chain, or no transactions.
+    /// The next transaction, by clients that read the ledger; some are not signed for this chain, or are not
+    /// transactions.
     pub fn draw(&mut self, ledger: &Ledger, dice: &mut Dice) -> Vec<u8> {
         let signer = dice.index(self.keys.len());
         let (me, to) = (self.keys[signer].address(), self.known[dice.index(self.known.len())]);
         let nonce = ledger.ethereum_nonce(&me) + if dice.once_in(2) { dice.below(4) } else { 0 };
-        // Units have two decimals, so that most values are below one.
+        // Units have two decimals, so most values are below one unit.
         let value = if dice.once_in(2) { u128::from(dice.bits()) } else { 0 };
         let (to, data) = match dice.below(20) {
             0 => (None, BURNS.to_vec()),
@@ -119,7 +121,7 @@ impl EthereumClients {
 }
 
 impl EthereumClients {
-    /// A call of a token or of the offers, by itself or through a contract that may revert afterwards; or the creation
+    /// A call of a token or of the offers, directly or through a contract that may revert afterwards; or the creation
     /// of such a contract.
     fn call_reserved(
         &mut self,
@@ -128,7 +130,7 @@ impl EthereumClients {
         ledger: &Ledger,
         dice: &mut Dice,
     ) -> (Option<Address>, Vec<u8>) {
-        // Creations may fail, or never come into a block.
+        // Creations may fail, or never be included in a block.
         let is_there = |one: &&Address| ledger.accounts().get(one).is_some_and(|account| account.evm().is_contract);
         let callers: Vec<Address> = self.callers.iter().filter(is_there).copied().collect();
         if callers.len() < 2 || dice.once_in(20) {
@@ -146,12 +148,12 @@ impl EthereumClients {
         }
     }
 
-    /// What somebody asks of a token or of the offers.
+    /// A request to a token or to the offers.
     fn reserved(&self, me: Address, callers: &[Address], ledger: &Ledger, dice: &mut Dice) -> (Address, Vec<u8>) {
         let word = |address: Address| U256::from_be_slice(&address.0);
         let token = |asset: AssetId| word(token_address(asset));
         let somebody = |dice: &mut Dice| word(self.known[dice.index(self.known.len())]);
-        // Mostly to those who call for others, so that they have what to offer.
+        // Mostly to contracts that make calls for others, so that they have something to offer.
         let payee = match dice.once_in(2) {
             true => word(callers[dice.index(callers.len())]),
             false => somebody(dice),
@@ -176,7 +178,7 @@ impl EthereumClients {
     }
 }
 
-/// An offer that an account has placed; of who has none, one that there never was.
+/// An offer that an account has placed; if it has none, one that never existed.
 fn own_offer(me: Address, ledger: &Ledger, dice: &mut Dice) -> OfferName {
     let pairs = [(GAS_ASSET, OTHER_ASSET), (OTHER_ASSET, GAS_ASSET)].map(|(sell, buy)| Pair { sell, buy });
     let resting = pairs.into_iter().filter_map(|pair| Some((pair, ledger.book().get(pair)?)));
@@ -189,7 +191,7 @@ fn own_offer(me: Address, ledger: &Ledger, dice: &mut Dice) -> OfferName {
     if own.is_empty() { none } else { own[dice.index(own.len())] }
 }
 
-/// What a token's log moves: from whom, to whom, how much.
+/// The transfer in a token's log: from, to, amount.
 pub(crate) fn moved(log: &ledger::contracts::EthereumLog) -> Option<(AssetId, Address, Address, Amount)> {
     let asset = ledger::contracts::token_at(&log.address)?;
     let [event, from, to] = &log.topics[..] else { return None };
@@ -208,15 +210,15 @@ fn creating(runtime: &[u8]) -> Vec<u8> {
 #[derive(Clone, Default)]
 pub(crate) struct WeiBooks {
     remainders: BTreeMap<Address, u128>,
-    /// Transactions of each sender that were paid for.
+    /// Number of transactions of each sender that were paid for.
     sent: BTreeMap<Address, u64>,
     carried: u128,
 }
 
 impl WeiBooks {
-    /// Takes in the contract phase of a block: what accounts lost in wei is what the receipts say was burnt. `units`
-    /// are those of asset 0 by the books before the phase. Says which units accounts have now, and how many left the
-    /// issue.
+    /// Processes the contract phase of a block: the wei that accounts lost equal the burnt amount of the receipts.
+    /// `units` are those of asset 0 by the books before the phase. Returns the units that accounts have now, and the
+    /// number that left the issue.
     pub fn follow(
         &mut self,
         receipts: &BlockReceipts,
@@ -243,17 +245,17 @@ impl WeiBooks {
             lost -= if pair.sell == GAS_ASSET { locked * wei_per_unit as i128 } else { 0 };
         }
         if lost != *burnt as i128 {
-            return Err(format!("accounts lost {lost} wei, and {burnt} were burnt"));
+            return Err(format!("accounts lost {lost} wei, but {burnt} were burnt"));
         }
         for receipt in executed.iter().filter(|receipt| receipt.position.is_some()) {
             let sent = self.sent.entry(receipt.sender).or_default();
             *sent += 1;
             if after.ethereum_nonce(&receipt.sender) < *sent {
-                return Err(format!("{} has paid for {sent} transactions, and its nonce is lower", receipt.sender));
+                return Err(format!("{} has paid for {sent} transactions, but its nonce is lower", receipt.sender));
             }
         }
         if let Some((sender, sent)) = self.sent.iter().find(|(sender, sent)| after.ethereum_nonce(sender) != **sent) {
-            return Err(format!("the nonce of {sender} is not {sent}, what it has paid for"));
+            return Err(format!("the nonce of {sender} is not {sent}, the number of transactions it has paid for"));
         }
         let all = self.carried + burnt;
         self.carried = all % wei_per_unit;

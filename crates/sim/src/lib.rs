@@ -1,28 +1,27 @@
 //! The whole system under faults, on one thread, from one seed.
 //!
-//! A run drives the engines that a node drives — mempool, ledger, tries, store, recovery — through the steps of the
-//! exchange's threads, in an order that the seed decides: intake, producer, publisher, roots, checkpoint. Clients send
-//! sensible and bad transactions; the clock is a number. The disk is [`store::FaultDisk`]: the process may crash after
-//! every change of it, with unsynced writes lost, torn and reordered; calls fail; the disk fills up; bits flip while
-//! the node is down. Recovery may crash too.
+//! A run drives the engines that a node drives (mempool, ledger, tries, store, recovery) through the steps of the
+//! exchange's threads, in an order that the seed determines: intake, producer, publisher, roots, checkpoint. Clients
+//! send valid and invalid transactions; the clock is a number. The disk is [`store::FaultDisk`]: the process may
+//! crash after every change of it, with unsynced writes lost, torn and reordered; calls fail; the disk fills up; bits
+//! flip while the node is down. Recovery may crash too.
 //!
 //! After every block and every restart:
 //!
-//! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and wei while contracts are executed.
-//! 2. Accounts, offers, sequence numbers and what is issued are those that plain bookkeeping from the receipts gives;
-//!    nobody is overdrawn, no number is used twice, no fill is below its limit.
-//! 3. The clearing verifies on the book that the batch met, and keeps what it should.
-//! 4. State root and receipts are those of a replay from genesis, on another number of threads, and with the block's
-//!    transactions in another order; the tries kept up are the tries built anew.
-//! 5. What a client was told stays so: its block, its outcome.
-//! 6. After an error of the disk the node stops and nothing is tried again.
+//! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and so are wei while contracts are executed.
+//! 2. Accounts, offers, sequence numbers and the issue equal the result of plain bookkeeping from the receipts; no
+//!    account is overdrawn, no number is used twice, no fill is below its limit.
+//! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
+//! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
+//!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
+//! 5. What a client was told remains true: its block, its outcome.
+//! 6. After a disk error the node stops and nothing is retried.
 //!
 //! A failure prints the seed. The same seed makes the same run: its [`SimReport::trace`] is a digest over all events.
 //!
-//! Validators among themselves are simulated apart from this, in [`validators`], and the payment lane with
-//! [`run_lane`].
+//! Networks of validators are simulated separately, in [`validators`], and the payment lane with [`run_lane`].
 //!
-//! **Not simulated yet**: misdirected writes, and threads that really run at once.
+//! **Not simulated yet**: misdirected writes, and threads that really run in parallel.
 
 mod bonds;
 mod bugs;
@@ -46,12 +45,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use world::World;
 
-/// How much to simulate.
+/// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct SimOptions {
-    /// Blocks to be made before everything heals.
+    /// Blocks to be made before all faults stop.
     pub blocks: u64,
-    /// A mistake to make, to see it caught.
+    /// A mistake to make, which must be detected.
     pub bug: Option<Bug>,
 }
 
@@ -61,7 +60,7 @@ impl Default for SimOptions {
     }
 }
 
-/// What happened in a run.
+/// The counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimReport {
     /// The seed.
@@ -72,7 +71,7 @@ pub struct SimReport {
     pub blocks: u64,
     /// Transactions sent, repetitions included.
     pub submitted: u64,
-    /// Transactions refused at the door.
+    /// Transactions refused at intake.
     pub refused: u64,
     /// Transactions whose outcome a client was told.
     pub acknowledged: u64,
@@ -82,32 +81,32 @@ pub struct SimReport {
     pub crashes: u64,
     /// Crashes while it recovered.
     pub crashes_in_recovery: u64,
-    /// Errors of the disk that stopped it.
+    /// Disk errors that stopped it.
     pub disk_errors: u64,
     /// Bits flipped while it was down.
     pub flips: u64,
-    /// Of those, how many kept it from starting; the others lay where they are found when read, or in nothing.
+    /// Number of those that kept it from starting; the others are found when the data is read, or lie in no data.
     pub flips_named: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
 
-/// An invariant that did not hold.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}, after block {height}: {what}\nreplay it with: walras sim --seed {seed}")]
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// Height of the history by then.
+    /// Height of the history at that time.
     pub height: u64,
-    /// What is wrong.
+    /// The violation.
     pub what: String,
 }
 
 /// Simulates one seed.
 ///
 /// # Errors
-/// [`Failure`] names the invariant that broke.
+/// [`Failure`] names the violated invariant.
 pub fn run(seed: u64, options: SimOptions) -> Result<SimReport, Failure> {
     // The engines use rayon's current pool: this one has a single thread.
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
@@ -122,5 +121,5 @@ pub fn run(seed: u64, options: SimOptions) -> Result<SimReport, Failure> {
 
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }

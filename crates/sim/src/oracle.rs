@@ -1,4 +1,4 @@
-//! What must be true: the history replayed from genesis on another number of threads, and what clients were told.
+//! The reference: the history replayed from genesis on another number of threads, and what clients were told.
 
 use std::collections::BTreeMap;
 
@@ -67,11 +67,11 @@ impl Oracle {
         self.told.len()
     }
 
-    /// The next block, as every node must execute it.
+    /// Adds the next block, as every node must execute it.
     pub fn extend(&mut self, block: &Superblock, dice: &mut Dice) -> Result<(), String> {
         let last = self.newest();
         if block.parent_root != last.root {
-            return Err(format!("block {} names another state root than its parent has", block.height));
+            return Err(format!("block {} contains another state root than its parent has", block.height));
         }
         let bug = self.bug;
         let mut ledger = last.ledger.clone();
@@ -104,7 +104,7 @@ impl Oracle {
         let applied = execute(&mut ledger, &shuffled, Signatures::Unchecked, self.bug).map_err(|e| e.to_string())?;
         let other = replica::receipts(&shuffled, &applied);
         let by_id = |receipts: &BlockReceipts| receipts.outcomes.iter().copied().collect::<BTreeMap<_, _>>();
-        // Contracts see the digests of blocks, and a shuffled block has another one.
+        // Contracts see the digests of blocks, and a shuffled block has another digest.
         let parts = |ledger: &Ledger| RootParts { contracts: Digest::default(), ..Roots::of(ledger).parts() };
         let same = parts(&ledger) == parts(after)
             && other.contracts == receipts.contracts
@@ -113,27 +113,27 @@ impl Oracle {
         if same { Ok(()) } else { Err(format!("block {} depends on the order of its transactions", block.height)) }
     }
 
-    /// A node's state is that of its height.
+    /// Checks that a node's state is that of its height.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         ledger.audit().map_err(|error| format!("conservation: {error}"))?;
-        let epoch = self.epochs.get(ledger.height() as usize).ok_or("a height that never was")?;
+        let epoch = self.epochs.get(ledger.height() as usize).ok_or("a height that does not exist")?;
         epoch.shadow.hold(ledger).map_err(|error| format!("bookkeeping: {error}"))?;
         if root_anew(ledger) != epoch.root || ledger.last_block() != epoch.ledger.last_block() {
-            return Err(format!("the state after block {} is not that of a replay from genesis", ledger.height()));
+            return Err(format!("the state after block {} differs from a replay from genesis", ledger.height()));
         }
         Ok(())
     }
 
-    /// A client was told this.
+    /// Records what a client was told.
     pub fn tell(&mut self, id: TransactionId, height: Height, outcome: Outcome) -> Result<(), String> {
         let receipts = decode(self.receipts(height));
         if !receipts.outcomes.contains(&(id, outcome)) {
-            return Err(format!("a client was told {outcome:?} of {id}, which block {height} does not say"));
+            return Err(format!("a client was told {outcome:?} of {id}, but block {height} says otherwise"));
         }
         match self.told.get(&id) {
             // A refused transaction may be sent again.
             Some((_, first)) if first.refusal().is_none() && *first != outcome => {
-                Err(format!("a client was told {first:?} of {id}, and then {outcome:?}"))
+                Err(format!("a client was told {first:?} of {id}, then {outcome:?}"))
             }
             Some((_, first)) if first.refusal().is_none() => Ok(()),
             _ => {
@@ -143,7 +143,7 @@ impl Oracle {
         }
     }
 
-    /// What a restarted node has must be the history that clients know, perhaps with more at its end.
+    /// The history of a restarted node must be the one that clients know, perhaps with more blocks at its end.
     pub fn restarted(&mut self, restored: &Restored<FaultDisk>, dice: &mut Dice) -> Result<(), String> {
         let (height, archive) = (restored.ledger.height(), restored.store.archive());
         let told = self.told.values().map(|(height, _)| *height).max().unwrap_or(0);
@@ -155,19 +155,19 @@ impl Oracle {
             let bytes = archive.block(at).map_err(|e| e.to_string())?.ok_or(format!("block {at} is missing"))?;
             let known = self.epochs.get(at as usize).map(|epoch| epoch.bytes == bytes);
             if known == Some(false) {
-                return Err(format!("block {at} has become another one"));
+                return Err(format!("block {at} has changed"));
             }
             if known.is_none() {
                 self.extend(&borsh::from_slice(&bytes).map_err(|e| e.to_string())?, dice)?;
             }
             let receipts = archive.receipts(at).map_err(|error| error.to_string())?;
             if receipts.as_deref() != Some(self.receipts(at)) {
-                let what = if receipts.is_some() { "are others than before" } else { "are missing" };
+                let what = if receipts.is_some() { "differ from before" } else { "are missing" };
                 return Err(format!("the receipts of block {at} {what}"));
             }
         }
         if restored.root != self.root(height) {
-            return Err(format!("the tries after block {height} are not those built anew"));
+            return Err(format!("the tries after block {height} differ from rebuilt ones"));
         }
         self.hold(&restored.ledger)
     }

@@ -1,4 +1,4 @@
-//! One node: the steps of the exchange's threads, taken one at a time, over the same engines and a disk with faults.
+//! One node: the steps of the exchange's threads, taken one at a time, on the same engines and a disk with faults.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,28 +13,28 @@ use crate::oracle::Oracle;
 
 /// Bytes of Ethereum transactions in a block.
 const LANE_BYTES: usize = 4_000;
-/// Blocks that wait for the publisher and for the tries, as in the exchange.
+/// Maximum number of blocks queued for the publisher and for the tries, as in the exchange.
 const QUEUE: usize = 2;
 
-/// How a node is set up.
+/// The settings of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub mempool: usize,
     pub block: usize,
     pub interval_ms: u64,
     pub checkpoint_every: u64,
-    /// Whether a checkpoint is begun before the receipts up to it are archived: the store must not mind.
+    /// Whether a checkpoint is begun before the receipts up to it are archived: the store must tolerate it.
     pub checkpoint_early: bool,
     pub segment_bytes: u64,
     pub bug: Option<Bug>,
 }
 
-/// Why a step ends a node's life.
+/// The reason why a step ends a node's process.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The disk failed, and the node stopped itself.
     Disk(String),
-    /// Something is wrong that no disk explains.
+    /// An error that no disk fault explains.
     Broken(String),
 }
 
@@ -44,7 +44,7 @@ impl From<String> for Stop {
     }
 }
 
-/// What a submission is answered.
+/// The answer to a submission.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     Waits,
@@ -132,7 +132,7 @@ impl SimNode {
         self.mempool.ethereum.admit(bytes, now_ms, &self.ledger)
     }
 
-    /// The producer's step: a block, if one is due. Says how many transactions it took.
+    /// The producer's step: makes a block, if one is due. Returns the number of its transactions.
     pub fn produce(&mut self, now_ms: u64, wall_ms: u64, oracle: &mut Oracle, dice: &mut Dice) -> Result<usize, Stop> {
         let old =
             self.mempool.oldest_ms().is_some_and(|arrived| now_ms.saturating_sub(arrived) >= self.setup.interval_ms);
@@ -184,7 +184,7 @@ impl SimNode {
         if self.has(Bug::DiskErrorIgnored) { Ok(()) } else { self.disk_said(synced) }
     }
 
-    /// An error stops the node; the store must then refuse everything, and never try again.
+    /// An error stops the node; afterwards the store must refuse everything and never try again.
     fn disk_said(&mut self, result: Result<(), StoreError>) -> Result<(), Stop> {
         match result {
             Ok(()) => Ok(()),
@@ -196,7 +196,7 @@ impl SimNode {
                 if refuses(again) && refuses(synced) && self.disk.points() == points {
                     return Err(Stop::Disk(error.to_string()));
                 }
-                Err(Stop::Broken(format!("the store went on after: {error}")))
+                Err(Stop::Broken(format!("the store continued after: {error}")))
             }
             Err(error) => Err(Stop::Broken(format!("the store refused: {error}"))),
         }
@@ -246,7 +246,7 @@ impl SimNode {
         Ok(true)
     }
 
-    /// Writes the newest checkpoint once more, over itself.
+    /// Writes the newest checkpoint again, over itself.
     fn overwrite_checkpoints(&self) -> std::io::Result<()> {
         let names = self.disk.list()?.into_iter().map(|(name, _)| name);
         let Some(name) = names.filter(|name| name.ends_with(".ckpt")).max() else { return Ok(()) };
@@ -265,12 +265,12 @@ impl SimNode {
         }
         let root = replica::hash(&mut self.roots, height, &changes).map_err(|error| Stop::Broken(error.to_string()))?;
         if root != oracle.root(height) {
-            return Err(Stop::Broken(format!("the tries after block {height} are not those built anew")));
+            return Err(Stop::Broken(format!("the tries after block {height} differ from rebuilt ones")));
         }
         Ok(true)
     }
 
-    /// Whether everything that was admitted is published, and the tries and the checkpoint are done.
+    /// Whether everything admitted is published, and the tries and the checkpoint are done.
     pub fn is_idle(&self) -> bool {
         self.mempool.ready() == 0
             && self.mempool.ethereum.waits_since_ms().is_none()
@@ -285,7 +285,7 @@ fn tell(receipts: &BlockReceipts, oracle: &mut Oracle) -> Result<(), String> {
     outcomes.into_iter().try_for_each(|(id, outcome)| oracle.tell(id, receipts.height, outcome))
 }
 
-/// As the node's views: a copy that a later block refuses must not hide the transaction that counted.
+/// Like the node's views: a copy that a later block refuses must not hide the transaction that counted.
 fn remember(index: &mut HashMap<TransactionId, (Height, Outcome)>, receipts: &BlockReceipts) {
     for (id, outcome) in outcomes_by_id(receipts.outcomes.iter().copied()) {
         if outcome.refusal().is_none() || !index.contains_key(&id) {

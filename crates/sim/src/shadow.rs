@@ -1,5 +1,4 @@
-//! The accounts and offers once more, kept by plain bookkeeping from the receipts: what the ledger says it did must be
-//! what it did.
+//! Independent bookkeeping of accounts and offers from the receipts: the ledger must have done what its receipts say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,8 +59,8 @@ impl Shadow {
         *self.holders.entry(account).or_default().balances.entry(asset).or_default() += units;
     }
 
-    /// Takes in what a block did on top of `before`. What contracts did is read from `after`, and held against the wei
-    /// that went.
+    /// Processes a block on top of `before`. Effects of contracts are read from `after`, and compared with the wei
+    /// that were spent.
     pub fn apply(
         &mut self,
         block: &Superblock,
@@ -77,7 +76,7 @@ impl Shadow {
         for (transaction, _) in &effective {
             self.debit(transaction)?;
         }
-        // Nothing that a block pays in can be spent in it.
+        // Amounts that a block credits cannot be spent in it.
         self.check_overdrafts()?;
         for (transaction, outcome) in &effective {
             self.credit(transaction, outcome, receipts)?;
@@ -123,7 +122,7 @@ impl Shadow {
                 }
                 OfferEvent::Cancelled(pair, place, amount) => {
                     if self.offers.remove(&(pair, place)) != Some(amount) {
-                        return Err(format!("{place:?} was cancelled by its contract and did not rest so"));
+                        return Err(format!("{place:?} was cancelled by its contract, but did not rest there"));
                     }
                     (pair, place, i128::from(amount))
                 }
@@ -162,7 +161,7 @@ impl Shadow {
         match transaction.body.operation {
             Operation::CreateAccount { account: to, key } => {
                 let holder = self.holders.entry(to).or_default();
-                // A new account is under the key that its address is the hash of.
+                // A new account is controlled by the key whose hash is its address.
                 holder.key = if to == account { Some(key) } else { holder.key };
             }
             Operation::CreateOffer { sell, buy, amount, limit } => {
@@ -176,7 +175,7 @@ impl Shadow {
             Operation::CancelOffer { sell, buy, limit, offer } => {
                 let place = Place { limit, account, id: offer };
                 let left = self.offers.remove(&(Pair { sell, buy }, place));
-                let left = left.ok_or_else(|| format!("offer {offer} of {account} was cancelled and did not rest"))?;
+                let left = left.ok_or_else(|| format!("offer {offer} of {account} was cancelled, but did not rest"))?;
                 self.add(account, sell, i128::from(left));
             }
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
@@ -187,20 +186,20 @@ impl Shadow {
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => {
-                return Err("the chain has no payment lane, and an operation about it was applied".into());
+                return Err("the chain has no payment lane, but an operation on it was applied".into());
             }
         }
         Ok(())
     }
 
-    /// Whether so many units at a limit sell or ask less than is the least.
+    /// Whether `amount` units at a limit sell or ask for less than the least size.
     fn is_too_small(&self, pair: Pair, limit: Price, amount: Amount) -> bool {
         let [sell, buy] = [pair.sell, pair.buy].map(|asset| self.least[asset.0 as usize]);
-        // The least payment that satisfies the limit, found by trying.
+        // The least payment that satisfies the limit, found by trial.
         amount < sell || (0..buy).any(|asked| limit.accepts(amount, asked))
     }
 
-    /// Fills, and what is burnt.
+    /// Processes fills, and the burnt amounts.
     fn settle(&mut self, receipts: &BlockReceipts, effective: usize) -> Result<(), String> {
         let batch = &receipts.batch;
         let mut kept = vec![0; self.issued.len()];
@@ -208,7 +207,7 @@ impl Shadow {
         for fill in &batch.fills {
             let key = (fill.pair, fill.place);
             if self.offers.get(&key) != Some(&(fill.sold + fill.left + fill.returned)) || fill.sold == 0 {
-                return Err(format!("a fill of what is not offered: {fill:?}"));
+                return Err(format!("a fill of an offer that does not exist: {fill:?}"));
             }
             if !fill.place.limit.accepts(fill.sold, fill.bought) {
                 return Err(format!("a fill below its limit: {fill:?}"));
@@ -216,7 +215,7 @@ impl Shadow {
             let rest = fill.left + fill.returned;
             let goes_back = rest > 0 && self.is_too_small(fill.pair, fill.place.limit, rest);
             if fill.returned != if goes_back { rest } else { 0 } {
-                return Err(format!("of a remainder of {rest} units {} go back: {fill:?}", fill.returned));
+                return Err(format!("of a remainder of {rest} units {} are returned: {fill:?}", fill.returned));
             }
             self.add(fill.place.account, fill.pair.sell, i128::from(fill.returned));
             match fill.left {
@@ -232,22 +231,22 @@ impl Shadow {
         for (number, kept) in kept.iter().enumerate() {
             let asset = AssetId(number as u32);
             if burnt.get(&asset).copied().unwrap_or(0) != *kept {
-                return Err(format!("asset {asset}: {kept} units were kept, and burnt: {:?}", burnt.get(&asset)));
+                return Err(format!("asset {asset}: {kept} units were kept, but burnt: {:?}", burnt.get(&asset)));
             }
             self.issued[number] -= kept;
         }
         Ok(())
     }
 
-    /// Holds the ledger against these books.
+    /// Compares the ledger with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         if ledger.accounts().len() != self.holders.len() {
-            return Err(format!("{} accounts, {} by the receipts", ledger.accounts().len(), self.holders.len()));
+            return Err(format!("{} accounts, but {} by the receipts", ledger.accounts().len(), self.holders.len()));
         }
         for (number, asset) in ledger.assets().iter().enumerate() {
             if i128::from(asset.issued) != self.issued[number] {
                 let by_receipts = self.issued[number];
-                return Err(format!("asset {number}: {} issued, {by_receipts} by the receipts", asset.issued));
+                return Err(format!("asset {number}: {} issued, but {by_receipts} by the receipts", asset.issued));
             }
         }
         self.holders.iter().try_for_each(|(address, holder)| holder.hold(address, ledger))?;
@@ -257,7 +256,7 @@ impl Shadow {
             .iter()
             .flat_map(|(pair, offers)| offers.iter().map(move |offer| ((pair, offer.place), offer.amount)))
             .collect();
-        if resting == self.offers { Ok(()) } else { Err("the book is not that of the receipts".into()) }
+        if resting == self.offers { Ok(()) } else { Err("the book differs from the receipts".into()) }
     }
 }
 
@@ -270,19 +269,19 @@ impl Holder {
         let ours: Vec<(AssetId, i128)> =
             self.balances.iter().filter(|(_, units)| **units != 0).map(|(asset, units)| (*asset, *units)).collect();
         if held != ours {
-            return Err(format!("{address} holds {held:?}, by the receipts {ours:?}"));
+            return Err(format!("{address} holds {held:?}, but by the receipts {ours:?}"));
         }
         if let Some(free) = self.used.iter().find(|used| state.window.check(**used).is_ok()) {
-            return Err(format!("sequence number {free} of {address} is used and still free"));
+            return Err(format!("sequence number {free} of {address} is used but still free"));
         }
         if state.window.highest() != self.used.last().copied().unwrap_or(0) || state.key != self.key {
-            return Err(format!("{address} has another key or window than by the receipts"));
+            return Err(format!("{address} has a key or window that differs from the receipts"));
         }
         Ok(())
     }
 }
 
-/// A new offer's receipt tells what the batch's fills tell.
+/// A new offer's receipt agrees with the batch's fills.
 fn check_offer(
     pair: Pair,
     place: Place,
@@ -290,17 +289,17 @@ fn check_offer(
     outcome: &Outcome,
     receipts: &BlockReceipts,
 ) -> Result<(), String> {
-    let Outcome::Offered(met) = outcome else { return Err(format!("an offer came to {outcome:?}")) };
+    let Outcome::Offered(met) = outcome else { return Err(format!("an offer has the outcome {outcome:?}")) };
     let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
     let told = fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
     if (met.sold, met.bought, met.left, met.returned) == told {
         Ok(())
     } else {
-        Err(format!("{met:?} was told, {fill:?} filled"))
+        Err(format!("{met:?} was reported, but {fill:?} was filled"))
     }
 }
 
-/// Checks the batch independently of the solver, on the book that it met.
+/// Verifies the batch independently of the solver, on the book that it met.
 pub(crate) fn verify_batch(
     ledger: &Ledger,
     receipts: &BlockReceipts,
@@ -338,13 +337,13 @@ pub(crate) fn verify_batch(
         let sold: i128 = of(asset, batch, |trade| (trade.pair.sell, trade.sold));
         let bought: i128 = of(asset, batch, |trade| (trade.pair.buy, trade.bought));
         if sold - bought != i128::from(*surplus) {
-            return Err(format!("asset {asset}: {} units kept in trades, {surplus} are due", sold - bought));
+            return Err(format!("asset {asset}: {} units kept in trades, but {surplus} are due", sold - bought));
         }
     }
     Ok(())
 }
 
-/// What takes a book back to where it stood before contracts placed and cancelled offers, by pair and place.
+/// Edits that take a book back to its state before contracts placed and cancelled offers, by pair and place.
 fn undone(receipts: &BlockReceipts) -> BTreeMap<Pair, Vec<Edit>> {
     let mut edits: BTreeMap<(Pair, Place), Option<Amount>> = BTreeMap::new();
     for event in receipts.contracts.offer_events() {

@@ -1,4 +1,4 @@
-//! One run: a node, its clients, a clock, a disk, and what happens to them.
+//! One run: a node, its clients, a clock, a disk, and the faults that occur.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::oracle::Oracle;
 use crate::pipeline::{Answer, Setup, SimNode, Stop, recover};
 use crate::{SimOptions, SimReport};
 
-/// Whose turn it is.
+/// The thread whose turn it is.
 #[derive(Clone, Copy)]
 enum Turn {
     Produce,
@@ -36,11 +36,11 @@ pub(crate) struct World {
     slot: Slot,
     /// `None` between a crash and the next start.
     node: Option<SimNode>,
-    /// Whether an error of the disk was asked for since the last start.
+    /// Whether a disk error was injected since the last start.
     faulty: bool,
     now_ms: u64,
     wall_ms: u64,
-    /// Sent and not known to be in a block.
+    /// Sent transactions that are not known to be in a block.
     unanswered: Vec<Transaction>,
     trace: blake3::Hasher,
     report: SimReport,
@@ -91,7 +91,7 @@ impl World {
         self.trace.update(event.as_bytes()).update(&number.to_le_bytes());
     }
 
-    /// Runs until enough blocks were made under faults; then everything heals, and all that is owed must be given.
+    /// Runs until enough blocks were made under faults; then all faults end, and everything pending must complete.
     pub fn run(&mut self) -> Result<SimReport, String> {
         self.start()?;
         while self.oracle.height() < self.options.blocks {
@@ -137,7 +137,7 @@ impl World {
         self.after(name, done)
     }
 
-    /// What follows a step: nothing, or the crash that happened in it, or the end of a node whose disk failed.
+    /// The result of a step: nothing, a crash that happened in it, or the end of a node whose disk failed.
     fn after(&mut self, name: &str, done: Result<u64, Stop>) -> Result<(), String> {
         self.note(name, *done.as_ref().unwrap_or(&u64::MAX));
         let crashed = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -147,7 +147,7 @@ impl World {
                 self.report.crashes += 1;
                 self.restart_on(left)
             }
-            (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a sound disk was blamed: {error}")),
+            (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a disk error without a fault: {error}")),
             (None, Err(Stop::Disk(_))) => {
                 self.report.disk_errors += 1;
                 let surviving = self.surviving();
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// A client sends an Ethereum transaction. It hears nothing of it: what becomes of it is in the receipts.
+    /// A client sends an Ethereum transaction. It gets no answer: the result is in the receipts.
     fn submit_ethereum(&mut self) {
         let node = self.node.as_ref().expect("a node runs between steps");
         let bytes = self.clients.ethereum.draw(&node.ledger, &mut self.dice);
@@ -176,7 +176,7 @@ impl World {
         }
         let Drawn { transaction, must_refuse } =
             if self.unanswered.len() > 60 || (!self.unanswered.is_empty() && self.dice.once_in(8)) {
-                // A client that was not answered asks again.
+                // A client without an answer asks again.
                 let at = self.dice.index(self.unanswered.len());
                 Drawn { transaction: self.unanswered.swap_remove(at), must_refuse: false }
             } else {
@@ -208,7 +208,7 @@ impl World {
         self.now_ms += ms;
         self.wall_ms += ms;
         if self.dice.once_in(50) {
-            // The clock on the wall may jump; nothing may depend on it.
+            // The wall clock may jump; nothing may depend on it.
             self.wall_ms = self.wall_ms + self.dice.below(7_200_000) - 3_600_000;
         }
         Ok(())
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Sees to it that something goes wrong soon.
+    /// Injects a fault soon.
     fn misfortune(&mut self) -> Result<(), String> {
         let soon = self.disk.points() + self.dice.below(12);
         match self.dice.below(8) {
@@ -237,7 +237,7 @@ impl World {
         Ok(())
     }
 
-    /// Keeps what a crash after this change of the disk would leave.
+    /// Saves what a crash after this change of the disk would leave.
     fn arm_crash(&mut self, point: u64) {
         let (slot, surviving) = (self.slot.clone(), self.surviving());
         self.disk.watch(move |disk| {
@@ -270,7 +270,7 @@ impl World {
         Ok(())
     }
 
-    /// Commits and publishes what waits; false if the node went down on the way.
+    /// Commits and publishes everything pending; false if the node went down meanwhile.
     fn drain(&mut self) -> Result<bool, String> {
         let restarts = self.report.restarts;
         while !self.node().is_idle() {
@@ -285,7 +285,7 @@ impl World {
         Ok(true)
     }
 
-    /// One flipped bit is named, or it changes nothing.
+    /// A flipped bit is reported, or it changes nothing.
     fn flip(&mut self, disk: &FaultDisk) -> Result<(), String> {
         let copy = disk.after_crash(Surviving::Everything);
         let files: Vec<(String, u64)> = copy.list().expect("lists").into_iter().filter(|file| file.1 > 0).collect();
@@ -302,16 +302,16 @@ impl World {
             Err(error) => {
                 self.report.flips_named += 1;
                 let text = error.to_string();
-                if text.is_empty() { Err("damage without a word".into()) } else { Ok(()) }
+                if text.is_empty() { Err("damage was reported without a message".into()) } else { Ok(()) }
             }
             Ok(restored) if restored.ledger.height() != height => {
-                Err(format!("bit {bit} of byte {offset} of {name} flipped, and block {height} was lost without a word"))
+                Err(format!("bit {bit} of byte {offset} of {name} flipped, and block {height} was lost with no error"))
             }
             Ok(restored) => {
                 let archive = restored.store.archive();
                 for at in 1..=height {
                     match archive.receipts(at) {
-                        // Named when it is read.
+                        // Reported when it is read.
                         Err(_) => {}
                         Ok(receipts) if receipts.as_deref() == Some(self.oracle.receipts(at)) => {}
                         Ok(_) => {
@@ -329,7 +329,7 @@ impl World {
         self.restart_on(disk)
     }
 
-    /// Starts the node on what is left, perhaps crashing again on the way.
+    /// Starts the node on the remaining disk contents; it may crash again meanwhile.
     fn restart_on(&mut self, left: FaultDisk) -> Result<(), String> {
         self.node = None;
         self.disk = left;
@@ -353,7 +353,7 @@ impl World {
             }
             self.note("crash in recovery", point);
         };
-        // The crash that did not come in time does not come.
+        // The armed crash that was not reached is cancelled.
         self.disk.watch(|_| ());
         self.oracle.restarted(&restored, &mut self.dice)?;
         self.clients.look(&restored.ledger);
@@ -380,6 +380,6 @@ impl World {
         self.restart_on(left)?;
         let damage = store::inspect(self.disk.after_crash(Surviving::Everything)).map_err(|error| error.to_string())?;
         let first = damage.damage().next().map(ToString::to_string);
-        first.map_or(Ok(()), |damage| Err(format!("an undamaged store is called damaged: {damage}")))
+        first.map_or(Ok(()), |damage| Err(format!("an undamaged store is reported as damaged: {damage}")))
     }
 }

@@ -1,4 +1,5 @@
-//! The payment lane under faults: seeds hold, the same seed is the same run, and every seeded mistake is caught.
+//! The payment lane under faults: invariants hold for the seeds, the same seed gives the same run, and every seeded
+//! mistake is detected.
 
 use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
 
@@ -23,7 +24,8 @@ fn seeds_hold_over_two_boundaries() {
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
     // Four of these runs make group keys, and four more have BLS keys.
     assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
-    // In about half of the runs somebody looks, and in few of those the liar says nothing that contradicts itself.
+    // In about half of the runs contradictions are posted, and in few of those the Byzantine validator never
+    // contradicts itself.
     assert!((6..=24).contains(&sum.convicted), "{sum:?}");
 }
 
@@ -39,18 +41,18 @@ fn every_seeded_mistake_is_caught() {
     for bug in LaneBug::ALL {
         let options = LaneOptions { bug: Some(bug), ..LaneOptions::default() };
         let caught = (0..60).find_map(|seed| run_lane(seed, options).err());
-        let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
+        let failure = caught.unwrap_or_else(|| panic!("{bug:?} is not detected"));
         println!("{bug:?}: {failure}");
         let expected: &[&str] = match bug {
-            LaneBug::OthersAnswer => &["answers for nobody who lied"],
-            LaneBug::NeedlessComplaints => &["is correct, and the generation"],
+            LaneBug::OthersAnswer => &["is liable for no faulty member"],
+            LaneBug::NeedlessComplaints => &["is correct, but the generation"],
             LaneBug::ForeignSigner => &["a certificate of payment"],
             // Whichever comes first: two certificates, or a block with both signatures.
             LaneBug::NewLogOnRestart | LaneBug::AnswerBeforeSync => {
-                &["certified twice", "is correct, and was convicted"]
+                &["certified twice", "is correct, but was convicted"]
             }
         };
         let by = expected.iter().any(|what| failure.what.contains(what));
-        assert!(by, "{bug:?} was caught elsewhere: {failure}");
+        assert!(by, "{bug:?} was detected by another check: {failure}");
     }
 }

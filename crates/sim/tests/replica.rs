@@ -1,5 +1,5 @@
-//! What was seeded is caught: every mistake of a replica breaks what the simulator checks; and what was never simulated
-//! before, states that are fetched and disks that tear, comes to its end.
+//! Seeded defects are detected: every defect of a replica violates an invariant of the simulator. And runs with
+//! fetched states and torn disk writes complete.
 
 use consensus::Protocol;
 use replica::Defect;
@@ -11,7 +11,7 @@ fn settled(mut network: SimNetwork, each: u64) -> NetworkReport {
     network.check()
 }
 
-/// A network in which a mistake of this kind matters, and what each validator is sent.
+/// A network in which a defect of this kind matters, and the number of transactions for each validator.
 fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
     let mut network = SimNetwork::new(4, 3_000 + seed);
     let mut each = 20;
@@ -25,7 +25,7 @@ fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
             (network.blackouts, network.blackout_loses_log) = (1, true);
         }
         Defect::VotesForgottenEarly | Defect::CertificatesUnsynced => (network.blackouts, each) = (3, 40),
-        // One at a time: while two of four are silent no height is decided.
+        // One at a time: while two of four do not vote no height is decided.
         Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),
         Defect::NeverBeats => {
             network = SimNetwork::of(Protocol::Tendermint, 4, 350 + seed);
@@ -67,7 +67,7 @@ fn every_mistake_of_a_replica_is_caught() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// One that comes when the others have forgotten the blocks that it lacks.
+/// A network with a validator that starts after the others have discarded the blocks that it lacks.
 fn late(protocol: Protocol, seed: u64) -> SimNetwork {
     let mut network = SimNetwork::of(protocol, 4, 3_300 + seed);
     network.late = Some((seed % 4) as u8);
@@ -106,7 +106,7 @@ fn what_tears_in_the_middle_of_a_write_is_recovered() {
     }
 }
 
-/// It proposes with the committee's time, so that what its clients send gets into blocks under either protocol.
+/// It proposes with the committee's time, so its clients' transactions get into blocks under either protocol.
 #[test]
 fn a_clock_that_is_minutes_ahead_stops_nobody() {
     for protocol in [Protocol::Dbft, Protocol::Tendermint] {
@@ -117,8 +117,8 @@ fn a_clock_that_is_minutes_ahead_stops_nobody() {
 }
 
 /// Deployments, calls, reverts, empty gas, conflicts and self-destruction through several validators, while some are
-/// killed, left out, follow, or come so late that they fetch a state: all have the same state, and nothing that could
-/// be proposed waits at the end.
+/// killed, left out, follow, or start so late that they fetch a state: all have the same state, and no transaction
+/// that could be proposed is pending at the end.
 #[test]
 fn networks_execute_contracts_alike() {
     let mut met = [0; 4];
@@ -141,7 +141,7 @@ fn networks_execute_contracts_alike() {
     assert!(met.iter().all(|count| *count > 0) && states > 0, "{met:?}, {states} states fetched");
 }
 
-/// Under the second engine a block has one lane, and the others wait for their turn.
+/// Under the second engine a block has one lane, and the other validators wait for their turn.
 #[test]
 fn networks_of_one_proposer_execute_contracts_too() {
     let mut network = SimNetwork::of(Protocol::Tendermint, 4, 3_800);
@@ -149,7 +149,7 @@ fn networks_of_one_proposer_execute_contracts_too() {
     assert!(settled(network, 30).ethereum[0] > 0);
 }
 
-/// Who takes its own word for who signed is found out at once.
+/// A validator that trusts itself about who signed is detected at once.
 #[test]
 fn a_validator_that_trusts_its_own_senders_is_caught() {
     let run = |trusting: Option<u8>| {

@@ -1,9 +1,9 @@
-//! A network that begins again with an earlier state, as a network of its own.
+//! A network that starts again from an earlier state, as a new network.
 
 use consensus::Protocol;
 use sim::validators::{Faults, SimNetwork};
 
-/// Rolls a network back to a height, and lets it go on from there, through crashes and with a liar.
+/// Rolls a network back to a height and continues from there, with crashes and a lying validator.
 fn rolled_back(protocol: Protocol, seed: u64) {
     let mut network = SimNetwork::of(protocol, 4, 1_200 + seed);
     network.keep_state_of = Some(3);
@@ -18,7 +18,7 @@ fn rolled_back(protocol: Protocol, seed: u64) {
     }
     again.submit_everywhere(10);
     again.run_until_settled();
-    // Transactions of before and after are there, and vote logs, certificates and roots hold, or this would panic.
+    // Earlier and later transactions are there, and vote logs, certificates and roots are valid, or this would panic.
     let report = again.check();
     assert!(report.heights > 3 && report.transactions > before.transactions, "{report:?}");
     assert!(report.convicted.is_empty(), "votes of the old network convict nobody in the new one");

@@ -1,4 +1,4 @@
-//! Some seeds hold, the same seed is the same run, and every seeded bug is caught.
+//! The invariants hold for some seeds, the same seed gives the same run, and every seeded bug is detected.
 
 use sim::{Bug, SimOptions, crash_points, run};
 
@@ -24,20 +24,20 @@ fn a_seed_decides_everything() {
 fn every_seeded_bug_is_caught() {
     for bug in Bug::ALL {
         let caught = (0..100).find_map(|seed| run(seed, SimOptions { bug: Some(bug), ..SimOptions::default() }).err());
-        let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
+        let failure = caught.unwrap_or_else(|| panic!("{bug:?} is not detected"));
         println!("{bug:?}: {failure}");
         assert!(
             expected(bug).iter().any(|part| failure.what.contains(part)),
-            "{bug:?} was caught elsewhere: {failure}"
+            "{bug:?} was detected by another check: {failure}"
         );
     }
 }
 
-/// What the checks say of which one must catch a bug.
+/// The message of the check that must detect a bug.
 fn expected(bug: Bug) -> &'static [&'static str] {
     match bug {
         Bug::AnswerBeforeSync | Bug::DiskErrorIgnored => &["acknowledged and are lost"],
-        // The store itself refuses a checkpoint of what is not durable.
+        // The store itself refuses a checkpoint of a state that is not durable.
         Bug::SyncSkipped => &["acknowledged and are lost", "durable: only"],
         Bug::ReceiptsSkipped => &["receipts"],
         Bug::ReceiptsChanged => &["the receipts of block", "were given wrong"],
@@ -45,7 +45,7 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::CheckpointInPlace => &["cannot be recovered"],
         Bug::RootsSkipped => &["another state root", "the tries after block"],
         Bug::SignaturesUnchecked => &["was answered Waits"],
-        Bug::SequenceNotMarked => &["used and still free"],
+        Bug::SequenceNotMarked => &["used but still free"],
         Bug::RefundTwice => &["bookkeeping"],
         Bug::FeeNotBurnt => &["units were kept"],
         Bug::RoundedUp => &["clearing"],

@@ -1,4 +1,4 @@
-//! The networks of `validators.rs` with the other engine: the same faults, the same that must hold.
+//! The networks of `validators.rs` with the other engine: the same faults and invariants.
 
 use consensus::Protocol;
 use replica::Defect;
@@ -76,7 +76,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
     }
 }
 
-/// One loses its vote log after the first transactions, and nobody submits anything afterwards.
+/// One validator loses its vote log after the first transactions, and nobody submits anything afterwards.
 fn idle_after_a_lost_log(seed: u64) -> SimNetwork {
     let mut network = network(4, 350 + seed);
     network.lost_logs = 1;
@@ -144,7 +144,7 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// A check that cannot fail is worth nothing: what a broken replica does is seen.
+/// A check that cannot fail proves nothing: a broken replica is detected.
 #[test]
 fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {

@@ -1,5 +1,5 @@
-//! Two instances of one key: with as many of them as may be faulty all holds, with one more it does not, and the
-//! checks see it. And validators that send as much as they can.
+//! Two instances of one key: with as many twins as may be faulty all invariants hold, with one more they do not, and
+//! the checks detect it. Also validators that send as much as they can.
 
 use consensus::Protocol;
 use sim::validators::{Faults, NetworkReport, SimNetwork, run_twins};
@@ -15,7 +15,7 @@ fn twins_break_nothing(protocol: Protocol, seeds: u64) {
     for seed in 0..seeds {
         evidence += run_twins(seed, protocol).unwrap_or_else(|failure| panic!("{failure}")).evidence;
     }
-    assert!(evidence > 0, "two instances that never contradict each other show nothing");
+    assert!(evidence > 0, "two instances that never contradict each other prove nothing");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn as_many_twins_as_may_be_faulty_break_no_round() {
     twins_break_nothing(Protocol::Tendermint, 10);
 }
 
-/// A check that cannot fail is worth nothing: one twin more than that, and somebody applies another block.
+/// A check that cannot fail proves nothing: with one twin more, some validator applies another block.
 fn is_broken(protocol: Protocol, size: usize, twins: usize, seed: u64) -> bool {
     let run = || {
         let mut network = SimNetwork::of(protocol, size, 40 + seed);
@@ -38,7 +38,7 @@ fn is_broken(protocol: Protocol, size: usize, twins: usize, seed: u64) -> bool {
     };
     let Err(panic) = std::panic::catch_unwind(run) else { return false };
     let what = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-    // A network that only stalls shows nothing: what must be seen is that agreement is lost.
+    // A network that only stalls proves nothing: the loss of agreement must be detected.
     what.contains("another block") || what.contains("diverged") || what.contains("two committees")
 }
 
@@ -47,7 +47,7 @@ fn one_twin_more_is_caught() {
     for protocol in [Protocol::Dbft, Protocol::Tendermint] {
         for (size, faulty) in [(4, 1), (7, 2)] {
             let caught = (0..40).any(|seed| is_broken(protocol, size, faulty + 1, seed));
-            assert!(caught, "{protocol:?}: {} twins of {size} are never seen", faulty + 1);
+            assert!(caught, "{protocol:?}: {} twins of {size} are never detected", faulty + 1);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Networks of engines with links that break, disks that forget what was not synced, ledgers that lag, and validators
-//! that lie: what every run must keep to, and that it comes to an end.
+//! Networks of engines with links that break, disks that lose unsynced data, ledgers that lag, and Byzantine
+//! validators: the invariants of every run, and that it ends.
 
 use replica::Defect;
 use sim::validators::{Faults, SimNetwork};
@@ -132,9 +132,9 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// What these seeds draw broke once, each in its own way: handovers that are held of later epochs than the one that
-/// signed the offered state; a link to a twin of another epoch; and a transaction that came to be void while it was in
-/// other hands, and waited for ever.
+/// The networks of these seeds failed once, each in its own way: by handovers of later epochs than the one that
+/// signed the offered state; by a link to a twin of another epoch; and by a transaction that became void after it was
+/// forwarded, and stayed pending for ever.
 #[test]
 fn what_once_broke_holds() {
     use consensus::Protocol::{Dbft, Tendermint};
@@ -145,7 +145,7 @@ fn what_once_broke_holds() {
     }
 }
 
-/// A check that cannot fail is worth nothing: what a broken replica does is seen.
+/// A check that cannot fail proves nothing: a broken replica is detected.
 #[test]
 fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {

@@ -1,4 +1,4 @@
-//! What `walras clear` clears: offers, pools and buy orders from CSV or Parquet files.
+//! The input of `walras clear`: offers, pools and buy orders from CSV or Parquet files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,16 +70,16 @@ pub fn read_batch(files: &BatchFiles) -> Result<BatchInput, RowError> {
     Ok(numbered(offers, pools, buys.transpose()?.unwrap_or_default()))
 }
 
-/// A row before its two assets have numbers.
+/// A row before its two assets have ids.
 struct Row<T> {
     assets: [String; 2],
     of: T,
 }
 
-/// What has been read so far of each asset, by symbol.
+/// The amounts read so far of each asset, by symbol.
 type Totals = BTreeMap<String, Amount>;
 
-/// A row, or what is wrong with it.
+/// A row, or the problem with it.
 type Read<T> = Result<Row<T>, Problem>;
 
 /// The amount and the limit price of an offer.
@@ -103,7 +103,7 @@ fn pool(fields: &[&str], totals: &mut Totals) -> Read<([Amount; 2], Fraction)> {
     Ok(Row { assets, of: (reserves, fee) })
 }
 
-/// The units bought and the most units paid of an order for an exact amount.
+/// The units bought and the maximum units paid of an order for an exact amount.
 fn buy_order(fields: &[&str], totals: &mut Totals) -> Read<[Amount; 2]> {
     let assets = two_assets(fields, |asset| format!("{asset} is bought with itself: name another asset to pay with"))?;
     let (bought, most) = (amount(2, fields, "bought")?, amount(3, fields, "most")?);
@@ -129,7 +129,7 @@ fn amount(at: usize, fields: &[&str], name: &str) -> Result<Amount, Problem> {
     }
 }
 
-/// Adds `amount` to what has been read of an asset.
+/// Adds `amount` to the total read of an asset.
 fn add(totals: &mut Totals, asset: &str, amount: Amount) -> Result<(), String> {
     let total = totals.entry(asset.to_owned()).or_default();
     let more = total.checked_add(amount).filter(|total| *total <= MAX_ISSUED);

@@ -1,4 +1,4 @@
-//! `walras bench`: every measured claim, by one command each.
+//! `walras bench`: one command for each measured claim.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::founding::EngineName;
 use crate::output::print_figures;
 use crate::tables;
 
-/// With something, without it, or both.
+/// With TLS, without it, or both.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum TlsRuns {
     On,
@@ -19,7 +19,7 @@ pub enum TlsRuns {
     Both,
 }
 
-/// Measures.
+/// Runs measurements.
 #[derive(clap::Subcommand)]
 pub enum Bench {
     /// Prices and amounts by both solvers on the same books, one thread, cold.
@@ -32,17 +32,17 @@ pub enum Bench {
         /// What to clear.
         #[arg(long, value_enum, default_value_t = SuiteName::Scaling)]
         suite: SuiteName,
-        /// Books of each size, or days, if not as many as the suite is used to; of large books there are fewer.
+        /// Books of each size, or days, instead of the suite's default; of large books there are fewer.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         books: Option<u32>,
-        /// Leave out books of more offers, where a suite has several sizes.
+        /// Skip books with more offers than this, in suites with several sizes.
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(100..))]
         most: u32,
         /// Folder of the daily prices, for the suite that needs them.
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
     },
-    /// The paper's workload: blocks proposed, validated, replayed; and how throughput stands up while the book fills.
+    /// The paper's workload: blocks proposed, validated, replayed; and how throughput changes while the book fills.
     #[command(after_help = "Examples:
   walras bench exchange --json
   walras bench exchange --accounts 1000000 --transactions 100000 --blocks 9
@@ -63,17 +63,18 @@ pub enum Bench {
         /// Offers that rest before anything is measured.
         #[arg(long, default_value_t = 500_000)]
         resting: usize,
-        /// Blocks of more transactions are measured without signatures only.
+        /// Blocks with more transactions are measured without signatures only.
         #[arg(long, default_value_t = 100_000)]
         signed_transactions: usize,
-        /// Fill the book up to so many offers in four steps, and measure at each, instead of the runs on a small book.
+        /// Fill the book to this number of offers in four steps and measure at each, instead of the runs on a small
+        /// book.
         #[arg(long)]
         fill: Option<usize>,
         /// Directory for the logs of blocks; a temporary one by default.
         #[arg(long)]
         directory: Option<PathBuf>,
     },
-    /// The worst block within the limits that a search finds, against an ordinary one of the same size.
+    /// The worst block within the limits that a search finds, compared with an ordinary one of the same size.
     #[command(after_help = "Examples:
   walras bench hostile --json
   walras bench hostile --tries 2000 --transactions 50000 --resting 500000")]
@@ -81,20 +82,20 @@ pub enum Bench {
         /// Transactions of the ordinary block.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..))]
         transactions: u32,
-        /// Offers that rest.
+        /// Resting offers.
         #[arg(long, default_value_t = 50_000)]
         resting: usize,
         /// Accounts.
         #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
         accounts: u32,
-        /// Blocks that are tried in each row; the usual number takes a minute or two in all.
+        /// Blocks tried in each row; the default takes a minute or two in all.
         #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
         tries: u32,
-        /// Of the search.
+        /// Seed of the search.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Checkpoints beside execution, and recovery from them.
+    /// Checkpoints during execution, and recovery from them.
     #[command(after_help = "Examples:
   walras bench recovery
   walras bench recovery --accounts 10000000 --offers 20000000 --json")]
@@ -111,14 +112,14 @@ pub enum Bench {
         /// Transactions in a block.
         #[arg(long, default_value_t = 50_000)]
         transactions: usize,
-        /// Blocks before the checkpoint, and beside or after it at least.
+        /// Minimum number of blocks before the checkpoint, and during or after it.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
         /// Directory for the store; a temporary one by default.
         #[arg(long)]
         directory: Option<PathBuf>,
     },
-    /// Blocks of nothing but payments, between two accounts and between millions.
+    /// Blocks of payments only, between two accounts and between millions.
     #[command(
         after_help = "Examples:\n  walras bench payments --json\n  walras bench payments --accounts 2,10000 --transactions 100000"
     )]
@@ -133,12 +134,12 @@ pub enum Bench {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
     },
-    /// A node's Ethereum doors: transfers through JSON-RPC and the binary intake, calls under load, logs.
+    /// A node's Ethereum interfaces: transfers through JSON-RPC and the binary intake, calls under load, logs.
     #[command(after_help = "Examples:
   walras bench evm-rpc --json
   walras bench evm-rpc --transfers 100000 --connections 8 --batch 1000")]
     EvmRpc {
-        /// Transfers through each door.
+        /// Transfers through each interface.
         #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
         transfers: u64,
         /// Accounts that send them.
@@ -150,18 +151,18 @@ pub enum Bench {
         /// Transfers in one request.
         #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1_000))]
         batch: u16,
-        /// Logs that are asked for at once.
+        /// Logs requested at once.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
         logs: u64,
     },
-    /// The loads of the Diablo benchmark: calls of contracts by a plan, on validators in this process.
+    /// The loads of the Diablo benchmark: contract calls by a plan, on validators in this process.
     #[command(after_help = "Examples:
   walras bench diablo --workload gafam --validators 4
-  walras bench diablo --workload gafam --variants --json     # and each measure of transaction management switched off
+  walras bench diablo --workload gafam --variants --json     # also without each measure of transaction management
   walras bench diablo --workload football,dota --most 200000 # the first calls of two larger loads
   walras bench diablo --workload all --most 100000 --json")]
     Diablo {
-        /// Names of loads, with commas between them, or all.
+        /// Names of loads, separated by commas, or all.
         #[arg(long, value_delimiter = ',', default_value = "gafam")]
         workload: Vec<String>,
         /// Folder with workload-NAME.yaml.
@@ -173,7 +174,7 @@ pub enum Bench {
         /// Accounts that send.
         #[arg(long, default_value_t = 2_048, value_parser = clap::value_parser!(u64).range(1..))]
         senders: u64,
-        /// Calls of each load at most; the first ones count.
+        /// Maximum number of calls of each load; the first ones count.
         #[arg(long)]
         most: Option<u64>,
         /// Run each load again with each measure of transaction management switched off.
@@ -183,7 +184,7 @@ pub enum Bench {
         #[arg(long, value_enum, default_value_t = EngineName::Dbft)]
         engine: EngineName,
     },
-    /// The payment lane: shards on sockets with durable logs, beside what signatures and hashes alone would allow.
+    /// The payment lane: shards on sockets with durable logs, compared with what signatures and hashes alone allow.
     #[command(after_help = "Examples:
   walras bench payments-lane --json
   walras bench payments-lane --validators 4 --payments 50000 --leaves 256
@@ -195,16 +196,16 @@ pub enum Bench {
         /// Payments of each phase.
         #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
         payments: u32,
-        /// Payments that may be under way.
+        /// Maximum number of payments in flight.
         #[arg(long, default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
         window: u32,
-        /// Leaves of a tree, for each run: 1 is the naive scheme.
+        /// Leaves of a tree, for each run; 1 is the naive scheme.
         #[arg(long, value_delimiter = ',', default_values_t = [1usize, 64, 256])]
         leaves: Vec<usize>,
         /// Runs with TLS, without it, or both.
         #[arg(long, value_enum, default_value = "both")]
         tls: TlsRuns,
-        /// Few payments: only to see that everything runs.
+        /// Few payments: only a check that everything runs.
         #[arg(long)]
         quick: bool,
         /// Directory for the logs; a temporary one by default.
@@ -225,12 +226,12 @@ pub enum Bench {
         runs: u32,
     },
     /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
-    /// time; healthy, and with one dead, slow or Byzantine.
+    /// time; healthy, and with one validator dead, slow or Byzantine.
     #[command(
         after_help = "Examples:\n  walras bench consensus --json\n  walras bench consensus --validators 4 --rate 15000 --seconds 10"
     )]
     Consensus {
-        /// Numbers of validators; what goes wrong is tried with the first.
+        /// Numbers of validators; faults are tried with the first.
         #[arg(long, value_delimiter = ',', default_values_t = [4usize, 7, 10], value_parser = validators)]
         validators: Vec<usize>,
         /// Transactions offered per second.
@@ -247,22 +248,22 @@ pub enum Bench {
         fast: bool,
     },
     /// Transaction management with each of its measures switched off in turn: one validator validates, sub-block by
-    /// sub-block, bodies and receipts cached when written.
+    /// sub-block, bodies and receipts are cached when written.
     #[command(
         after_help = "Examples:\n  walras bench transaction-management --json\n  walras bench transaction-management --validators 7 --transactions 10000"
     )]
     TransactionManagement {
-        /// How many validators.
+        /// Number of validators.
         #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
         validators: u32,
         /// Transactions, offered at once.
         #[arg(long, default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
         transactions: u64,
-        /// Runs of each variant; medians are told.
+        /// Runs of each variant; medians are reported.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
-    /// Block-STM against the best sequential loop: payments of 8 reads and 5 writes, with and without work.
+    /// Block-STM compared with the best sequential loop: payments of 8 reads and 5 writes, with and without work.
     #[command(
         after_help = "Examples:\n  walras bench stm --json\n  walras bench stm --accounts 100 --work-us 20 --threads 1,2,16"
     )]
@@ -282,11 +283,12 @@ pub enum Bench {
         /// Transactions in a block.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         transactions: u32,
-        /// Measured rounds; medians are told.
+        /// Measured rounds; medians are reported.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
     },
-    /// Contracts: payments, transfers of a token, swaps and a hot slot, against the best sequential loop over revm.
+    /// Contracts: payments, transfers of a token, swaps and a hot slot, compared with the best sequential loop over
+    /// revm.
     #[command(after_help = "Examples:\n  walras bench evm --json\n  walras bench evm --threads 1,2,16 --pools 1000")]
     Evm {
         /// Numbers of threads.
@@ -299,14 +301,14 @@ pub enum Bench {
         /// Accounts that send them.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..))]
         accounts: u32,
-        /// Pools that swaps meet in.
+        /// Pools that swaps use.
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         pools: u32,
-        /// Measured rounds; medians are told.
+        /// Measured rounds; medians are reported.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
     },
-    /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
+    /// Frames between validators on loopback: bulk, votes alone and concurrent with bulk, superblocks.
     #[command(
         after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
     )]
@@ -340,13 +342,13 @@ pub enum SuiteName {
     Hard,
     /// Books made to break a clearing or to make it slow.
     Hostile,
-    /// The same within the minimum sizes.
+    /// The same, within the minimum sizes.
     Minimum,
     /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
-    /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade apart.
+    /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade separately.
     Decomposition,
-    /// The fewest offers that a solver needs to be quick, by epsilon and mu: SPEEDEX figure 2.
+    /// The fewest offers that a solver needs to be fast, by epsilon and mu: SPEEDEX figure 2.
     Figure2,
 }
 
@@ -448,7 +450,8 @@ impl Bench {
                 print_figures(&bench::evm_rpc::run(&options, &mut say)?, json);
             }
             Bench::Diablo { workload, data, validators, senders, most, variants, engine } => {
-                let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+                let engine =
+                    engine.engine().context("--engine solo is for a single node: choose dbft or tendermint")?;
                 let options = bench::diablo::DiabloOptions {
                     loads: workload,
                     data,
@@ -465,7 +468,8 @@ impl Bench {
                 print_figures(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Consensus { validators, rate, seconds, engine, fast } => {
-                let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+                let engine =
+                    engine.engine().context("--engine solo is for a single node: choose dbft or tendermint")?;
                 let rules = consensus::Rules { fast, ..engine.rules() };
                 let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules };
                 print_figures(&bench::consensus::run(&options, &mut say)?, json);
@@ -515,10 +519,14 @@ impl Bench {
 
 fn validators(text: &str) -> Result<usize, String> {
     let count: usize = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-    if (1..=64).contains(&count) { Ok(count) } else { Err(format!("{count} validators; 1 to 64 can be measured")) }
+    if (1..=64).contains(&count) {
+        Ok(count)
+    } else {
+        Err(format!("{count} validators are out of range: write 1 to 64"))
+    }
 }
 
-/// Clears books under a progress bar.
+/// Clears books and shows a progress bar.
 fn clearing(options: &bench::clearing::ClearingOptions) -> anyhow::Result<Value> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed}").expect("a sound template");
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);

@@ -30,7 +30,7 @@ pub struct ClearArgs {
     /// Commission that the auctioneer keeps, such as 2^-15, 0 or 0.0001
     #[arg(long, default_value = "2^-15")]
     pub epsilon: Fraction,
-    /// How far below the rate a limit price must lie for its offer to execute in full; more than epsilon
+    /// How far below the rate a limit price must lie for its offer to execute in full; must be more than epsilon
     #[arg(long, default_value = "2^-10")]
     pub mu: Fraction,
     /// Price computation
@@ -39,13 +39,13 @@ pub struct ClearArgs {
     /// Also write the fills, columns row,sold,bought, to this .csv or .parquet file
     #[arg(long, value_name = "FILE", value_parser = fills_path)]
     pub fills: Option<PathBuf>,
-    /// Say why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW ask about those;
-    /// may be repeated
+    /// Explain why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW explain
+    /// those rows; may be repeated
     #[arg(long, value_name = "ROW")]
     pub explain: Vec<Asked>,
 }
 
-/// A file whose name says in which form it is written.
+/// A file whose extension determines its format.
 fn fills_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let known = path.extension().is_some_and(|extension| extension == "csv" || extension == "parquet");
@@ -63,11 +63,11 @@ fn solver_parser() -> impl TypedValueParser<Value = Solver> {
 pub struct ClearingJson {
     /// Valuation by asset symbol.
     pub prices: BTreeMap<String, String>,
-    /// What is sold on each pair that trades.
+    /// The amount sold on each pair that trades.
     pub trades: Vec<TradeJson>,
     /// What each offer that trades gives and receives, by row.
     pub fills: Vec<FillJson>,
-    /// What pools trade, by row.
+    /// The trades of pools, by row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolJson>,
     /// The orders for exact amounts that are filled, by row.
@@ -79,21 +79,21 @@ pub struct ClearingJson {
     pub mu: String,
     /// Whether every offer that must execute does.
     pub full: bool,
-    /// Utility left on the table over utility gained; null when nothing is gained.
+    /// Unrealized utility divided by realized utility; null when nothing is realized.
     pub unrealized_utility_ratio: Option<f64>,
-    /// What stood in the way of fullness.
+    /// The obstacle to a full clearing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// Short names of the reasons for which the clearing is not full: units, range, prices, amounts.
+    /// Short names of the reasons why the clearing is not full: units, range, prices, amounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// What became of the offers that were asked about.
+    /// Explanations of the offers in --explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explained>,
-    /// What became of the pools and orders for exact amounts that were asked about, in words.
+    /// Explanations of the pools and orders for exact amounts in --explain, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How the prices were found.
+    /// How the prices were computed.
     pub solver: SolverJson,
 }
 
@@ -119,7 +119,7 @@ pub struct FillJson {
     pub bought: String,
 }
 
-/// What one pool trades.
+/// The trade of one pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolJson {
     /// Data row of the pool, counted from 1.
@@ -152,28 +152,28 @@ pub struct SolverJson {
     pub iterations: u32,
     /// Evaluations of demand.
     pub demand_queries: u32,
-    /// Time of the whole clearing, reading apart.
+    /// Time of the whole clearing, without reading.
     pub seconds: f64,
     /// The largest relative imbalance of the smoothed demand.
     pub imbalance: f64,
-    /// What was spent.
+    /// The work done.
     #[serde(default)]
     pub amounts: SpendingJson,
 }
 
-/// What was spent, as [`SolverJson`] prints it.
+/// The work done, as [`SolverJson`] prints it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SpendingJson {
-    /// Looks at pairs by the price computation, what takes longer counted as more.
+    /// Looks at pairs by the price computation; expensive ones count more.
     pub price_looks: u64,
-    /// Looks at edges by the amount step, likewise.
+    /// Looks at edges by the amount step; expensive ones count more.
     pub amount_looks: u64,
     /// Price vectors tried.
     pub tries: u32,
-    /// Searches for shortest ways from shortages to surpluses.
+    /// Shortest-path searches from shortages to surpluses.
     pub rounds: u32,
-    /// Ways along which a shortage was moved.
+    /// Paths along which a shortage was moved.
     pub augmentations: u32,
     /// Shortages moved unit by unit.
     pub repairs: u32,
@@ -189,7 +189,7 @@ impl From<clearing::Spending> for SpendingJson {
 /// Runs `walras clear`.
 ///
 /// # Errors
-/// Whatever is wrong with the file or the parameters.
+/// If the file or the parameters are invalid.
 pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
     let params = Params { epsilon: args.epsilon, mu: args.mu, solver: args.solver, ..Params::default() };
     if let Err(error) = params.check() {
@@ -225,13 +225,13 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What stood in the way of fullness, in one sentence; `None` if nothing did.
+/// The obstacles to a full clearing, in one sentence; `None` if there are none.
 fn obstacles_in_words(obstacles: &[Obstacle], symbol: impl Fn(AssetId) -> String + Copy) -> Option<String> {
     let words: Vec<String> = obstacles.iter().map(|obstacle| obstacle.in_words(symbol)).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// Runs `task` with a spinner on standard error, if that is a terminal and it takes long enough to be seen.
+/// Runs `task` with a spinner on standard error, if that is a terminal and the task takes long enough to be seen.
 fn waiting<T>(text: &str, task: impl FnOnce() -> T) -> T {
     let spinner = ProgressBar::new_spinner().with_message(text.to_owned());
     spinner.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a proper template"));
@@ -295,7 +295,7 @@ pub fn listed_fills(batch: &BatchInput, book: &Book, params: &Params, clearing: 
     fills.into_iter().map(printed).collect()
 }
 
-/// Writes the fills as the extension of `path` says.
+/// Writes the fills in the format of the extension of `path`.
 fn write_fills(path: &Path, fills: &[FillJson]) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "csv") {
         let mut writer = csv::Writer::from_path(path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -311,7 +311,7 @@ fn write_fills(path: &Path, fills: &[FillJson]) -> Result<()> {
     table.finish()
 }
 
-/// How many trades a table shows.
+/// Maximum number of trades in a table.
 const TRADES_SHOWN: usize = 40;
 
 fn print_tables(result: &ClearingJson) {
@@ -337,7 +337,7 @@ fn print_tables(result: &ClearingJson) {
     result.notes.iter().for_each(|note| println!("{note}"));
 }
 
-/// What pools trade, and the orders for exact amounts that are filled.
+/// Prints the trades of pools, and the filled orders for exact amounts.
 fn print_others(result: &ClearingJson) {
     if !result.pools.is_empty() {
         println!();

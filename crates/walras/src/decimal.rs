@@ -1,4 +1,4 @@
-//! Amounts and prices as people write them, with an asset's decimals, and as the ledger counts them.
+//! Converts amounts and prices between decimals, as people write them, and units, as the ledger counts them.
 
 use anyhow::bail;
 use primitives::{Amount, Price};
@@ -6,7 +6,7 @@ use primitives::{Amount, Price};
 /// Reads `12.50` of an asset with 2 decimals as 1250 units.
 ///
 /// # Errors
-/// If it is no plain decimal, is finer than a unit, or exceeds what can exist.
+/// If it is not a plain decimal, is finer than a unit, or exceeds the maximum amount.
 pub fn to_units(text: &str, decimals: u8) -> anyhow::Result<Amount> {
     Ok(primitives::parse_units(text, decimals)?)
 }
@@ -16,7 +16,7 @@ pub fn from_units(units: Amount, decimals: u8) -> String {
     primitives::format_units(units, decimals)
 }
 
-/// Turns a price of one whole sold asset in whole bought assets into one of units.
+/// Converts a price of one whole sold asset in whole bought assets into a price in units.
 ///
 /// # Errors
 /// If the result is out of range.
@@ -24,11 +24,12 @@ pub fn to_unit_price(price: Price, sell_decimals: u8, buy_decimals: u8) -> anyho
     let shifted = price.decade() + i32::from(buy_decimals) - i32::from(sell_decimals);
     match Price::from_parts(price.mantissa(), shifted) {
         Some(price) => Ok(price),
-        None => bail!("price {price} is out of range once it is counted in units"),
+        None => bail!("price {price} is out of range when converted to units"),
     }
 }
 
-/// Turns a price of units into one of a whole sold asset in whole bought assets; `None` if that is out of range.
+/// Converts a price in units into a price of a whole sold asset in whole bought assets; `None` if that is out of
+/// range.
 pub fn to_whole_price(price: Price, sell_decimals: u8, buy_decimals: u8) -> Option<Price> {
     Price::from_parts(price.mantissa(), price.decade() + i32::from(sell_decimals) - i32::from(buy_decimals))
 }

@@ -23,7 +23,7 @@ use crate::traders::{Sent, Traders, genesis};
 
 /// How often the traders act.
 const TICK: Duration = Duration::from_millis(50);
-/// How often it is told where each validator stands.
+/// How often the height of each validator is printed.
 const STANDING: Duration = Duration::from_secs(5);
 /// Milliseconds between blocks.
 const INTERVAL_MS: u64 = 500;
@@ -36,13 +36,13 @@ const INTERVAL_MS: u64 = 500;
   walras demo --assets 50 --traders 2000 --rate 10000
   walras demo --developer              # a chain to develop contracts on, with anvil's methods
 
-Kill any one of the processes that it names: the others go on, and it is started again and catches up.")]
+Kill any one of the processes that it names: the others keep working; the demo restarts it, and it catches up.")]
 pub struct Demo {
-    /// Stop after so many seconds.
+    /// Stop after this many seconds.
     #[arg(long)]
     seconds: Option<u64>,
-    /// Run a chain for people who develop contracts: one node without traders, a block as soon as a transaction waits,
-    /// and the methods by which anvil and hardhat change accounts and time and go back to snapshots.
+    /// Run a chain for people who develop contracts: one node without traders, a block as soon as a transaction is
+    /// pending, and the methods with which anvil and hardhat change accounts and time and go back to snapshots.
     #[arg(long, conflicts_with_all = ["validators", "traders", "rate", "seed"])]
     developer: bool,
     /// Number of validators, 1 to 16.
@@ -57,26 +57,26 @@ pub struct Demo {
     /// Transactions per second, all traders together.
     #[arg(long, default_value_t = 2_000)]
     rate: u64,
-    /// Milliseconds between blocks: 500, or with --developer none, so that a block follows each transaction.
+    /// Milliseconds between blocks: 500 by default; with --developer none, so a block follows each transaction.
     #[arg(long)]
     interval_ms: Option<u64>,
-    /// Decides everything that the traders do.
+    /// Seed of everything that the traders do.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the first validator listens, the others above; other ports are taken if these are not free.
+    /// Where the first validator listens; the others use the ports above. Other ports are used if these are not free.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Where the first validator answers Ethereum's tools, the others above; other ports are taken if these are not
-    /// free.
+    /// Where the first validator serves Ethereum's JSON-RPC; the others use the ports above. Other ports are used if
+    /// these are not free.
     #[arg(long, default_value = "127.0.0.1:8545")]
     ethereum_listen: SocketAddr,
-    /// Keep the validators' homes in this directory, for `walras node`, `export` and the others; else they are gone at
-    /// the end. The keys' passphrase is "demo".
+    /// Keep the validators' homes in this directory, for `walras node`, `export` and other commands; otherwise they
+    /// are deleted at the end. The keys' passphrase is "demo".
     #[arg(long)]
     home: Option<PathBuf>,
 }
 
-/// What the blocks of a run add up to.
+/// Totals over the blocks of a run.
 #[derive(Default)]
 struct Tally {
     blocks: u64,
@@ -100,23 +100,23 @@ impl Tally {
         self.pairs += block.batch.trades.len() as u64;
         self.not_full += u64::from(!block.batch.full);
         self.volume += volume(block);
-        // Where nobody ordered anything new, next to nothing is traded and the ratio says nothing.
+        // Without new orders almost nothing is traded and the ratio is meaningless.
         self.utility.extend(utility.filter(|_| !block.batch.fills.is_empty() && !block.outcomes.is_empty()));
     }
 }
 
-/// Units of asset 0 that the sales of a batch were worth.
+/// Value of the sales of a batch, in units of asset 0.
 fn volume(block: &BlockReceipts) -> f64 {
     let batch = &block.batch;
     let valuation = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
     let worth = |trade: &ledger::PairTrade| trade.sold as f64 * valuation(trade.pair.sell) / valuation(AssetId(0));
-    // A sum of nothing is -0.
+    // An empty sum is -0.
     batch.trades.iter().map(worth).sum::<f64>() + 0.0
 }
 
 impl Demo {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let temporary = tempfile::tempdir().context("a temporary directory")?;
+        let temporary = tempfile::tempdir().context("cannot make a temporary directory")?;
         let folder = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
         if self.developer {
             return self.develop(&folder, json);
@@ -124,7 +124,7 @@ impl Demo {
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
         let genesis = genesis(&traders, self.assets as usize, self.validators.into());
         let say = |line: String| {
-            // With --json, standard output belongs to the result.
+            // With --json, standard output carries only the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
         };
         let stopped = stop_flag()?;
@@ -137,7 +137,8 @@ impl Demo {
         let tally = self.trade(&mut network, traders, &stopped, &say)?;
         let seconds = begun.elapsed().as_secs_f64();
         network.stop();
-        let disk = RealDisk::existing(network.home(0).join("data")).context("the first validator's store")?;
+        let disk =
+            RealDisk::existing(network.home(0).join("data")).context("cannot open the first validator's store")?;
         let genesis = node::genesis_file::read(&network.home(0).join("genesis.json"))?;
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
@@ -147,7 +148,7 @@ impl Demo {
     }
 
     fn develop(self, folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
-        // Two that hold something of each asset; nobody trades.
+        // Two traders that hold something of each asset; nobody trades.
         let holders = Traders::new(2, self.assets as usize, self.seed);
         let genesis = genesis(&holders, self.assets as usize, 1);
         let Demo { listen, ethereum_listen, seconds, .. } = self;
@@ -178,12 +179,12 @@ impl Demo {
         say(format!("{traders} traders in {assets} assets, {rate} transactions a second. Ctrl-C stops."));
     }
 
-    /// How to try the payment lane.
+    /// Prints how to try the payment lane.
     fn greet_payers(&self, network: &DemoNetwork, say: &impl Fn(String)) {
         let key = network.folder().join(PAYER_KEY);
         let key = std::path::absolute(&key).unwrap_or(key);
         let key = key.display();
-        say("Payments in a round trip: paste this into another terminal.".into());
+        say("Payments in one round trip: paste this into another terminal.".into());
         for line in [
             &format!("export WALRAS_PASSPHRASE={PASSPHRASE} WALRAS_SERVER=http://{}", network.address(0)),
             "walras pay new --purse alice && walras pay new --purse bob",
@@ -196,7 +197,7 @@ impl Demo {
         }
     }
 
-    /// Lets the traders act until the time is over or somebody stops the demo.
+    /// Lets the traders act until the time is over or the demo is stopped.
     fn trade(
         &self,
         network: &mut DemoNetwork,
@@ -235,7 +236,7 @@ impl Demo {
         Ok(tally)
     }
 
-    /// Each trader keeps to one validator; how many transactions were not taken.
+    /// Each trader uses one validator. Returns how many transactions were rejected.
     fn submit(&self, network: &DemoNetwork, traders: &mut Traders, acts: Vec<(Sent, Transaction)>) -> u64 {
         let count = usize::from(self.validators);
         let mut parts: Vec<(Vec<Sent>, Vec<Transaction>)> = (0..count).map(|_| Default::default()).collect();
@@ -290,7 +291,7 @@ impl Demo {
         writeln!(out, "\n{} blocks in {seconds:.1} s", tally.blocks)?;
         writeln!(
             out,
-            "transactions   {} committed, {} rejected at the door, {} refused in blocks",
+            "transactions   {} committed, {} rejected at intake, {} refused in blocks",
             tally.committed, tally.rejected, tally.refused
         )?;
         writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 10_000.0)?;
@@ -306,7 +307,7 @@ impl Demo {
     }
 }
 
-/// A line for a block.
+/// One line that describes a block.
 fn line(block: &BlockReceipts) -> String {
     let applied = block.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).count();
     let full = if block.batch.full { "full" } else { "not full" };
@@ -323,7 +324,7 @@ fn line(block: &BlockReceipts) -> String {
     )
 }
 
-/// A flag that Ctrl-C or SIGTERM raises; a second one ends the process at once.
+/// A flag that Ctrl-C or SIGTERM sets; a second signal ends the process at once.
 fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();

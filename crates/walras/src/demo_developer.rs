@@ -15,18 +15,18 @@ use crate::demo_network::door_addresses;
 use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::node_command::StopSignals;
 
-/// What the demo was asked for.
+/// The options of the demo.
 pub struct DeveloperDemo {
     pub listen: SocketAddr,
     pub ethereum_listen: SocketAddr,
-    /// Milliseconds between blocks; 0 makes one as soon as a transaction waits.
+    /// Milliseconds between blocks; 0 makes one as soon as a transaction is pending.
     pub interval_ms: u64,
-    /// Stop after so many seconds.
+    /// Stop after this many seconds.
     pub seconds: Option<u64>,
 }
 
 impl DeveloperDemo {
-    /// Runs a chain in a home until it is stopped: the one that is there, or else a new one of this genesis.
+    /// Runs a chain in a home until it is stopped: the existing chain, or a new one with this genesis.
     pub fn run(self, home: &Path, genesis: Genesis, json: bool) -> anyhow::Result<ExitCode> {
         let path = home.join("genesis.json");
         if !path.exists() {
@@ -36,7 +36,7 @@ impl DeveloperDemo {
         let genesis = node::genesis_file::read(&path)?;
         ensure!(
             genesis.is_developers,
-            "{} is of no developers' chain: choose another --home, or leave --developer out",
+            "{} is not the home of a developers' chain: choose another --home, or leave --developer out",
             path.display()
         );
         let mut config = Config::load(None, std::env::vars())?;
@@ -81,19 +81,20 @@ impl DeveloperDemo {
 
     fn greet(&self, node: &Node, json: bool) {
         let say = |line: String| {
-            // With --json, standard output belongs to the result.
+            // With --json, standard output carries only the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
         };
         let ethereum = node.ethereum_address().map_or_else(String::new, |address| address.to_string());
         say(format!("Walras is running: http://{}", node.address()));
         say(format!("Ethereum JSON-RPC: http://{ethereum}, chain {}", ledger::DEVELOPERS_CHAIN));
-        say("A developers' chain: evm_, anvil_ and hardhat_ methods change accounts and time, and go back.".into());
+        say("A developers' chain: evm_, anvil_ and hardhat_ methods change accounts and time, and restore snapshots."
+            .into());
         let blocks = match self.interval_ms {
-            0 => "A block is made as soon as a transaction waits.".into(),
+            0 => "A block is made as soon as a transaction is pending.".into(),
             interval => format!("A block is made every {interval} ms."),
         };
         say(blocks);
-        say("The usual accounts for development. Everybody knows their keys:".into());
+        say("The usual development accounts. Their keys are public:".into());
         for (account, key) in developers().zip(DEVELOPER_KEYS) {
             say(format!("  {}  {key}", account.checked()));
         }

@@ -1,5 +1,4 @@
-//! The demo's validators: processes of their own, started again when they end, and spoken to over HTTP as anybody
-//! would.
+//! The demo's validators: separate processes, restarted when they end, and accessed over HTTP like any node.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -18,22 +17,22 @@ use zeroize::Zeroizing;
 
 use crate::{keystore, lane, validator_keys};
 
-/// Protects nothing: the keys of a demo are worth nothing.
+/// Protects nothing: the keys of a demo have no value.
 pub const PASSPHRASE: &str = "demo";
-/// The key of an account with money, for whoever tries the payment lane.
+/// The key of an account with money, for trying the payment lane.
 pub const PAYER_KEY: &str = "payer-key.json";
-/// What it holds of the first two assets, in units.
+/// Its balance of the first two assets, in units.
 const PAYER_UNITS: u64 = 10_000_000_000;
 /// Heights of a lane epoch: an hour of blocks each half second.
 const LANE_EPOCH_HEIGHTS: u64 = 7_200;
-/// Fees that the account of a validator can pay, for its votes about contested outputs.
+/// Number of fees that the account of a validator can pay, for its votes about contested outputs.
 const VALIDATOR_FEES: u64 = 1_000;
-/// The setting of how many blocks a validator keeps, and what it is in a demo.
+/// The setting for the number of blocks that a validator keeps, and its value in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
-/// Before a validator that ended is started again.
+/// Pause before a validator that ended is restarted.
 const PAUSE: Duration = Duration::from_secs(2);
-/// For validators to start.
+/// Maximum time for validators to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Validator {
@@ -41,7 +40,7 @@ struct Validator {
     http: SocketAddr,
     ethereum: SocketAddr,
     process: Child,
-    /// When it ended, until it is started again.
+    /// When it ended; `None` once it is restarted.
     ended: Option<Instant>,
 }
 
@@ -56,8 +55,8 @@ pub struct DemoNetwork {
 }
 
 impl DemoNetwork {
-    /// Makes homes under `folder`, and starts a process for each. The first one's doors are at `listen`: HTTP, and
-    /// that for Ethereum's tools.
+    /// Makes homes under `folder`, and starts a process for each. The first validator serves HTTP and Ethereum's
+    /// JSON-RPC at the addresses in `listen`.
     pub fn start(
         folder: &Path,
         genesis: &Genesis,
@@ -123,7 +122,7 @@ impl DemoNetwork {
         let begun = Instant::now();
         while !(0..self.validators.len()).all(|index| self.is_ready(index)) {
             let log = self.validators[0].home.join("log");
-            ensure!(begun.elapsed() < PATIENCE, "the validators do not start; see {}", log.display());
+            ensure!(begun.elapsed() < PATIENCE, "the validators did not start in time; see {}", log.display());
             std::thread::sleep(Duration::from_millis(100));
         }
         Ok(())
@@ -142,12 +141,12 @@ impl DemoNetwork {
         self.validators[index].http
     }
 
-    /// Where a validator answers Ethereum's tools.
+    /// Where a validator serves Ethereum's JSON-RPC.
     pub fn ethereum_address(&self, index: usize) -> SocketAddr {
         self.validators[index].ethereum
     }
 
-    /// A validator's process.
+    /// A validator's process id.
     pub fn process(&self, index: usize) -> u32 {
         self.validators[index].process.id()
     }
@@ -162,20 +161,20 @@ impl DemoNetwork {
         &self.validators[index].home
     }
 
-    /// Starts again what has ended; tells what happened.
+    /// Restarts validators that have ended and reports it.
     pub fn tend(&mut self, say: &impl Fn(String)) -> anyhow::Result<()> {
         for (index, validator) in self.validators.iter_mut().enumerate() {
             match validator.ended {
                 None => {
                     if let Some(status) = validator.process.try_wait()? {
-                        say(format!("validator {index} has ended ({status}); the others go on"));
+                        say(format!("validator {index} has ended ({status}); the others keep working"));
                         validator.ended = Some(Instant::now());
                     }
                 }
                 Some(since) if since.elapsed() >= PAUSE => {
                     validator.process = spawn(&validator.home)?;
                     validator.ended = None;
-                    say(format!("validator {index} starts again, process {}", validator.process.id()));
+                    say(format!("validator {index} restarts, process {}", validator.process.id()));
                 }
                 Some(_) => {}
             }
@@ -183,7 +182,7 @@ impl DemoNetwork {
         Ok(())
     }
 
-    /// Sends transactions to a validator, or to the next that answers. For each, whether it was taken.
+    /// Sends transactions to a validator, or to the next that answers. Returns for each whether it was accepted.
     pub fn submit(&self, first: usize, transactions: &[Transaction]) -> Vec<bool> {
         let body = borsh::to_vec(transactions).expect("writing to memory cannot fail");
         let count = self.validators.len();
@@ -199,8 +198,8 @@ impl DemoNetwork {
         vec![false; transactions.len()]
     }
 
-    /// The receipts of blocks that were not given yet, and the solver's utility ratio where it is known; from whichever
-    /// validator answers first.
+    /// The receipts of blocks that were not returned yet, and the solver's utility ratio where it is known, from the
+    /// first validator that answers.
     pub fn new_blocks(&mut self) -> Vec<(BlockReceipts, Option<f64>)> {
         let mut blocks = Vec::new();
         for index in 0..self.validators.len() {
@@ -224,22 +223,22 @@ impl DemoNetwork {
         self.agent.get(self.url(index, path)).call().ok()?.body_mut().read_json().ok()
     }
 
-    /// Where each validator stands, in a line.
+    /// The heights of all validators, in one line.
     pub fn standing(&self) -> String {
         let of = |index: usize| match self.json(index, "/v1/validator") {
             Some(status) if status["decided"].is_u64() => {
                 let silent = if status["silent"] == true { " (listening)" } else { "" };
                 format!("{index}: {}{silent}", status["decided"])
             }
-            _ => format!("{index}: away"),
+            _ => format!("{index}: down"),
         };
         (0..self.validators.len()).map(of).collect::<Vec<_>>().join(", ")
     }
 
-    /// Stops all in order, and waits for them.
+    /// Stops all in order and waits for them.
     pub fn stop(&mut self) {
         for validator in &mut self.validators {
-            // The id is that of a child that was not waited for, so it is nobody else's.
+            // The id is that of a child that was not waited for, so no other process can have it.
             if validator.process.try_wait().is_ok_and(|ended| ended.is_none()) {
                 let terminate = Command::new("kill").arg(validator.process.id().to_string()).status();
                 if terminate.is_err() {
@@ -270,18 +269,22 @@ fn with_lane(genesis: &Genesis, keys: &[lane::FoundingMember], payer: Address, f
 }
 
 fn spawn(home: &Path) -> anyhow::Result<Child> {
-    let log = File::options().create(true).append(true).open(home.join("log")).context("the log of a validator")?;
-    let errors = log.try_clone().context("the log of a validator")?;
-    let walras = std::env::current_exe().context("this program's own file")?;
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(home.join("log"))
+        .context("cannot open the log of a validator")?;
+    let errors = log.try_clone().context("cannot open the log of a validator")?;
+    let walras = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(walras);
     command.arg("node").arg("--home").arg(home).env("WALRAS_PASSPHRASE", PASSPHRASE);
     if std::env::var_os(KEEP_BLOCKS).is_none() {
         command.env(KEEP_BLOCKS, KEPT_BLOCKS.to_string());
     }
-    command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("a validator's process")
+    command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("cannot start a validator's process")
 }
 
-/// Addresses for a door: from `listen` on if those ports are free, else any.
+/// Addresses for an interface: from `listen` on if those ports are free, otherwise any free ones.
 pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
     let ports = (0..count as u16).map(|index| listen.port().checked_add(index));
     let wanted = ports.map(|port| port.map(|port| SocketAddr::new(listen.ip(), port))).collect::<Option<Vec<_>>>();
@@ -295,7 +298,7 @@ pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<So
     }
 }
 
-/// Addresses on this machine whose ports, so many each, nobody uses now.
+/// Addresses on this machine, each with `ports` consecutive free ports.
 fn free_addresses(count: usize, ports: u16) -> anyhow::Result<Vec<SocketAddr>> {
     (0..count).map(|_| transport::free_ports(ports).context("no ports are free on this machine")).collect()
 }

@@ -1,5 +1,5 @@
-//! The accounts that Ethereum's tools for development come with: those of the mnemonic "test test test test test test
-//! test test test test test junk". Everybody knows their keys; only the demo's genesis pays them anything.
+//! The accounts that Ethereum's development tools come with: those of the mnemonic "test test test test test test
+//! test test test test test junk". Their keys are public; only the demo's genesis pays them anything.
 
 use ledger::contracts::EthereumKey;
 use primitives::{Address, Amount, AssetId, from_hex};
@@ -18,7 +18,7 @@ pub const DEVELOPER_KEYS: [&str; 10] = [
     "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
 ];
 
-/// What each of them holds at the start of the first two assets, in units: 10,000 whole ones.
+/// The balance of each in the first two assets at the start, in units: 10,000 whole ones.
 const UNITS: Amount = 10_000_000_000;
 
 /// The accounts.
@@ -29,7 +29,7 @@ pub fn developers() -> impl Iterator<Item = Address> {
     })
 }
 
-/// What a genesis pays them.
+/// The balances that a genesis gives them.
 pub fn developer_balances() -> impl Iterator<Item = (Address, AssetId, Amount)> {
     developers().flat_map(|developer| [0, 1].map(|asset| (developer, AssetId(asset), UNITS)))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::BatchInput;
 
-/// What somebody asks about: a row, counted from 1, of one of the files.
+/// A subject of `--explain`: a row, counted from 1, of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// An offer.
@@ -35,7 +35,7 @@ impl FromStr for Asked {
 }
 
 impl Asked {
-    /// What is wrong if the files have no such row.
+    /// The error message if the files have no such row.
     pub fn outside(self, book: &Book) -> Option<String> {
         let (row, rows, asked) = match self {
             Asked::Offer(row) => (row, book.offers(), row.to_string()),
@@ -62,7 +62,7 @@ pub struct Explained {
     pub min_price: String,
     /// Rate after commission.
     pub rate: f64,
-    /// How many offers of the pair come first.
+    /// Number of offers of the pair that come before this one.
     pub offers_ahead: usize,
     /// Units that those offer.
     pub units_ahead: String,
@@ -76,9 +76,9 @@ pub struct Explained {
     pub must_fill: bool,
     /// `full`, `part`, `beyond rate`, `rounding` or `not reached`.
     pub why: String,
-    /// Units more that the pair would have to sell for the offer to trade in full.
+    /// Additional units that the pair would have to sell for the offer to trade in full.
     pub missing: Option<String>,
-    /// All of it in words.
+    /// The whole explanation in words.
     pub text: String,
 }
 
@@ -109,7 +109,7 @@ pub fn explained(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cl
     }
 }
 
-/// Why a pool or an order for an exact amount, which the files must have, did or did not trade.
+/// Explains why a pool or an order for an exact amount, which the files must have, did or did not trade.
 pub fn said_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
     let rate = |sell, buy| clearing.rate(params, sell, buy).expect("assets of the book that was cleared");
     match asked {
@@ -138,8 +138,8 @@ fn pool_in_words(
             let (sell, buy) = (batch.symbol(trade.sell), batch.symbol(trade.buy));
             format!("{stands}. It gives {} {sell} for {} {buy}.", trade.sold, trade.bought)
         }
-        None if gains => format!("{stands}. It does not trade, as the amounts of others leave nothing to it."),
-        None => format!("{stands}. It does not trade: neither way does the rate pay more than its fee."),
+        None if gains => format!("{stands}. It does not trade, as the amounts of others leave nothing for it."),
+        None => format!("{stands}. It does not trade: the rate does not pay more than its fee in either direction."),
     }
 }
 

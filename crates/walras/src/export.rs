@@ -1,4 +1,4 @@
-//! `walras export`: a store's history as Parquet files, a folder a day, for tools that know nothing of Walras.
+//! `walras export`: a store's history as Parquet files, one folder per day, for general analysis tools.
 //!
 //! ```text
 //! OUT/blocks/day=2026-11-21/blocks.parquet        a row per block
@@ -8,7 +8,7 @@
 //! OUT/assets/assets.parquet                       a row per asset: symbol, decimals, issuer, least size of an offer
 //! ```
 //!
-//! and of a chain with contracts
+//! For a chain with contracts also:
 //!
 //! ```text
 //! OUT/receipts/day=2026-11-21/receipts.parquet    a row per Ethereum transaction that was executed
@@ -16,11 +16,11 @@
 //! OUT/contracts/day=2026-11-21/contracts.parquet  a row per account with a nonce, code, storage or wei below a unit
 //! ```
 //!
-//! A day is one of UTC, by the proposers' clocks; a block whose clock went back belongs to the day of the block before
-//! it, so that a day is a range of heights. Amounts are integer units, and beside them stand the decimals of their
-//! asset: divided by 10^decimals they are what people count. Prices are exact decimals as text, of units, and doubles
-//! beside them. A valuation is a price only where `traded` says so: others are kept from earlier batches, or have never
-//! been paid by anybody.
+//! A day is a UTC day by the proposers' clocks. A block whose clock went back belongs to the day of the block before
+//! it, so a day is a range of heights. Amounts are integer units, beside the decimals of their asset: divided by
+//! 10^decimals they are whole assets. Prices are exact decimals as text, in units, with doubles beside them. A
+//! valuation is a traded price only where `traded` is true: others are kept from earlier batches, or were never paid
+//! by anybody.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ const ASSETS: [&str; 5] = [
   walras export --home ./exchange --out ./history --from 2026-11-20 --no-balances
   duckdb -c \"select sell, buy, sum(sold) from 'history/trades/*/*.parquet' group by all\"
 
-A day that was exported before is written anew.")]
+A day that was exported before is written again.")]
 pub struct Export {
     /// Directory that `walras init` made.
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
@@ -116,7 +116,7 @@ pub struct Export {
     /// Last day.
     #[arg(long, value_parser = parse_day)]
     to: Option<u64>,
-    /// Leave balances out, and with them the replay of all blocks.
+    /// Skip balances, and with them the replay of all blocks.
     #[arg(long)]
     no_balances: bool,
 }
@@ -155,11 +155,11 @@ struct Day {
     blocks: Table,
     prices: Table,
     trades: Table,
-    /// Receipts and logs, of a chain with contracts.
+    /// Receipts and logs, for a chain with contracts.
     contracts: Option<(Table, Table)>,
 }
 
-/// What is read, and where it goes.
+/// The sources that are read, and the tables that are written.
 struct History<'a> {
     export: &'a Export,
     archive: Archive<RealDisk>,
@@ -189,7 +189,7 @@ impl<'a> History<'a> {
     }
 
     fn take(&mut self, height: u64) -> anyhow::Result<()> {
-        let bytes = self.archive.block(height)?.with_context(|| format!("block {height} is gone"))?;
+        let bytes = self.archive.block(height)?.with_context(|| format!("block {height} is no longer in the store"))?;
         let block: Superblock = borsh::from_slice(&bytes).with_context(|| format!("block {height}"))?;
         let day = (block.time_ms / DAY_MS).max(self.day);
         if day != self.day {
@@ -286,7 +286,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Writes what all amounts are counted in.
+    /// Writes the assets with their decimals, the units of all amounts.
     fn write_assets(&mut self) -> anyhow::Result<()> {
         let mut table = Table::create(&self.export.out.join("assets/assets.parquet"), &ASSETS)?;
         for (number, asset) in self.assets.iter().enumerate() {
@@ -302,7 +302,7 @@ impl<'a> History<'a> {
         table.finish()
     }
 
-    /// The root of the state after a block: the next block names it. Of the last block only a replay knows it.
+    /// The root of the state after a block: the next block contains it. For the last block only a replay knows it.
     fn state_root(&self, height: u64) -> anyhow::Result<Option<Digest>> {
         if let Some(replay) = &self.replay {
             return Ok(Some(replay.root));
@@ -333,21 +333,21 @@ impl<'a> History<'a> {
     }
 }
 
-/// The state before the first block that is there.
+/// The state before the first block in the store.
 fn state_before(genesis: &Genesis, view: &View<RealDisk>) -> anyhow::Result<Ledger> {
     if view.first == 1 {
         return Ok(Ledger::new(genesis)?);
     }
     let checkpoint = view.archive.checkpoint(view.first - 1)?.with_context(|| {
         format!(
-            "blocks before height {} are not here, and no checkpoint of the state before it: use --no-balances",
+            "the store has no blocks before height {} and no checkpoint of the state before it: use --no-balances",
             view.first
         )
     })?;
     Ok(restore(checkpoint)?)
 }
 
-/// Everything that every account has; returns the number of rows.
+/// Writes all balances of all accounts; returns the number of rows.
 fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Result<u64> {
     let mut locked: HashMap<(Address, AssetId), u64> = HashMap::new();
     for (pair, offers) in ledger.book().iter() {
@@ -377,7 +377,7 @@ fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Re
     Ok(rows)
 }
 
-/// Days since 1970 of a day.
+/// The number of days from 1970 to a day.
 fn parse_day(text: &str) -> Result<u64, String> {
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|error| format!("{error}; write 2026-11-21"))?;
     u64::try_from((day - NaiveDate::default()).num_days()).map_err(|_| "a day before 1970".into())

@@ -1,4 +1,4 @@
-//! The tables of `walras export` that tell of contracts.
+//! The tables of `walras export` about contracts.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ const CONTRACTS: [&str; 7] = [
     "required int64 wei_below_a_unit",
 ];
 
-/// What the Ethereum transactions of a block came to, and what they logged.
+/// The results of the Ethereum transactions of a block, and their logs.
 pub fn write_receipts(
     block: &Superblock,
     contracts: &ContractReceipts,
@@ -58,7 +58,7 @@ pub fn write_receipts(
         receipts.push([
             height(),
             time(),
-            // The settlement receipt is of no transaction.
+            // The settlement receipt belongs to no transaction.
             Cell::Int(receipt.position.map_or(-1, i64::from)),
             hash(),
             Cell::Text(receipt.sender.to_string()),
@@ -88,7 +88,7 @@ pub fn write_receipts(
     Ok(())
 }
 
-/// Accounts of which Ethereum knows something beside their balance, by address, with the number of their slots.
+/// Accounts with Ethereum data beside their balance, by address, with the number of their slots.
 pub fn evm_accounts(ledger: &Ledger) -> Vec<(Address, EvmRecord, u64)> {
     let slots = ledger.contracts().slots_by_account();
     let accounts = ledger.accounts().shards().iter().flat_map(|shard| shard.sorted());
@@ -99,7 +99,7 @@ pub fn evm_accounts(ledger: &Ledger) -> Vec<(Address, EvmRecord, u64)> {
     known.filter(|(_, evm, slots)| *evm != EvmRecord::default() || *slots > 0).collect()
 }
 
-/// What Ethereum knows of accounts beside their balances; returns the number of rows.
+/// Writes the Ethereum data of accounts beside their balances; returns the number of rows.
 pub fn write_contracts(ledger: &Ledger, path: &Path) -> anyhow::Result<u64> {
     let mut table = Table::create(path, &CONTRACTS)?;
     for (address, evm, slots) in evm_accounts(ledger) {

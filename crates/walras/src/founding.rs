@@ -22,10 +22,10 @@ const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
 const ETHEREUM_PORT: u16 = 8545;
 
-/// Fees that the account of a validator can pay at the start.
+/// Number of fees that the account of a validator can pay at the start.
 pub const FOUNDER_FEES: u64 = 1_000;
 
-/// A validator's home as it was made.
+/// A newly made home of a validator.
 struct Made {
     home: PathBuf,
     keys: MadeKeys,
@@ -44,14 +44,14 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     );
     let folder = &init.home;
     make_home(folder)?;
-    // Asked for once: the homes are handed to their operators, who may change it.
+    // Asked for once: each operator receives a home and may change the passphrase.
     let passphrase = init.passphrase.read_new()?;
     let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
     let mut genesis = init.make(issuer)?;
     genesis.issued_assets()?;
     let lanes = if init.lane { lane::addresses(&init.addresses, usize::from(size))? } else { Vec::new() };
     let made = (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
-    // A validator pays for the accusations that it brings by itself.
+    // A validator pays for the accusations that it makes automatically.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
     genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
     let founder = |one: &Made| {
@@ -75,7 +75,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     Ok(ExitCode::SUCCESS)
 }
 
-/// The home of one validator, but for the genesis.
+/// Makes the home of one validator, without the genesis.
 fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
     let home = init.home.join(format!("validator-{index}"));
     make_home(&home)?;
@@ -103,24 +103,25 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     Ok(Made { home, keys, lane, address, http })
 }
 
-/// The keys and the empty vote log of a node that is none of the founders'.
+/// Makes the keys and the empty vote log of a node that is not a founder.
 pub fn make_newcomer(home: &Path, passphrase: &Passphrase) -> anyhow::Result<PublicKey> {
     let keys = validator_keys::make(home, &passphrase.read_new()?)?;
     node::validator::create_votes(&home.join("data"))?;
     Ok(keys.votes)
 }
 
-/// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is
-/// a name.
+/// The listening address of a validator with a given public address: the same address if it is numeric, every
+/// interface if it is a host name.
 fn listen(address: &str) -> anyhow::Result<SocketAddr> {
     if let Ok(address) = address.parse() {
         return Ok(address);
     }
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    Ok(SocketAddr::from(([0, 0, 0, 0], port.context("an address has a port")?)))
+    Ok(SocketAddr::from(([0, 0, 0, 0], port.context("the address has no port")?)))
 }
 
-/// The commented configuration with this validator's ports: of HTTP, Ethereum's tools and the other validators.
+/// Writes the commented configuration with this validator's ports: of HTTP, Ethereum's JSON-RPC and the other
+/// validators.
 fn write_config(home: &Path, template: &str, own: [SocketAddr; 3]) -> anyhow::Result<()> {
     let defaults = node::Config::default();
     let mut text = template.to_string();
@@ -168,14 +169,14 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
             one.home.display()
         );
     }
-    println!("\nEach home goes to its operator. Start each:");
+    println!("\nGive each home to its operator. Start each:");
     println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());
 }
 
 /// The engines that can be chosen on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineName {
-    /// Superblocks of everybody's sub-blocks.
+    /// Superblocks of all validators' sub-blocks.
     Dbft,
     /// Blocks of one proposer each.
     Tendermint,
@@ -184,7 +185,7 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// The engine of a network; nothing for one node.
+    /// The engine of a network; `None` for a single node.
     pub fn engine(self) -> Option<FoundingEngine> {
         match self {
             EngineName::Dbft => Some(FoundingEngine::Dbft),

@@ -14,7 +14,7 @@ use crate::keystore::{self, Passphrase};
 use crate::lane;
 use std::process::ExitCode;
 
-/// The number of the demo's chain, which is that of everybody's chain for development.
+/// The number of the demo's chain, which is that of all development chains.
 pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
 
 /// Writes a new node's home.
@@ -35,16 +35,17 @@ pub struct Init {
     /// An asset, as symbol and decimals; the first pays fees.
     #[arg(long = "asset", value_name = "SYMBOL:DECIMALS", default_values = ["USD:6", "EUR:6", "BTC:8"])]
     assets: Vec<String>,
-    /// What the issuer holds of each asset at the start.
+    /// Initial balance of the issuer in each asset.
     #[arg(long, default_value = "1000000")]
     supply: String,
     /// Number of the chain.
     #[arg(long, default_value_t = DEMO_CHAIN)]
     chain: u64,
-    /// What a transaction costs, in decimals of the first asset; usually 0.0001, or its smallest unit if that is more.
+    /// Fee of a transaction, in decimals of the first asset; the default is 0.0001, or its smallest unit if that is
+    /// more.
     #[arg(long)]
     fee: Option<String>,
-    /// Units of an asset that an offer sells, or asks, at least; at least 2 / (mu - epsilon).
+    /// Minimum units of an asset that an offer sells or asks for; at least 2 / (mu - epsilon).
     #[arg(long, default_value_t = ledger::LEAST_UNITS)]
     least_units: u64,
     /// Commission ε.
@@ -53,35 +54,36 @@ pub struct Init {
     /// Band μ.
     #[arg(long, default_value = "2^-10")]
     mu: Fraction,
-    /// Execute Ethereum transactions. The chain needs a number of its own (--chain), because wallets sign for it.
+    /// Execute Ethereum transactions. The chain needs a unique number (--chain), because wallets sign for it.
     #[arg(long)]
     contracts: bool,
-    /// Take this genesis instead of making one.
+    /// Use this genesis instead of making one.
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu", "contracts"])]
     genesis: Option<PathBuf>,
-    /// Make the homes of so many validators, and the genesis that they share.
+    /// Make the homes of this many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
     validators: Option<u8>,
     /// How validators agree on blocks; with one node and no validators, solo.
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
-    /// Where the others reach a validator (UDP), host and port: once for each, in order.
+    /// Where the others reach a validator (UDP), host and port: given once for each validator, in order.
     #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
     pub addresses: Vec<String>,
     /// Stake of each validator, in units of the first asset.
     #[arg(long, default_value_t = 1_000_000, requires = "validators",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub stake: u64,
-    /// Found a chain with a payment lane, whose committee the validators are (or this node alone): its keys are made.
+    /// Found a chain with a payment lane, whose committee is the validators (or this node alone); their lane keys are
+    /// made.
     #[arg(long, conflicts_with = "genesis")]
     pub lane: bool,
-    /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must be
-    /// renewed until then; validators remember what is spent for three.
+    /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must
+    /// be renewed by then; validators keep records of spent money for three epochs.
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
         value_parser = clap::value_parser!(u64).range(2..=u64::from(u32::MAX)))]
     pub lane_epoch_heights: u64,
-    /// BLS keys of the payment lane, from its second epoch on: they make certificates of constant size.
+    /// BLS keys of the payment lane, from its second epoch on, for certificates of constant size.
     #[arg(long, value_enum, default_value_t = lane::BlsKeys::None, requires = "lane")]
     pub lane_bls: lane::BlsKeys,
     #[command(flatten)]
@@ -90,19 +92,20 @@ pub struct Init {
     pub passphrase: Passphrase,
 }
 
-/// How others take the place of the validators at the start.
+/// How other validators can replace the founders.
 #[derive(clap::Args)]
 pub struct SuccessionOptions {
-    /// Blocks from one drawing of a committee to the next; 0 if the first validators stay for ever.
+    /// Blocks from one drawing of a committee to the next; 0 keeps the first validators for ever.
     #[arg(long, default_value_t = 0, requires = "validators")]
     epoch_heights: u64,
-    /// Validators that are drawn by stake; else as many as at the start.
+    /// Number of validators drawn by stake; by default as many as at the start.
     #[arg(long, requires = "validators", value_parser = clap::value_parser!(u32).range(1..=256))]
     committee: Option<u32>,
-    /// Least units of the first asset that a validator stakes; else a 1024th of what the first ones stake together.
+    /// Minimum units of the first asset that a validator stakes; by default a 1024th of the first validators' total
+    /// stake.
     #[arg(long, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
     minimum_stake: Option<u64>,
-    /// Epochs for which a stake can be punished after the last that it counted in; then it is paid back.
+    /// Epochs for which a stake can be punished after the last epoch in which it counted; then it is paid back.
     #[arg(long, default_value_t = 2, requires = "validators")]
     unbonding_epochs: u64,
     /// Units of the first asset that the proposer of a sub-block is paid.
@@ -111,13 +114,13 @@ pub struct SuccessionOptions {
     /// Units of the first asset that rewards are paid from.
     #[arg(long, default_value_t = 0, requires = "validators")]
     reward_pool: u64,
-    /// The part of its stake that a validator loses that contradicts itself.
+    /// The part of its stake that a validator loses if it contradicts itself.
     #[arg(long, default_value = "2^-4", requires = "validators")]
     slash: Fraction,
 }
 
 impl SuccessionOptions {
-    /// What was asked for, with the size of the founders' committee where none was.
+    /// The given options, with the size of the founders' committee where none was given.
     pub fn over(&self, founders: Succession) -> Succession {
         Succession {
             epoch_heights: self.epoch_heights,
@@ -137,7 +140,7 @@ impl Init {
         match (self.validators, engine.engine()) {
             (Some(size), Some(engine)) => return founding::run(&self, engine, size, json),
             (Some(_), None) => bail!("--engine solo is for one node: leave --validators out"),
-            (None, Some(_)) => bail!("this engine is for validators: say how many with --validators"),
+            (None, Some(_)) => bail!("this engine needs validators: give their number with --validators"),
             (None, None) => {}
         }
         let home = &self.home;
@@ -189,7 +192,8 @@ impl Init {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The lane of a node that is its whole committee: its keys are made. Also the configuration of its home.
+    /// Founds the lane of a node that is its whole committee and makes its keys. Also returns the configuration of
+    /// its home.
     fn found_lane(&self, genesis: Genesis) -> anyhow::Result<(Genesis, String)> {
         let passphrase = self.passphrase.read_new()?;
         let key = keystore::create_under(&self.home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
@@ -240,7 +244,7 @@ impl Init {
         }
         ensure!(
             self.chain != DEMO_CHAIN,
-            "--contracts: chain {DEMO_CHAIN} is everybody's chain for development, and what is signed for it can be \
+            "--contracts: {DEMO_CHAIN} is the number of all development chains, and transactions signed for it can be \
              replayed here; choose another number with --chain"
         );
         let founders = self.validators.unwrap_or(1).into();
@@ -248,7 +252,7 @@ impl Init {
     }
 }
 
-/// Makes a directory for its owner alone, unless it is a home already.
+/// Makes a directory that only its owner can access, unless it is a home already.
 pub fn make_home(home: &Path) -> anyhow::Result<()> {
     ensure!(!home.join("genesis.json").exists(), "{} is a home already; choose another --home", home.display());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home).with_context(|| home.display().to_string())

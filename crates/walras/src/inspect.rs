@@ -1,4 +1,4 @@
-//! `walras inspect`: what is in a node's store, and whether it is sound.
+//! `walras inspect`: shows what is in a node's store, and whether it is sound.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::export_contracts::evm_accounts;
 
 use std::process::ExitCode;
 
-/// Looks into a node's store, running or stopped, and checks every digest.
+/// Inspects a node's store, running or stopped, and checks every digest.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras inspect --home ./exchange
@@ -25,11 +25,11 @@ pub struct Inspect {
     /// Directory that `walras init` made.
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
     home: PathBuf,
-    /// Say of each damaged log how many records before the damage are intact. Nothing is changed.
+    /// Show for each damaged log how many records before the damage are intact. Nothing is changed.
     #[arg(long)]
     salvage: bool,
-    /// Replay the newest state and tell of each account that Ethereum knows: nonce, code, storage. Counts receipts and
-    /// logs.
+    /// Replay the newest state and show nonce, code and storage of each account that Ethereum knows. Counts receipts
+    /// and logs.
     #[arg(long)]
     contracts: bool,
 }
@@ -54,7 +54,7 @@ impl Inspect {
     }
 }
 
-/// What a store holds of contracts: the newest state, and what the archived blocks came to.
+/// A store's data of contracts: the newest state, and totals over the archived blocks.
 struct OfContracts {
     height: u64,
     receipts: usize,
@@ -67,7 +67,7 @@ struct OfContracts {
 impl OfContracts {
     fn of(home: &Path, data: &Path) -> anyhow::Result<OfContracts> {
         let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
-        let view = || Ok::<_, anyhow::Error>(store::view(RealDisk::existing(data).context("the store")?)?);
+        let view = || Ok::<_, anyhow::Error>(store::view(RealDisk::existing(data).context("cannot open the store")?)?);
         let ledger = node::snapshot::state_of(view()?, &genesis, |_| ())?.ledger;
         let (accounts, codes) = (evm_accounts(&ledger), ledger.contracts().codes());
         let mut found = OfContracts { height: ledger.height(), receipts: 0, skipped: 0, logs: 0, codes, accounts };
@@ -112,9 +112,9 @@ impl OfContracts {
     }
 }
 
-/// What of a store can be relied on.
+/// The parts of a store that are intact.
 struct Intact {
-    /// Blocks from the first to the last that are there without a gap; none if the second is below the first.
+    /// The first and the last block of the range without a gap; empty if the second is below the first.
     blocks: (u64, u64),
     /// The same of receipts.
     receipts: (u64, u64),
@@ -129,7 +129,7 @@ impl Intact {
         Ok(Intact { blocks: intact(&found.blocks)?, receipts: intact(&found.receipts)?, checkpoint })
     }
 
-    /// The last height whose state can be made again.
+    /// The last height whose state can be rebuilt.
     fn state(&self) -> u64 {
         let (first, last) = self.blocks;
         if first <= self.checkpoint + 1 { last.max(self.checkpoint) } else { self.checkpoint }
@@ -146,7 +146,7 @@ impl Intact {
             0 => println!("intact checkpoint none but the genesis"),
             height => println!("intact checkpoint of height {height}"),
         }
-        println!("The state can be made again up to height {}; what came after it is lost here.", self.state());
+        println!("The state can be rebuilt up to height {}; later blocks are lost here.", self.state());
     }
 }
 
@@ -166,13 +166,14 @@ fn intact(log: &LogSummary) -> anyhow::Result<(u64, u64)> {
     Ok((first, last))
 }
 
-/// The last record of a file that ends before an offset: that of a copy which is cut off there.
+/// The last record of a file that ends before an offset, found in a copy that is cut off there.
 fn last_before(segment: &SegmentSummary, offset: u64) -> anyhow::Result<u64> {
     let file = Path::new(&segment.file);
-    // A store is for its owner alone.
+    // Only its owner may access a store.
     let permissions = std::fs::Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new().permissions(permissions).tempdir().context("a folder for a copy")?;
-    let name = file.file_name().context("a log is a file")?;
+    let folder =
+        tempfile::Builder::new().permissions(permissions).tempdir().context("cannot make a folder for a copy")?;
+    let name = file.file_name().context("the log has no file name")?;
     let mut sound = std::fs::File::open(file).with_context(|| segment.file.clone())?.take(offset);
     let mut copy = std::fs::File::create(folder.path().join(name)).context("a copy")?;
     std::io::copy(&mut sound, &mut copy).with_context(|| segment.file.clone())?;

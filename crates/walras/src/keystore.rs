@@ -1,4 +1,4 @@
-//! Keys on disk: encrypted under a passphrase (Argon2id, XChaCha20-Poly1305), readable by their owner alone.
+//! Keys on disk: encrypted with a passphrase (Argon2id, XChaCha20-Poly1305), readable only by their owner.
 
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 /// Argon2id: 64 MiB, 3 passes, one lane.
 const MEMORY_KIB: u32 = 64 << 10;
 const PASSES: u32 = 3;
-/// What a file may ask for: no one shall make a wallet spend gigabytes.
+/// Maximum that a file may request, so that no file makes a wallet use gigabytes.
 const MEMORY_KIB_MAX: u32 = 1 << 20;
 const PASSES_MAX: u32 = 16;
 
@@ -44,10 +44,10 @@ struct Sealed {
     ciphertext: String,
 }
 
-/// Where a passphrase comes from.
+/// The source of a passphrase.
 #[derive(clap::Args, Clone)]
 pub struct Passphrase {
-    /// File whose first line is the passphrase; else WALRAS_PASSPHRASE, else it is asked for.
+    /// File whose first line is the passphrase; otherwise WALRAS_PASSPHRASE, otherwise a prompt.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 }
@@ -58,12 +58,12 @@ impl Passphrase {
         Passphrase { passphrase_file: Some(path) }
     }
 
-    /// The first line of a file, if there is one; else of the environment, else it is asked for.
+    /// The first line of the file, if given; otherwise the environment, otherwise a prompt.
     pub fn of(passphrase_file: Option<PathBuf>) -> Passphrase {
         Passphrase { passphrase_file }
     }
 
-    /// Reads it, for keys that are there.
+    /// Reads the passphrase of existing keys.
     pub fn known(&self) -> anyhow::Result<Zeroizing<String>> {
         self.read("Passphrase: ")
     }
@@ -82,12 +82,12 @@ impl Passphrase {
             .context("no terminal to ask for the passphrase: give --passphrase-file or WALRAS_PASSPHRASE")
     }
 
-    /// For a key that is being made: asked for twice.
+    /// Reads the passphrase of a new key: prompted for twice.
     pub fn read_new(&self) -> anyhow::Result<Zeroizing<String>> {
         let passphrase = self.read("New passphrase: ")?;
         ensure!(!passphrase.is_empty(), "the passphrase is empty");
         if self.passphrase_file.is_none() && std::env::var_os("WALRAS_PASSPHRASE").is_none() {
-            ensure!(*passphrase == *self.read("The same again: ")?, "the passphrases differ");
+            ensure!(*passphrase == *self.read("Repeat it: ")?, "the passphrases differ");
         }
         Ok(passphrase)
     }
@@ -96,7 +96,7 @@ impl Passphrase {
 fn cipher(passphrase: &str, kdf: &Kdf) -> anyhow::Result<XChaCha20Poly1305> {
     ensure!(
         kdf.memory_kib <= MEMORY_KIB_MAX && kdf.passes <= PASSES_MAX,
-        "the file asks for {} KiB and {} passes; at most {MEMORY_KIB_MAX} and {PASSES_MAX} are taken",
+        "the file requests {} KiB and {} passes; at most {MEMORY_KIB_MAX} and {PASSES_MAX} are allowed",
         kdf.memory_kib,
         kdf.passes
     );
@@ -112,25 +112,25 @@ fn cipher(passphrase: &str, kdf: &Kdf) -> anyhow::Result<XChaCha20Poly1305> {
 
 fn random<const N: usize>() -> anyhow::Result<[u8; N]> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
+    getrandom::fill(&mut bytes).context("the system provides no random numbers")?;
     Ok(bytes)
 }
 
 /// Makes a key and writes it; refuses to overwrite.
 pub fn create(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
-    // Before anybody is asked for anything.
+    // Checked before any prompt.
     ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
     create_under(path, &passphrase.read_new()?)
 }
 
-/// Makes a key under a passphrase that is known already, and writes it; refuses to overwrite.
+/// Makes a key with a known passphrase and writes it; refuses to overwrite.
 pub fn create_under(path: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<SecretKey> {
     let key = SecretKey::from_seed(*Zeroizing::new(random::<32>()?));
     seal(path, &key, passphrase)?;
     Ok(key)
 }
 
-/// Writes a key that is known already; refuses to overwrite.
+/// Writes a known key; refuses to overwrite.
 pub fn write(path: &Path, key: &SecretKey, passphrase: &Passphrase) -> anyhow::Result<()> {
     ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
     seal(path, key, &passphrase.read_new()?)
@@ -178,7 +178,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
 }
 
 fn parse(text: &[u8]) -> anyhow::Result<File> {
-    let file: File = serde_json::from_slice(text).context("it is no key file")?;
+    let file: File = serde_json::from_slice(text).context("this is not a key file")?;
     ensure!(file.version == 1, "key file version {} is newer than this software", file.version);
     Ok(file)
 }
@@ -194,16 +194,16 @@ pub fn open(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
     unsealed(&file, &passphrase.known()?).with_context(|| path.display().to_string())
 }
 
-/// Opens a key under a passphrase that is known already.
+/// Opens a key with a known passphrase.
 pub fn open_under(path: &Path, passphrase: &str) -> anyhow::Result<SecretKey> {
     unsealed(&read_own(path)?, passphrase).with_context(|| path.display().to_string())
 }
 
-/// The file of a key, which nobody else may read.
+/// Reads a key file, which only its owner may be able to read.
 fn read_own(path: &Path) -> anyhow::Result<File> {
     let file = read(path)?;
     let mode = std::fs::metadata(path)?.permissions().mode() & 0o077;
-    ensure!(mode == 0, "{} can be read by others: chmod 600 it first", path.display());
+    ensure!(mode == 0, "{} can be read by other users: run chmod 600 on it first", path.display());
     Ok(file)
 }
 
@@ -222,7 +222,7 @@ fn unsealed(file: &File, passphrase: &str) -> anyhow::Result<SecretKey> {
     };
     let seed = Zeroizing::new(seed);
     let key = SecretKey::from_seed(seed.as_slice().try_into().context("the file holds no 32-byte seed")?);
-    ensure!(key.public().address().to_string() == file.address, "the address is not that of the key");
+    ensure!(key.public().address().to_string() == file.address, "the address in the file does not belong to the key");
     Ok(key)
 }
 

@@ -1,4 +1,4 @@
-//! The payment lane of a home: its key, its part of the genesis, and how a node takes part.
+//! The payment lane of a home: its key, its section of the genesis, and how a node takes part.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,19 +19,19 @@ const LANE_PORT: u16 = 7100;
 pub const EPOCH_HEIGHTS: u64 = 172_800;
 /// Heights of a halt.
 const HALT_HEIGHTS: u64 = 100;
-/// A contested output costs its owner as much as so many transactions, until the case is closed.
+/// A contested output costs its owner as much as this many transactions, until the case is closed.
 const CASE_DEPOSIT_FEES: u64 = 1_000;
-/// What an output that lapses loses: a hundredth.
+/// The part that a lapsed output loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
 
-/// Which BLS keys a lane has.
+/// The kind of BLS keys of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum BlsKeys {
     /// None: certificates are answers in Merkle trees.
     None,
     /// One for each shard: certificates of constant size as well.
     Aggregate,
-    /// The same, and a group key for each epoch that the members make on the ledger.
+    /// The same, and a group key for each epoch, which the members make on the ledger.
     Threshold,
 }
 
@@ -52,20 +52,20 @@ pub struct FoundingMember {
     pub registrar: PublicKey,
     /// Its shard's key in the first lane epoch.
     pub shard: PublicKey,
-    /// The account whose stake answers for it, where something is staked.
+    /// The account whose stake is liable for it, if stakes exist.
     pub account: Option<Address>,
 }
 
 /// Makes the key of a member's shard in the first lane epoch, in the node's own directory of a home.
 ///
 /// # Errors
-/// As the disk says.
+/// If the disk fails.
 pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
     let made = node::make_first_lane_keys(&home.join("data"), 1, Some(&safe(passphrase)));
     Ok(made.with_context(|| home.display().to_string())?[0])
 }
 
-/// Lane keys are encrypted as the other keys of a home are, under the same passphrase.
+/// Lane keys are encrypted like the other keys of a home, with the same passphrase.
 fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
     LaneKeySafe {
         passphrase: passphrase.clone(),
@@ -78,7 +78,7 @@ fn unusable(error: anyhow::Error) -> std::io::Error {
     std::io::Error::other(format!("{error:#}"))
 }
 
-/// The lane of a genesis that carries all its assets, with one shard for each member.
+/// The lane section for a genesis: it carries all assets and has one shard for each member.
 pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[FoundingMember]) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
@@ -95,10 +95,11 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[Fou
     }
 }
 
-/// Where the shards of validators at these addresses listen: at the same hosts, or above one another on this machine.
+/// Where the shards of validators at these addresses listen: at the same hosts, or at consecutive ports on this
+/// machine.
 ///
 /// # Errors
-/// If a validator's address is a name: shards are reached by numbers.
+/// If a validator's address is a host name: shards need numeric addresses.
 pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<SocketAddr>> {
     if validators.is_empty() {
         let port = |index: usize| LANE_PORT + index as u16 * HOME_PORTS;
@@ -113,7 +114,7 @@ pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<Sock
     validators.iter().map(address).collect()
 }
 
-/// The configuration of a home whose validator is this member of the lane; as it was where there is none.
+/// The configuration of a home whose validator is this member of the lane; unchanged if there is none.
 pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String {
     if addresses.is_empty() {
         return text.into();
@@ -123,8 +124,8 @@ pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String 
     text.replace("addresses = []", &own).replace("member = 0", &format!("member = {member}"))
 }
 
-/// The place in the lane of the node of a home; `None` if it takes no part. Without an account of the validator's, that
-/// of the lane key posts registrations and votes.
+/// The lane membership of a home's node; `None` if it takes no part. If the validator has no account, the account of
+/// the lane key posts registrations and votes.
 pub fn member(
     home: &Path,
     config: &Config,
@@ -135,7 +136,7 @@ pub fn member(
     if config.lane.addresses.is_empty() {
         return Ok(None);
     }
-    let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
+    let terms = genesis.lane.as_ref().context("[lane] addresses are set, but the genesis has no `lane` section")?;
     let passphrase = passphrase.known()?;
     let key = keystore::open_under(&home.join(LANE_KEY_FILE), &passphrase)?;
     let account = account.unwrap_or(&key).clone();
@@ -143,7 +144,7 @@ pub fn member(
     Ok(Some(config.lane.member(terms, key, account, Some(safe(&passphrase)))))
 }
 
-/// Takes part in the lane. A node goes on without it where it cannot.
+/// Takes part in the lane. If that fails, the node runs without it.
 pub fn start(node: &Node, member: Option<&LaneMember>, data: &Path) {
     let Some(member) = member else { return };
     match tokio::task::block_in_place(|| node.exchange().start_lane(member.clone(), data)) {

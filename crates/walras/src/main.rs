@@ -1,6 +1,6 @@
-//! `walras`: the one command.
+//! `walras`: the command line.
 
-/// Prints a line as the standard macro does, but a reader that has gone away, such as `head`, causes no panic.
+/// Prints a line as the standard macro does, but does not panic if the reader has closed the pipe, as `head` does.
 macro_rules! println {
     () => { crate::output::line(format_args!("")) };
     ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
@@ -60,20 +60,20 @@ struct Cli {
     /// Write the log as JSON lines.
     #[arg(long, global = true)]
     log_json: bool,
-    /// Say more; twice for everything. RUST_LOG wins over this.
+    /// More log output; twice for everything. RUST_LOG overrides this.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start an exchange with simulated traders and the page, and nothing to set up.
+    /// Start an exchange with simulated traders and the page, without any setup.
     Demo(demo::Demo),
     /// Write a new node's home: configuration, genesis and issuer key.
     Init(init::Init),
     /// Run the node of a home.
     Node(node_command::NodeCommand),
-    /// Hold a validator's key out of its node's process.
+    /// Hold a validator's key in a process other than its node.
     Signer(signer_command::SignerCommand),
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
@@ -81,11 +81,11 @@ enum Command {
     /// Pay in the payment lane: confirmed by a quorum in one round trip.
     #[command(subcommand)]
     Pay(pay::Pay),
-    /// Settle receipts and send money of the lane home for wallets that are offline.
+    /// Settle receipts and return money of the lane to the ledger for wallets that are offline.
     Watch(pay::watch::Watch),
-    /// Prove that no money of the payment lane is lost or made.
+    /// Prove that no money of the payment lane is lost or created.
     Audit(pay::audit::LaneAudit),
-    /// Check a node that is not trusted against what the validators signed.
+    /// Verify an untrusted node against what the validators signed.
     #[command(subcommand)]
     Light(light::Light),
     /// Run historical market data through the whole ledger, a batch a day.
@@ -94,19 +94,19 @@ enum Command {
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
     Verify(verify::VerifyArgs),
-    /// Measure.
+    /// Run measurements.
     #[command(subcommand)]
     Bench(bench_command::Bench),
     /// Run the whole system under seeded faults.
     Sim(sim::Sim),
     /// Run Ethereum's published state tests through the contract phase.
     Statetest(statetest::StateTest),
-    /// Look into a node's store, and check it.
+    /// Inspect a node's store and verify it.
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
     #[command(subcommand)]
     Snapshot(snapshot::SnapshotCommand),
-    /// Let a network begin again with a snapshot, under an identity of its own.
+    /// Restart a network from a snapshot, under a new identity.
     Restart(restart::RestartCommand),
     /// Write the history of a home as Parquet files.
     Export(export::Export),
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     start_log(&cli);
     match run(cli) {
-        // 1 is a negative answer, which has been printed.
+        // Exit code 1 is a negative answer, which has been printed.
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -165,7 +165,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `walras … | head` is no error.
+/// `walras … | head` is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(broken)
@@ -173,9 +173,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 fn start_log(cli: &Cli) {
     let default = match (cli.verbose, &cli.command) {
-        // The round logic of the engine tendermint tells of every vote.
+        // The round logic of the engine tendermint logs every vote.
         (0, Command::Node(_) | Command::Signer(_)) => "info,arc_malachitebft=error",
-        // Simulated validators lie and fail on purpose, and say so.
+        // Simulated validators are faulty on purpose and log it.
         (0, Command::Sim(_)) => "off",
         (0, _) => "warn,arc_malachitebft=error",
         (1, _) => "debug",
@@ -211,8 +211,8 @@ mod tests {
         check(&command);
     }
 
-    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes
-    /// them.
+    /// Commands of a document: indented lines that begin with the name, without comments, split into words as a shell
+    /// does.
     fn commands(document: &str) -> Vec<Vec<String>> {
         let lines = document.lines().filter_map(|line| line.strip_prefix("    "));
         let parts = lines.flat_map(|line| line.split("; ").map(|part| part.trim_start_matches("do ").to_string()));
@@ -226,7 +226,7 @@ mod tests {
         let (mut words, mut rest) = (Vec::new(), line);
         while !rest.trim_start().is_empty() {
             rest = rest.trim_start();
-            // What another command prints is an address here, and so is one that is cut short.
+            // The output of another command is an address here, and so is a word that is cut short.
             if let Some(inner) = rest.strip_prefix("\"$(") {
                 words.push(address.clone());
                 rest = inner.split_once(")\"").expect("it is closed").1;

@@ -17,7 +17,7 @@ use crate::keystore::Passphrase;
 use crate::lane;
 use crate::validator_keys::{self, KEY_FILE};
 
-/// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
+/// Time for a restarting node to answer the requests in progress and to write a checkpoint.
 const CONNECTIONS_END: Duration = Duration::from_secs(120);
 
 /// Runs the node of a home.
@@ -27,16 +27,16 @@ const CONNECTIONS_END: Duration = Duration::from_secs(120);
   WALRAS_BLOCKS__INTERVAL_MS=250 walras node --home ./exchange --listen 127.0.0.1:9000
   walras node --home ./network/validator-0 --passphrase-file passphrase    # a validator opens its key
 
-The first Ctrl-C (or SIGTERM) stops in order: what waits is committed and answered. A second one stops at once; nothing
-that was answered is lost either way.")]
+The first Ctrl-C (or SIGTERM) stops in order: pending transactions are committed and answered. A second one stops at
+once. In both cases nothing that was answered is lost.")]
 pub struct NodeCommand {
     /// Directory that `walras init` made.
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
     home: PathBuf,
-    /// Where to listen, instead of what the configuration says.
+    /// Where to listen, instead of the configured address.
     #[arg(long)]
     listen: Option<SocketAddr>,
-    /// Where to answer Ethereum's tools, instead of what the configuration says.
+    /// Where to serve Ethereum's JSON-RPC, instead of the configured address.
     #[arg(long)]
     ethereum_listen: Option<SocketAddr>,
     #[command(flatten)]
@@ -80,7 +80,7 @@ impl NodeCommand {
                 };
                 println!("listening on http://{}", node.address());
                 if let Some(address) = node.ethereum_address() {
-                    // Whoever waited for the first line may read no more.
+                    // A reader that waited for the first line may have closed the pipe.
                     drop(writeln!(std::io::stdout(), "Ethereum JSON-RPC on http://{address}"));
                     config.ethereum.listen = address;
                 }
@@ -89,7 +89,7 @@ impl NodeCommand {
                     reason = node.exchange().failed() => Some(reason),
                 };
                 let again = failed.is_some() && node.exchange().is_to_begin_again();
-                // Where the system chose the address, it stays what was printed.
+                // If the system chose the port, a restart keeps the printed address.
                 config.http.listen = node.address();
                 tokio::select! {
                     _ = tokio::spawn(node.stop()) => {}
@@ -105,17 +105,17 @@ impl NodeCommand {
     }
 }
 
-/// Says what the node will keep, and how much room there is.
+/// Logs how many blocks the node keeps, and the free disk space.
 fn tell_retention(config: &Config, home: &Path) {
     let kept = match config.store.keep_blocks {
         0 => "all blocks are kept; [store] keep_blocks bounds them".to_string(),
         blocks => format!("at least {blocks} blocks are kept behind the newest checkpoint"),
     };
     let free_mib = node::free_bytes(home).map(|bytes| bytes >> 20);
-    tracing::info!(kept, free_mib, least_free_mib = config.store.free_bytes >> 20, "the disk");
+    tracing::info!(kept, free_mib, least_free_mib = config.store.free_bytes >> 20, "disk space");
 }
 
-/// Starts a node; for so long what is in use may still be let go of by the one before.
+/// Starts a node; retries for this long, because the node before may still be releasing its resources.
 async fn start_within<F: Future<Output = Result<Node, StartError>>>(
     patience: Duration,
     start: impl Fn() -> F,
@@ -135,12 +135,12 @@ async fn start_within<F: Future<Output = Result<Node, StartError>>>(
 }
 
 impl NodeCommand {
-    /// The network as the validator whose home this is sees it.
+    /// The network from the point of view of the validator whose home this is.
     fn network(&self, config: &Config, genesis: &Genesis, founding: &Founding) -> anyhow::Result<Network> {
         let path = self.home.join(KEY_FILE);
         anyhow::ensure!(
             path.exists() || config.network.signer.is_some(),
-            "{} names validators, and {} is the home of none of them: its {KEY_FILE} is missing",
+            "{} names validators, but {} is not the home of one: its {KEY_FILE} is missing",
             self.home.join("genesis.json").display(),
             self.home.display()
         );
@@ -148,8 +148,8 @@ impl NodeCommand {
         let key = own.votes.public();
         anyhow::ensure!(
             founding.succession.epoch_heights > 0 || founding.index_of(&key).is_some(),
-            "{}: the key {key} is that of no validator in the genesis, and its validators never change: this is another \
-             network's home",
+            "{}: the key {key} is not that of a validator in the genesis, and the validators of this network never \
+             change: this home belongs to another network",
             self.home.display()
         );
         if let (0, Some(index)) = (founding.succession.epoch_heights, founding.index_of(&key)) {
@@ -160,7 +160,7 @@ impl NodeCommand {
     }
 }
 
-/// Ctrl-C and SIGTERM. From when this is made neither of them ends the process by itself, and none is lost.
+/// Receives Ctrl-C and SIGTERM. Once this exists, neither signal ends the process by itself, and none is lost.
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -172,7 +172,7 @@ impl StopSignals {
         Ok(StopSignals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

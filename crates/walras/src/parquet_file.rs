@@ -1,4 +1,4 @@
-//! Tables on their way into Parquet files: columns are gathered and written a row group at a time.
+//! Writes tables to Parquet files: columns are collected in memory and written a row group at a time.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-/// Rows that are held in memory before they are written.
+/// Number of rows that are held in memory before they are written.
 const GROUP_ROWS: usize = 131_072;
 
 /// A field of a row.
 pub enum Cell {
     /// Heights, amounts, times in milliseconds.
     Int(i64),
-    /// A double, for those who compute.
+    /// A double, for computations.
     Real(f64),
     /// Symbols, addresses, digests and exact decimals.
     Text(String),
     /// A text that may be missing.
     Maybe(Option<String>),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
 }
 
@@ -35,12 +35,12 @@ impl From<u64> for Cell {
     }
 }
 
-/// What is gathered of a column.
+/// The collected values of a column.
 enum Column {
     Int(Vec<i64>),
     Real(Vec<f64>),
     Text(Vec<ByteArray>),
-    /// The texts that are there, and for each row whether one is.
+    /// The texts that are present, and for each row whether it has one.
     Maybe(Vec<ByteArray>, Vec<i16>),
     Flag(Vec<bool>),
 }
@@ -73,7 +73,7 @@ impl Column {
         }
     }
 
-    /// Writes what was gathered, and forgets it.
+    /// Writes the collected values and clears them.
     fn write(&mut self, writer: &mut SerializedColumnWriter) -> parquet::errors::Result<()> {
         match self {
             Column::Int(values) => writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?,
@@ -89,19 +89,19 @@ impl Column {
     }
 }
 
-/// A Parquet file that is being written. It gets its name when it is complete.
+/// A Parquet file that is being written. It gets its final name when it is complete.
 pub struct Table {
     path: PathBuf,
     temporary: tempfile::TempPath,
     writer: SerializedFileWriter<File>,
     columns: Vec<Column>,
     rows: usize,
-    /// Rows written and gathered.
+    /// Rows written and collected.
     pub count: u64,
 }
 
 impl Table {
-    /// Begins a file with these columns, each a field of a Parquet schema such as `required int64 height`.
+    /// Starts a file with these columns, each a field of a Parquet schema such as `required int64 height`.
     pub fn create(path: &Path, columns: &[&str]) -> anyhow::Result<Table> {
         let context = || format!("cannot write {}", path.display());
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -142,7 +142,7 @@ impl Table {
         Ok(())
     }
 
-    /// Completes the file; it takes the place of one that was there.
+    /// Completes the file and replaces an existing one.
     pub fn finish(mut self) -> anyhow::Result<()> {
         if self.rows > 0 {
             self.write_group()?;

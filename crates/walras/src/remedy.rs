@@ -6,18 +6,18 @@ use store::StoreError;
 
 const FULL: &str = "The disk is full. Nothing that was acknowledged is lost. Free some space (old exports and \
      snapshots can go, and [store] keep_blocks bounds what a node keeps), then start again.";
-const DAMAGED: &str = "Keep the damaged home as it is. `walras inspect --salvage --home HOME` says how much of it \
-     is intact. A validator fetches what it lacks from the others: begin a new home with a snapshot of another \
-     node. A node that is alone begins with its own newest snapshot or backup. Either way: `walras snapshot restore \
+const DAMAGED: &str = "Keep the damaged home as it is. `walras inspect --salvage --home HOME` shows how much of it \
+     is intact. A validator fetches missing data from the others: make a new home from a snapshot of another \
+     node. A single node starts from its own newest snapshot or backup. In both cases: `walras snapshot restore \
      FILE --home NEW --genesis HOME/genesis.json`.";
 const EDITED: &str = "The first block does not build on this genesis. If genesis.json was edited after the first \
-     start, put the original back: every state follows from it, and nothing is lost. If it was not, keep the home \
-     and report this line.";
-const DIVERGED: &str = "The home is left as it was. `walras inspect` says whether its files are sound; if they are, \
-     this version executes a block in another way than the one that made it: start the version that ran before, and \
+     start, restore the original: every state follows from it, and nothing is lost. If it was not edited, keep the \
+     home and report this line.";
+const DIVERGED: &str = "The home is unchanged. `walras inspect` shows whether its files are sound. If they are, \
+     this version executes a block differently from the version that made it: start the earlier version, and \
      report this line.";
 
-/// What to do, where more can be said than the error itself does.
+/// The remedy, where more can be said than the error itself says.
 pub fn remedy(error: &Error) -> Option<&'static str> {
     if is_disk_full(error) {
         return Some(FULL);
@@ -32,7 +32,7 @@ pub fn remedy(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// What a replica said, alone or through the node around it: transparent errors hide what they hold from the chain.
+/// The replica's error, alone or inside the node's: transparent errors hide their source from the chain.
 fn replica(error: &Error) -> Option<&ReplicaError> {
     error.chain().find_map(|cause| {
         let exchange = match cause.downcast_ref::<StartError>() {
@@ -55,7 +55,7 @@ fn store(error: &Error) -> Option<&StoreError> {
     }
 }
 
-/// Also where only the text is left of what stopped a thread.
+/// Also recognizes the text alone, which is all that is left of the error that stopped a thread.
 fn is_disk_full(error: &Error) -> bool {
     let full = std::io::Error::from(std::io::ErrorKind::StorageFull).to_string();
     let text = format!("{error:#}");

@@ -27,12 +27,12 @@ const ACCOUNTS: usize = 2_000;
   walras replay ../shared/data/coingecko
   walras replay ../shared/data/coingecko --days 500 --json
 
-Offers are drawn by the day's volumes with limits near the day's rates; what does not trade rests for later days; some
-are cancelled each day. Each batch is verified independently of the solver.")]
+Offers are drawn by the day's volumes with limits near the day's rates; offers that do not trade rest for later days;
+some are cancelled each day. Each batch is verified independently of the solver.")]
 pub struct ReplayCommand {
     /// Directory with one SYMBOL-usd-max.csv per asset.
     directory: PathBuf,
-    /// How many of the last days.
+    /// Number of days, the last ones of the data.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     days: u32,
     /// New offers a day.
@@ -41,10 +41,10 @@ pub struct ReplayCommand {
     /// Cancellations a day.
     #[arg(long, default_value_t = 3_000)]
     cancels: u32,
-    /// How far limits lie from the day's rate at most.
+    /// Maximum distance of limits from the day's rate.
     #[arg(long, default_value_t = 0.02)]
     spread: f64,
-    /// Decides what is drawn.
+    /// Seed of the draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Commission ε.
@@ -53,7 +53,7 @@ pub struct ReplayCommand {
     /// Band μ.
     #[arg(long, default_value = "2^-10")]
     mu: Fraction,
-    /// Sign every transaction and check every signature, too.
+    /// Also sign every transaction and check every signature.
     #[arg(long)]
     signed: bool,
 }
@@ -65,7 +65,7 @@ struct Trader {
     next: Sequence,
 }
 
-/// What one day gave.
+/// The results of one day.
 struct DayResult {
     date: String,
     offers: usize,
@@ -76,7 +76,7 @@ struct DayResult {
     iterations: u32,
     solve_ms: f64,
     block_ms: f64,
-    /// Median and largest deviation of an asset's price from its price of the day.
+    /// Median and largest deviation of an asset's price from its market price of the day.
     deviation: (f64, f64),
     volume: f64,
     resting: usize,
@@ -122,7 +122,7 @@ impl ReplayCommand {
     fn genesis(&self, history: &History, traders: &[Trader]) -> Genesis {
         let issuer = SecretKey::from_seed([0xfe; 32]).public().address();
         let listed = history.symbols.iter().zip(&history.decimals);
-        // As small as the band permits: the history knows no least sizes.
+        // As small as the band permits, because the historical data has no least sizes.
         let least_units = clearing::least_units(self.epsilon, self.mu);
         let listing = |(symbol, decimals): (&String, &u32)| Listing {
             least_units,
@@ -138,7 +138,7 @@ impl ReplayCommand {
         Genesis { chain: 1, fee: 0, epsilon: self.epsilon, mu: self.mu, assets, balances, ..Genesis::default() }
     }
 
-    /// A day's block: its offers, and cancellations of offers that rest.
+    /// A day's block: its offers, and cancellations of resting offers.
     fn block(
         &self,
         history: &History,
@@ -219,7 +219,7 @@ impl ReplayCommand {
         let block_ms = begun.elapsed().as_secs_f64() * 1_000.0;
         let refused = applied.outcomes.iter().filter_map(|outcome| outcome.refusal()).next();
         ensure!(refused.is_none(), "day {}: {}", history.days[day].date, refused.expect("some"));
-        let report = applied.report.clone().context("nothing was offered")?;
+        let report = applied.report.clone().context("the day has no offers")?;
         Ok(DayResult {
             date: history.days[day].date.clone(),
             offers: self.offers as usize,
@@ -236,7 +236,7 @@ impl ReplayCommand {
         })
     }
 
-    /// Checks the batch against the book as it stood before, without solving; returns the first violation.
+    /// Verifies the batch against the book before it, without solving; returns the first violation.
     fn verify(&self, ledger: &Ledger, applied: &Applied, report: &Report) -> Option<String> {
         let batch = &applied.batch;
         let mut before: BTreeMap<_, PairOffers> = BTreeMap::new();
@@ -272,8 +272,8 @@ fn traders() -> Vec<Trader> {
     (0..ACCOUNTS).map(trader).collect()
 }
 
-/// Deviation of batch prices from the day's: median and largest, over assets that traded on the day. Valuations have no
-/// unit, so they are compared after the median asset's are made equal.
+/// Deviation of batch prices from the day's: median and largest, over assets that traded on the day. Valuations have
+/// no unit, so they are scaled to agree for the median asset before they are compared.
 fn deviation(history: &History, day: usize, applied: &Applied) -> (f64, f64) {
     let traded = (0..history.symbols.len()).filter(|asset| history.days[day].volumes[*asset] > 0.0);
     let ratio = |asset: usize| applied.batch.valuations[asset].to_f64() / history.unit_price(day, asset);
@@ -285,7 +285,7 @@ fn deviation(history: &History, day: usize, applied: &Applied) -> (f64, f64) {
     (deviations[deviations.len() / 2], *deviations.last().expect("some asset traded"))
 }
 
-/// Dollars that the day's sales were worth at the day's prices.
+/// Value in dollars of the day's sales at the day's prices.
 fn volume(history: &History, day: usize, applied: &Applied) -> f64 {
     let worth = |trade: &ledger::PairTrade| trade.sold as f64 * history.unit_price(day, trade.pair.sell.0 as usize);
     applied.batch.trades.iter().map(worth).sum()
@@ -355,7 +355,7 @@ fn total(days: &[DayResult], audit: &str, replay: &ReplayCommand) -> Value {
             "worst": sorted(|day| day.deviation.1).last()},
         "solve_ms": quantiles(|day| day.solve_ms),
         "block_ms": quantiles(|day| day.block_ms),
-        "signatures": if replay.signed { "signed and checked" } else { "not signed; --signed does" },
+        "signatures": if replay.signed { "signed and checked" } else { "not signed; use --signed" },
         "threads": rayon::current_num_threads(),
         "conservation": audit,
     })

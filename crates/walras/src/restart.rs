@@ -1,4 +1,4 @@
-//! `walras restart`: a home in a network that begins again with a snapshot.
+//! `walras restart`: a home in a network that starts again from a snapshot.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use crate::init::make_home;
 use crate::snapshot;
 use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 
-/// Makes a validator's home in a network that begins again with a snapshot of an earlier one.
+/// Makes a validator's home in a network that starts again from a snapshot of an earlier network.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   walras restart --from ./validator-0 --snapshot walras-1200.snapshot --root 0x4f1c… --home ./validator-0-again
 
-Every validator does this with the same snapshot and number, and compares the identity that is printed with the others'
-before it starts the new home. The identity is a digest of the founded network's, the number, and the snapshot: what
-was signed before means nothing under it, so that vote logs begin empty and no old one is ever edited. Blocks above the
-snapshot are gone; their transactions can be sent again, by anybody who has them. Keep the old home, and never run it
+Every validator does this with the same snapshot and number, and compares the printed identity with the others' before
+it starts the new home. The identity is a digest of the founded network's identity, the number, and the snapshot.
+Signatures from before are not valid under it, so vote logs start empty and no old one is ever edited. Blocks above the
+snapshot are lost; their transactions can be sent again by anybody who has them. Keep the old home, and never run it
 again.")]
 pub struct RestartCommand {
-    /// The home in the network as it was; its node is stopped.
+    /// The home in the old network; its node is stopped.
     #[arg(long, value_name = "HOME")]
     from: PathBuf,
     /// The snapshot that all have agreed on; `walras snapshot create` makes one.
@@ -36,13 +36,13 @@ pub struct RestartCommand {
     /// The new home.
     #[arg(long)]
     home: PathBuf,
-    /// The state root that the snapshot must have, as the others tell it.
+    /// The state root that the snapshot must have, as the other operators report it.
     #[arg(long)]
     root: Option<Digest>,
-    /// How often the network has begun again, this time included; by default one more than the home says.
+    /// The number of this restart, counted from 1; by default one more than the home's.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
-    /// Begin with a state that the home has no certificate of: all operators have compared its root by other means.
+    /// Start from a state for which the home has no certificate: all operators have compared its root by other means.
     #[arg(long, requires = "root")]
     uncertified: bool,
 }
@@ -52,13 +52,13 @@ impl RestartCommand {
         let (genesis, founding) = node::genesis_file::read_with_founding(&self.from.join("genesis.json"))
             .with_context(|| format!("{} is no home", self.from.display()))?;
         let founding = founding.with_context(|| {
-            format!("{}: one node alone begins again with `walras snapshot restore`", self.from.display())
+            format!("{}: a single node restarts with `walras snapshot restore`", self.from.display())
         })?;
         let (mut ledger, root) = snapshot::read(&self.snapshot, self.root)?;
         self.check(&genesis, &founding, &ledger, root)?;
         let before = founding.restarted.as_ref().map_or(0, |restarted| restarted.restart.number);
         let number = self.number.unwrap_or(before.saturating_add(1));
-        ensure!(number > before, "--number {number}: this home is of restart {before} already: give a higher one");
+        ensure!(number > before, "--number {number}: this home is already of restart {before}: give a higher number");
         let restart = Restart { number, snapshot: Snapshot::digest(&ledger) };
         let identity = ledger.begin_again(&founding.first_digest(&genesis), &restart)?;
         let founding = restarted(founding, &ledger, restart)?;
@@ -84,7 +84,7 @@ impl RestartCommand {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Refuses a state of another network, and one that a quorum of it has not signed.
+    /// Refuses a state of another network, and a state that no quorum of this one has signed.
     fn check(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger, root: Digest) -> anyhow::Result<()> {
         let (file, network) = (self.snapshot.display(), founding.digest(genesis));
         let of = ledger.validators().terms().network;
@@ -93,7 +93,7 @@ impl RestartCommand {
             "{file} is of network {of}, and {} is of network {network}: take a snapshot of this network",
             self.from.display()
         );
-        ensure!(ledger.height() > 0, "{file} is the genesis: found the network again instead");
+        ensure!(ledger.height() > 0, "{file} is the genesis state: found a new network instead");
         if self.uncertified {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl RestartCommand {
         Ok(())
     }
 
-    /// The genesis comes last: without it this is no home.
+    /// The genesis is written last: without it the directory is not a home.
     fn write(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger) -> anyhow::Result<()> {
         make_home(&self.home)?;
         for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, "walras.toml"] {
@@ -132,27 +132,27 @@ impl RestartCommand {
     }
 }
 
-/// The founding of the network that begins again with a state.
+/// The founding of the network that starts again from a state.
 fn restarted(founding: Founding, ledger: &Ledger, restart: Restart) -> anyhow::Result<Founding> {
     let height = ledger.height();
     let epoch = ledger.schedule().epoch_of(height + 1);
-    let committee = ledger.committee(epoch).context("the state holds no committee for the next height")?;
+    let committee = ledger.committee(epoch).context("the state contains no committee for the next height")?;
     let keys: Vec<PublicKey> = committee.iter().map(|member| member.key).collect();
     let rules = consensus::Rules { begins: height, ..founding.rules };
     Ok(Founding { restarted: Some(Restarted { restart, height, keys }), rules, ..founding })
 }
 
-/// The receipts root of a height, and the outcome that a quorum has signed of it, as a stopped node's disks hold them.
+/// The receipts root of a height, and the outcome of it that a quorum has signed, from a stopped node's disk.
 fn certified_outcome(data: &Path, founding: &Founding, height: u64) -> anyhow::Result<Option<(Digest, Digest)>> {
     let open = |folder: &Path| -> anyhow::Result<Store<RealDisk>> {
         let disk = RealDisk::existing(folder).with_context(|| folder.display().to_string())?;
         let opened = Store::open(disk, Options::default());
-        Ok(opened.context("the old home is opened to look for the certificate: stop its node first")?.0)
+        Ok(opened.context("cannot open the old home to look for the certificate: stop its node first")?.0)
     };
     let (blocks, certificates) = (open(data)?, open(&data.join("certificates"))?);
     let Some(receipts) = blocks.receipts(height)? else { return Ok(None) };
-    let receipts: BlockReceipts = borsh::from_slice(&receipts).context("the receipts cannot be read")?;
+    let receipts: BlockReceipts = borsh::from_slice(&receipts).context("cannot decode the receipts")?;
     let Some(finality) = certificates.block(height.saturating_add(founding.rules.lag))? else { return Ok(None) };
-    let finality: Finality = borsh::from_slice(&finality).context("the certificate cannot be read")?;
+    let finality: Finality = borsh::from_slice(&finality).context("cannot decode the certificate")?;
     Ok(Some((ReceiptsTrie::new(&receipts).root(), finality.certificate.statement.root)))
 }

@@ -1,4 +1,4 @@
-//! Rows of a CSV or Parquet file, each made of the texts of some columns.
+//! Rows of a CSV or Parquet file, each built from the texts of some columns.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use csv::{Position, ReaderBuilder};
 
 use crate::rows_parquet;
 
-/// The columns that a file must have, in any order; others are left alone.
+/// The columns that a file must have, in any order; others are ignored.
 pub type Columns = &'static [&'static str];
 
-/// Why a file does not hold the rows that it should.
+/// The error if a file does not contain valid rows.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
     /// The file cannot be read.
@@ -19,20 +19,20 @@ pub enum RowError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The file has no such column.
+    /// The column is missing in the file.
     #[error("{}: line 1: no column {column:?}: the first line must name the columns {}", path.display(), columns.join(","))]
     Column {
         /// The file.
         path: PathBuf,
         /// The column that is missing.
         column: &'static str,
-        /// All that it should have.
+        /// All required columns.
         columns: Columns,
     },
-    /// A row of a CSV file is not what it should be.
+    /// A row of a CSV file is invalid.
     #[error("{}: line {line}, column {column} ({name}): {problem}", path.display())]
     Field {
         /// The file.
@@ -41,21 +41,21 @@ pub enum RowError {
         line: u64,
         /// Column of the file, counted from 1.
         column: usize,
-        /// Its name.
+        /// Name of the column.
         name: &'static str,
-        /// What is wrong and what would be right.
+        /// The problem and the valid form.
         problem: String,
     },
-    /// A row of a Parquet file is not what it should be.
+    /// A row of a Parquet file is invalid.
     #[error("{}: row {row}, column {name}: {problem}", path.display())]
     Cell {
         /// The file.
         path: PathBuf,
         /// Row, counted from 1.
         row: usize,
-        /// Its name.
+        /// Name of the column.
         name: &'static str,
-        /// What is wrong and what would be right.
+        /// The problem and the valid form.
         problem: String,
     },
     /// A Parquet file lacks a column.
@@ -65,32 +65,32 @@ pub enum RowError {
         path: PathBuf,
         /// The column that is missing.
         column: &'static str,
-        /// All that it should have.
+        /// All required columns.
         columns: Columns,
     },
-    /// A file is no Parquet file, or not one that can be read.
+    /// The file is not a Parquet file, or cannot be read.
     #[error("{}: {error}: give a Parquet file with Snappy compression or none", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the reader said.
+        /// The reader's error.
         error: parquet::errors::ParquetError,
     },
-    /// A row has too few fields, or the bytes are no UTF-8 text.
+    /// A row has too few fields, or the bytes are not UTF-8.
     #[error("{}: {error}", path.display())]
     Csv {
         /// The file.
         path: PathBuf,
-        /// What the parser said, with the line.
+        /// The parser's error, with the line.
         error: csv::Error,
     },
 }
 
-/// What is wrong with a row: the position of the column, and the problem.
+/// A problem with a row: the position of the column, and the message.
 pub type Problem = (usize, String);
 
-/// Reads the rows of the file at `path`, Parquet if its name ends so and CSV if not, or CSV on standard input if it is
-/// `-`. `row` makes each of the texts of its columns, in their order.
+/// Reads the rows of the file at `path`: Parquet if its name has that extension, otherwise CSV, or CSV from standard
+/// input if it is `-`. `row` builds each row from the texts of its columns, in their order.
 ///
 /// # Errors
 /// The first [`RowError`].

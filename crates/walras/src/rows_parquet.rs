@@ -1,8 +1,8 @@
 //! Rows from a Parquet file, as pandas, Polars or DuckDB write them.
 //!
-//! Symbols are text; amounts integers, or whole numbers in another type; limit prices floating point, decimals,
-//! integers or text. Whatever the type, a cell is read as the shortest text of its value, so that both kinds of file
-//! follow the same rules.
+//! Symbols are text; amounts are integers, or whole numbers in another type; limit prices are floating point,
+//! decimals, integers or text. Whatever the type, a cell is read as the shortest text of its value, so both kinds of
+//! file follow the same rules.
 
 use std::fs::File;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn text(cell: &Field) -> Result<String, String> {
     }
 }
 
-/// A decimal without zeros at its end, so that 5.00 counts as the whole number that it is.
+/// A decimal without trailing zeros, so that 5.00 counts as a whole number.
 fn plain(text: &str) -> String {
     match text.split_once('.') {
         Some((whole, fraction)) => match fraction.trim_end_matches('0') {

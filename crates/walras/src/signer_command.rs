@@ -1,4 +1,4 @@
-//! `walras signer`: holds a validator's key out of its node's process.
+//! `walras signer`: holds a validator's key in a process other than its node.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,28 +9,28 @@ use store::RealDisk;
 
 use crate::keystore::{self, Passphrase};
 
-/// Holds a validator's key, and signs for its node what contradicts nothing that it signed before.
+/// Holds a validator's key, and signs for its node only what does not contradict its earlier signatures.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras signer --key validator-key.json --guard ./guard --socket ./signer.sock --new   # a key that has never signed
   walras signer --key validator-key.json --guard ./guard --socket ./signer.sock
 
 In the node's walras.toml: [network] signer = \"/path/to/signer.sock\". The node then needs no validator-key.json; it
-keeps link-key.json. Who can open the socket can have anything signed once: it is readable by its owner alone.
+keeps link-key.json. A process that can open the socket can have anything signed once: only its owner can access it.
 
-The guard's folder is what was signed. Never copy it to run it twice, never restore an older copy of it: a signer that
-finds no log in it refuses to start, because it cannot know what it signed.")]
+The guard's folder is the log of what was signed. Never copy it to run it twice, never restore an older copy of it. A
+signer that finds no log in it refuses to start, because it cannot know what it signed.")]
 pub struct SignerCommand {
     /// The validator's key.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// Folder of what was signed.
+    /// Folder with the log of what was signed.
     #[arg(long, value_name = "DIR")]
     guard: PathBuf,
     /// Socket to listen on.
     #[arg(long, value_name = "FILE")]
     socket: PathBuf,
-    /// Begin the log of a key that has never signed anything, here or in a node.
+    /// Start the log of a key that has never signed anything, here or in a node.
     #[arg(long)]
     new: bool,
     #[command(flatten)]
@@ -46,7 +46,7 @@ impl SignerCommand {
         }
         let guard = Guard::open(disk()?, key).map_err(|error| match error {
             signer::GuardError::Store(store::StoreError::VotesLost(place)) => anyhow::anyhow!(
-                "{place} holds no log of what was signed: put it back, or, for a key that has never signed anything, add --new"
+                "{place} holds no log of what was signed: restore it, or add --new if the key never signed anything"
             ),
             error => error.into(),
         })?;

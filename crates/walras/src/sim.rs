@@ -12,25 +12,26 @@ use consensus::Protocol;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-/// Simulates the whole system under faults: crashes, torn writes, errors of the disk, bad clients. A seed decides all.
+/// Simulates the whole system under faults: crashes, torn writes, disk errors, bad clients. A seed determines
+/// everything.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras sim --seeds 200           # seeds 0 to 199
   walras sim --seed 17             # that one again
   walras sim --seeds 200 --json
-  walras sim --consensus --seeds 200   # validators among themselves: broken links, kills, lost logs, liars
-  walras sim --consensus --engine tendermint --seeds 200   # the same, of the other engine
-  walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run twice, with one key
+  walras sim --consensus --seeds 200   # a network of validators: broken links, kills, lost logs, Byzantine validators
+  walras sim --consensus --engine tendermint --seeds 200   # the same, with the other engine
+  walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
-  walras sim --lane --seeds 200    # the payment lane: crashes, a liar, an owner who spends twice
+  walras sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
-Exits with 1 if an invariant broke; the seed that shows it is printed.")]
+Exits with 1 if an invariant is violated, and prints the seed that shows it.")]
 pub struct Sim {
     /// Run this seed.
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Run the seeds from --from, so many of them.
+    /// Number of seeds to run, starting at --from.
     #[arg(long, default_value_t = 20)]
     seeds: u64,
     /// First seed.
@@ -39,10 +40,10 @@ pub struct Sim {
     /// Blocks made under faults in each run.
     #[arg(long, default_value_t = SimOptions::default().blocks)]
     blocks: u64,
-    /// Instead: crash a script of so many blocks at every point.
+    /// Instead: crash a script of this many blocks at every point.
     #[arg(long, conflicts_with_all = ["seeds", "from", "blocks"])]
     crash_points: Option<u64>,
-    /// Instead: validators among themselves, with what goes wrong drawn from each seed.
+    /// Instead: a network of validators, with faults drawn from each seed.
     #[arg(long, conflicts_with_all = ["crash_points", "blocks"])]
     consensus: bool,
     /// Instead: the payment lane, shards and payers with the ledger's blocks.
@@ -51,14 +52,15 @@ pub struct Sim {
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
-    /// With --consensus: as many validators as may be faulty are two instances of one key, and links come and go.
+    /// With --consensus: as many validators as may be faulty run as two instances of one key, and links go up and
+    /// down.
     #[arg(long, requires = "consensus", conflicts_with_all = ["regions", "even"])]
     twins: bool,
-    /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates
-    /// take.
+    /// With --consensus: instead, this many correct validators in ten regions of the world; measures how long
+    /// certificates take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
     regions: Option<u8>,
-    /// With --consensus: so many correct validators, all as many milliseconds from one another as --delay says.
+    /// With --consensus: this many correct validators, with the same delay (--delay) between any two.
     #[arg(long, requires = "consensus", value_name = "N", conflicts_with = "regions",
         value_parser = clap::value_parser!(u8).range(1..=200))]
     even: Option<u8>,
@@ -68,7 +70,7 @@ pub struct Sim {
     /// With --regions or --even: count ready votes as the estimates of the first round.
     #[arg(long, requires = "consensus")]
     fast: bool,
-    /// With --regions or --even: transactions that each validator is given.
+    /// With --regions or --even: transactions given to each validator.
     #[arg(long, default_value_t = 20, requires = "consensus")]
     each: u64,
 }
@@ -107,11 +109,11 @@ impl Sim {
 
 impl Sim {
     fn protocol(&self) -> anyhow::Result<Protocol> {
-        let engine = self.engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+        let engine = self.engine.engine().context("--engine solo is for a single node: choose dbft or tendermint")?;
         Ok(engine.rules().protocol)
     }
 
-    /// Latency to the certificate among correct validators, against the delays between them.
+    /// Latency to the certificate among correct validators, compared with the delays between them.
     fn measure_consensus(&self, count: u8, json: bool) -> anyhow::Result<ExitCode> {
         let size = usize::from(count);
         let delay = |from: usize, to: usize| match self.even {
@@ -123,7 +125,8 @@ impl Sim {
         let mut network = validators::SimNetwork::of(self.protocol()?, size, self.seed.unwrap_or(0));
         network.rules.fast = self.fast;
         (network.unit, network.grace) = (4 * longest, longest);
-        // What arrives within a millisecond makes one turn, as in a node; more where there are very many.
+        // Messages that arrive within a millisecond make one turn, as in a node; the interval is longer if there are
+        // very many validators.
         network.quantum = if size > 20 { 5_000 } else { 500 };
         network.tails = false;
         network.delays = Some(delays);
@@ -154,7 +157,7 @@ impl Sim {
 }
 
 fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, json: bool) -> anyhow::Result<ExitCode> {
-    // What broke is told with its seed, below.
+    // The failure is reported with its seed below.
     std::panic::set_hook(Box::new(|_| {}));
     let run = if twins { run_twins } else { run_validators };
     let results = run_all(seeds, |seed| run(seed, protocol));
@@ -175,7 +178,7 @@ fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, js
 }
 
 fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode> {
-    // What broke is told with its seed, below.
+    // The failure is reported with its seed below.
     std::panic::set_hook(Box::new(|_| {}));
     let results = run_all(seeds, |seed| run_lane(seed, LaneOptions::default()));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -199,7 +202,7 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
     Ok(tell(&counts, &failures, "walras sim --lane", json))
 }
 
-/// Tells what was counted, and which seeds broke: each is replayed with `command --seed N`.
+/// Prints the totals and the failed seeds: each is replayed with `command --seed N`.
 fn tell(counts: &[(&str, u64)], failures: &[&Failure], command: &str, json: bool) -> ExitCode {
     if json {
         let mut fields: serde_json::Map<String, Value> =
@@ -249,7 +252,7 @@ fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs know nothing of one another: as many at once as there are cores.
+/// Runs are independent: as many run at once as there are cores.
 fn run_all<R: Send>(
     seeds: RangeInclusive<u64>,
     run: impl Fn(u64) -> Result<R, Failure> + Sync,
@@ -274,7 +277,7 @@ fn run_all<R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Names and sums of what runs count.
+/// Names and totals of the counters of all runs.
 fn sums(reports: &[&SimReport]) -> [(&'static str, u64); 10] {
     let sum = |count: fn(&SimReport) -> u64| reports.iter().map(|report| count(report)).sum();
     [

@@ -14,7 +14,7 @@ use store::RealDisk;
 /// Takes, checks and restores snapshots.
 #[derive(clap::Subcommand)]
 pub enum SnapshotCommand {
-    /// Writes the state after the last durable block of a home into one file; a node may run on it meanwhile.
+    /// Writes the state after the last durable block of a home into one file; a node may run on the home meanwhile.
     #[command(after_help = "Examples:
   walras snapshot create --home ./exchange
   walras snapshot create --home ./exchange --out /backup/exchange.snapshot --json")]
@@ -26,10 +26,10 @@ pub enum SnapshotCommand {
         #[arg(long)]
         out: Option<PathBuf>,
     },
-    /// Checks every digest of a snapshot, that money is conserved in it, and what its state root is.
+    /// Checks every digest of a snapshot and that money is conserved in it, and prints its state root.
     #[command(after_help = "Examples:
   walras snapshot verify walras-1200.snapshot
-  walras snapshot verify walras-1200.snapshot --root 0x4f1c…  (the root that another node tells for this height)")]
+  walras snapshot verify walras-1200.snapshot --root 0x4f1c…  (the root that another node reports for this height)")]
     Verify {
         /// The snapshot.
         file: PathBuf,
@@ -37,11 +37,11 @@ pub enum SnapshotCommand {
         #[arg(long)]
         root: Option<Digest>,
     },
-    /// Begins the store of a new home with a snapshot; its node goes on from there.
+    /// Creates the store of a new home from a snapshot; its node continues from there.
     #[command(after_help = "Example:
   walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c… --genesis exchange/genesis.json
 
-The home needs the genesis.json of the chain, or --genesis brings it, and no store yet. Blocks and receipts from
+The home needs the genesis.json of the chain (or give --genesis) and must have no store yet. Blocks and receipts from
 before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again.
 Before it takes part it asks the others for the certificate of the restored height, and stops if they signed
 another state.")]
@@ -87,7 +87,7 @@ fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let replay = state_of(view, &genesis, |left| waiting.set_position(waiting.length().unwrap_or(0) - left))?;
     waiting.finish_and_clear();
     let height = replay.ledger.height();
-    ensure!(height > 0, "no block has been committed yet: the genesis is all that there is");
+    ensure!(height > 0, "no block has been committed yet: there is only the genesis");
     let out = out.unwrap_or_else(|| format!("walras-{height}.snapshot").into());
     let writing = spinner("writing");
     write_snapshot(&replay.ledger, &out)?;
@@ -97,7 +97,7 @@ fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
 }
 
 fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow::Result<()> {
-    let (genesis, data) = home_of(home).context("nothing is restored; --genesis FILE begins a new home")?;
+    let (genesis, data) = home_of(home).context("nothing is restored; use --genesis FILE to make a new home")?;
     let (ledger, found) = read(file, root)?;
     ensure!(
         ledger.chain() == genesis.chain,
@@ -112,7 +112,7 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     writing.finish_and_clear();
     report(&ledger, found, &data, "restored", json);
     if put_votes_away(&data)? && !json {
-        eprintln!("the vote log that was here is removed: the validator listens until it is safe to vote again");
+        eprintln!("the vote log of this home is removed: the validator listens until it is safe to vote again");
     }
     if root.is_none() && !json {
         eprintln!("compare the state root with one that you trust before you rely on this state");
@@ -120,7 +120,7 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     Ok(())
 }
 
-/// Makes a home of a genesis file, or sees that the one which is there has the same.
+/// Makes a home from a genesis file, or checks that the existing home has the same one.
 fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
     let name = |path: &Path| path.display().to_string();
     let text = std::fs::read(genesis).with_context(|| name(genesis))?;
@@ -129,7 +129,7 @@ fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
     let own = home.join("genesis.json");
     if own.exists() {
         let same = std::fs::read(&own).with_context(|| name(&own))? == text;
-        ensure!(same, "{} is there already and differs from --genesis: give another --home", own.display());
+        ensure!(same, "{} already exists and differs from --genesis: give another --home", own.display());
         return Ok(());
     }
     std::fs::write(&own, text).with_context(|| name(&own))?;
@@ -140,8 +140,8 @@ fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the log of what a validator has said: in a home that is put together from copies it may be older than what
-/// the validator said last. Whether there was one.
+/// Removes a validator's vote log: in a home that is assembled from copies it may be older than the validator's last
+/// vote. Returns whether there was one.
 fn put_votes_away(data: &Path) -> anyhow::Result<bool> {
     let votes = data.join("votes");
     match std::fs::remove_dir_all(&votes) {
@@ -157,7 +157,7 @@ fn home_of(home: &Path) -> anyhow::Result<(Genesis, PathBuf)> {
     Ok((genesis, home.join("data")))
 }
 
-/// Reads a snapshot, and holds its state root against the one that is asked for.
+/// Reads a snapshot and compares its state root with the expected one.
 pub fn read(file: &Path, root: Option<Digest>) -> anyhow::Result<(Ledger, Digest)> {
     let reading = spinner("reading and checking");
     let ledger = read_snapshot(file)?;
@@ -166,7 +166,7 @@ pub fn read(file: &Path, root: Option<Digest>) -> anyhow::Result<(Ledger, Digest
     reading.finish_and_clear();
     ensure!(
         root.is_none_or(|root| root == found),
-        "{}: the state root is {found}, not {}: this is not the state that you want",
+        "{}: the state root is {found}, not {}: this is not the expected state",
         file.display(),
         root.unwrap_or_default()
     );
@@ -194,7 +194,7 @@ fn progress(template: &str, length: u64) -> ProgressBar {
     ProgressBar::new(length).with_style(ProgressStyle::with_template(template).expect("a sound template"))
 }
 
-/// Says what takes long, on a terminal.
+/// Shows a spinner on a terminal while something takes long.
 fn spinner(message: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg} … {elapsed}").expect("a sound template");
     let spinner = ProgressBar::new_spinner().with_style(style).with_message(message);

@@ -1,11 +1,11 @@
-//! The rows of a report as tables for people.
+//! Formats the rows of a report as tables for people.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The fields of `report` but its rows, one a line, then its rows: a table for every set of columns, in the order of
-/// their first rows. Nested fields are columns with dotted names.
+/// The fields of `report` except its rows, one per line, then its rows: a table for every set of columns, in the
+/// order of their first rows. Nested fields are columns with dotted names.
 pub fn text(report: &Value) -> String {
     let mut result = String::new();
     for (name, value) in report.as_object().into_iter().flatten().filter(|(name, _)| *name != "rows") {
@@ -24,7 +24,7 @@ pub fn text(report: &Value) -> String {
     result
 }
 
-/// A row with a longer value than this stands in a line of its own.
+/// A row with a longer value than this is printed on a line of its own.
 const CELL_MOST: usize = 32;
 
 fn record(row: &[(String, String)]) -> String {
@@ -32,7 +32,7 @@ fn record(row: &[(String, String)]) -> String {
     format!("{}\n", fields.join("; "))
 }
 
-/// One line for each column, as rows of figures are wider than a screen: its name, then its value in every row.
+/// One line for each column, since rows of figures are wider than a screen: its name, then its value in every row.
 fn table(columns: &[String], rows: &[&Vec<(String, String)>]) -> String {
     let name_width = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let width = |row: &[(String, String)]| row.iter().map(|(_, value)| value.chars().count()).max().unwrap_or(0);

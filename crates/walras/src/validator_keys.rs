@@ -1,5 +1,5 @@
-//! The keys of a validator in its home: one signs in consensus, one authenticates links, one is of the account. A home
-//! that has the first alone uses it for everything.
+//! The keys of a validator in its home: one signs in consensus, one authenticates links, one controls the account. A
+//! home that has only the first uses it for everything.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::keystore::{self, Passphrase};
 pub const KEY_FILE: &str = "validator-key.json";
 /// The key of the links.
 pub const LINK_KEY_FILE: &str = "link-key.json";
-/// The key of the account that stakes, is paid, and accuses.
+/// The key of the account that stakes, receives rewards, and accuses.
 pub const ACCOUNT_KEY_FILE: &str = "account-key.json";
 
-/// The public halves of keys that were made.
+/// The public halves of newly made keys.
 pub struct MadeKeys {
     pub votes: PublicKey,
     pub links: PublicKey,
@@ -32,7 +32,7 @@ pub fn make(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<MadeK
     Ok(MadeKeys { votes: key(KEY_FILE)?, links: key(LINK_KEY_FILE)?, account: key(ACCOUNT_KEY_FILE)? })
 }
 
-/// What a home's node signs with.
+/// The keys with which a home's node signs.
 ///
 /// # Errors
 /// If a key is missing, does not open, or its signer does not answer.
@@ -49,7 +49,7 @@ pub fn open(home: &Path, config: &Config, passphrase: &Passphrase) -> anyhow::Re
     let path = home.join(LINK_KEY_FILE);
     let Some(links) = links else {
         anyhow::bail!(
-            "[network] signer needs a key of its own for the links: make {} by `walras wallet new`",
+            "[network] signer needs a separate key for the links: make {} with `walras wallet new`",
             path.display()
         )
     };
@@ -57,7 +57,7 @@ pub fn open(home: &Path, config: &Config, passphrase: &Passphrase) -> anyhow::Re
     Ok(OwnKeys { votes, links, account })
 }
 
-/// A network address with the key of the links that lies beside a validator's key, if there is one.
+/// A network address that includes the key of the links beside a validator's key, if there is one.
 pub fn with_link_key(address: &str, validator_key: &Path, passphrase: &Passphrase) -> anyhow::Result<String> {
     let path = validator_key.with_file_name(LINK_KEY_FILE);
     let Some((_, host)) = link_key(address) else { return Ok(address.into()) };
@@ -68,21 +68,21 @@ pub fn with_link_key(address: &str, validator_key: &Path, passphrase: &Passphras
     Ok(address_of(&key.public(), host))
 }
 
-/// A network address that names the key of the links.
+/// A network address that includes the key of the links.
 pub fn address_of(links: &PublicKey, host: &str) -> String {
     format!("{}@{host}", primitives::to_hex(&links.0))
 }
 
-/// Whether the registered address tells the others another key of the links than the own one.
+/// Checks that the registered address does not announce another key of the links than the node's own.
 ///
 /// # Errors
-/// If it does: nobody would take a link of this node.
+/// If it does: no other validator would accept a link of this node.
 pub fn check(address: &str, votes: &PublicKey, links: &PublicKey) -> anyhow::Result<()> {
     let told = link_key(address).and_then(|(key, _)| key).unwrap_or(*votes);
     ensure!(
         told == *links,
-        "the others were told that this validator's links have the key {told}, and {LINK_KEY_FILE} is {links}: put the right \
-         file back, or tell them with `walras wallet stake --validator-key … --address …`"
+        "the registered address says that this validator's links have the key {told}, but {LINK_KEY_FILE} is {links}: \
+         restore the right file, or change the address with `walras wallet stake --validator-key … --address …`"
     );
     Ok(())
 }

@@ -13,13 +13,14 @@ use primitives::{Amount, AssetId, Fraction, Price};
 use crate::batch::{BatchFiles, BatchInput, read_batch};
 use crate::clear::{BuyJson, ClearingJson, FillJson, PoolJson, TradeJson, listed_fills};
 
-/// Checks a clearing: every asset conserved and every limit price kept in whole units, fullness where it is claimed.
+/// Checks a clearing: every asset is conserved, every limit price is kept in whole units, and a claimed fullness is
+/// true.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: walras verify --offers offers.csv --clearing clearing.json")]
 pub struct VerifyArgs {
     #[command(flatten)]
     pub files: BatchFiles,
-    /// What `walras clear --json` printed for it
+    /// The output of `walras clear --json` for these offers
     #[arg(long, value_name = "FILE")]
     pub clearing: PathBuf,
 }
@@ -27,7 +28,7 @@ pub struct VerifyArgs {
 /// Runs `walras verify`; exits 1 with the first violation.
 ///
 /// # Errors
-/// Whatever is wrong with the files.
+/// If a file is invalid.
 pub fn run(args: &VerifyArgs, json: bool) -> Result<ExitCode> {
     let batch = read_batch(&args.files)?;
     let claim = read_claim(&args.clearing)?;
@@ -89,7 +90,7 @@ fn valuations(batch: &BatchInput, prices: &BTreeMap<String, String>) -> Result<V
     batch.symbols.iter().map(price).collect()
 }
 
-/// The asset of this symbol, which `list` names.
+/// The asset with this symbol, which occurs in `list`.
 fn asset(batch: &BatchInput, list: &str, symbol: &str) -> Result<AssetId> {
     batch.asset(symbol).with_context(|| format!("{list}: asset {symbol} is in none of the offers"))
 }
@@ -135,7 +136,7 @@ fn place(list: &str, row: u32) -> Result<u32> {
     row.checked_sub(1).with_context(|| format!("{list}: row 0: rows are counted from 1"))
 }
 
-/// Compares the fills that the clearing lists with those that its trades amount to.
+/// Compares the fills that the clearing lists with those that follow from its trades.
 fn same_fills(claimed: &[FillJson], due: &[FillJson]) -> Result<()> {
     for (index, fill) in due.iter().enumerate() {
         let FillJson { row, sold, bought } = fill;

@@ -1,4 +1,4 @@
-//! `walras clear` and `walras verify` from the outside.
+//! `walras clear` and `walras verify` as processes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ fn bad_usage_and_bad_files_differ() {
     assert_eq!(walras(&["clear", "--offers", text(&offers), "--mu", "0"]).status.code(), Some(2));
 }
 
-/// A column of a Parquet file that a test writes; `None` is a value that is missing.
+/// A column of a Parquet file that a test writes; `None` is a missing value.
 enum Column<'a> {
     Text(&'a [Option<&'a str>]),
     Int(&'a [i64]),
@@ -148,7 +148,7 @@ fn parquet_clears_and_verifies_as_csv_does() {
     let csv = write(&folder, "offers.csv", &format!("sell,buy,amount,min_price\n{}", rows.collect::<String>()));
     let texts = LIMITS.map(|limit| limit.to_string());
     let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
-    // The order of columns, the type of the limit and columns of others do not matter.
+    // The order of columns, the type of the limit and additional columns do not matter.
     let real = [
         ("min_price", Column::Real(&LIMITS)),
         ("sell", Column::Text(&SELL)),
@@ -331,7 +331,7 @@ fn bad_pools_and_buy_orders_name_their_file() {
     assert_eq!(walras(&["clear", "--offers", text(&offers), "--explain", "others:1"]).status.code(), Some(2));
 }
 
-/// Whoever reads may have seen enough, as `head` does.
+/// A reader may close the pipe early, as `head` does.
 #[test]
 fn a_reader_that_goes_away_causes_no_panic() {
     let folder = tempfile::tempdir().expect("a folder");

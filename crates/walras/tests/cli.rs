@@ -1,5 +1,4 @@
-//! The command line from end to end, by processes: a home, its node, wallets that trade on it, and every way to go
-//! wrong.
+//! The command line from end to end, by processes: a home, its node, wallets that trade on it, and every error.
 
 mod process;
 
@@ -10,7 +9,7 @@ use process::{Process, agent, get, walras};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A home with two assets, and the folder that it is in.
+/// A home with two assets, and the folder that contains it.
 struct World {
     folder: TempDir,
     home: PathBuf,
@@ -42,7 +41,7 @@ impl World {
     }
 }
 
-/// A wallet that talks to a node.
+/// A wallet that uses a node.
 struct Holder<'a> {
     key: PathBuf,
     server: &'a str,
@@ -59,7 +58,7 @@ impl Holder<'_> {
         json(&good(self.run(&format!("{arguments} --json"))))
     }
 
-    /// Units that it can spend and that are locked.
+    /// Units that it can spend, and units that are locked.
     fn units(&self, symbol: &str) -> (u64, u64) {
         let shown = self.json("show");
         let balances = shown["account"]["balances"].as_array().expect("balances");
@@ -90,14 +89,14 @@ fn json(output: &str) -> Value {
     serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"))
 }
 
-/// Makes a key, and an account for it by the issuer.
+/// Makes a key and registers an account for it through the issuer.
 fn open_account<'a>(world: &World, issuer: &Holder<'a>, name: &str) -> (Holder<'a>, String) {
     let holder = Holder { key: world.folder.path().join(name), server: issuer.server };
     let made = holder.json("new");
     let public = made["public_key"].as_str().expect("a key");
     assert_eq!(issuer.json(&format!("create-account --new-key {public}"))["outcome"]["result"], "applied");
     let address = made["address"].as_str().expect("an address").to_string();
-    // People see capitals that are a checksum.
+    // The output for people has upper-case letters that are a checksum.
     assert!(good(holder.run("address")).trim().eq_ignore_ascii_case(&address));
     (holder, address)
 }
@@ -143,7 +142,7 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
     assert_eq!(issuer.json("burn --asset USD --amount 7")["outcome"]["result"], "applied");
     assert_eq!(issued(0), (before - 200).to_string());
 
-    // And for people.
+    // The same in the output for people.
     assert!(good(alice.run("show")).contains("USD"));
     assert!(good(alice.run(&format!("pay --to {} --asset USD --amount 0.01", world.issuer))).contains("in block"));
     assert_eq!(node.terminate().code(), Some(0));
@@ -160,7 +159,7 @@ fn a_wallets_mistakes_are_named() {
     assert!(bad(pay("GBP", "1"), 1).contains("no asset \"GBP\"; there are USD, EUR"));
     assert!(bad(pay("USD", "0.001"), 1).contains("0.001"));
     assert!(bad(pay("USD", "0"), 1).contains("zero_amount"));
-    assert!(bad(issuer.run("cancel --offer 99"), 1).contains("no offer 99"));
+    assert!(bad(issuer.run("cancel --offer 99"), 1).contains("no resting offer 99"));
     assert!(bad(issuer.run("pay --to nobody --asset USD --amount 1"), 2).contains("nobody"));
     assert!(bad(issuer.run("spend"), 2).contains("spend"));
     assert!(bad(issuer.run("new"), 1).contains("never overwritten"));
@@ -199,7 +198,7 @@ fn a_node_refuses_what_it_cannot_run() {
     let genesis = std::fs::read_to_string(world.home.join("genesis.json")).expect("read");
     std::fs::write(world.home.join("genesis.json"), "{\"chain\": }").expect("written");
     assert!(world.refused().contains("genesis.json"));
-    // A genesis that is edited after the first block is named as that.
+    // An edit of the genesis after the first block is reported as such.
     std::fs::write(world.home.join("genesis.json"), &genesis).expect("written");
     let node = world.start();
     let issuer = Holder { key: world.issuer_key(), server: &node.server };
@@ -209,12 +208,12 @@ fn a_node_refuses_what_it_cannot_run() {
     assert_ne!(edited, genesis);
     std::fs::write(world.home.join("genesis.json"), edited).expect("written");
     let message = world.refused();
-    assert!(message.contains("If genesis.json was edited") && message.contains("put the original back"), "{message}");
+    assert!(message.contains("If genesis.json was edited") && message.contains("restore the original"), "{message}");
     std::fs::write(world.home.join("genesis.json"), genesis).expect("written");
     assert_eq!(world.start().terminate().code(), Some(0));
 }
 
-/// The only file whose name begins so.
+/// The only file whose name has this prefix.
 fn file(data: &Path, prefix: &str) -> PathBuf {
     let names = std::fs::read_dir(data).expect("a store").map(|entry| entry.expect("an entry").path());
     let mut found =
@@ -252,7 +251,7 @@ fn damage_is_named_with_file_and_offset() {
     let intact = || json(&text(&salvage().expect("walras runs").stdout))["intact"].clone();
     assert_eq!((&intact()["blocks"], &intact()["state"]), (&json("[1, 0]"), &json("0")), "block 1 is damaged");
     assert_eq!(std::fs::read(&log).expect("read"), damaged, "a damaged log is left as it is");
-    // Damage further on leaves what is before it.
+    // Damage further on leaves everything before it intact.
     let mut later = sound.clone();
     let last = later.len() - 90;
     later[last] ^= 1;
@@ -261,7 +260,7 @@ fn damage_is_named_with_file_and_offset() {
     let said = text(&walras().args(["inspect", "--salvage", "--home"]).arg(&world.home).output().expect("runs").stdout);
     assert!(said.contains("heights 1 to 1, without a gap") && said.contains("up to height 1"), "{said}");
 
-    // Repaired, all is there again.
+    // After the repair everything is there again.
     std::fs::write(&log, &sound).expect("written");
     let node = world.start();
     let issuer = Holder { key: world.issuer_key(), server: &node.server };

@@ -1,7 +1,7 @@
-//! What `deploy/` says is true of this binary: its files parse, name metrics and settings that exist, and every alert
+//! `deploy/` is consistent with this binary: its files parse, name metrics and settings that exist, and every alert
 //! is explained to operators.
 
-// A part of it is for the other tests.
+// The other tests use the rest of it.
 #[allow(dead_code)]
 mod process;
 
@@ -56,10 +56,10 @@ fn words(text: &str, prefix: &str) -> BTreeSet<String> {
     words.filter(|word| word.starts_with(prefix)).map(str::to_string).collect()
 }
 
-/// A chart's template with the values of `values.yaml` in it: the few forms that the chart uses.
+/// A chart's template with the values of `values.yaml` inserted: supports the few forms that the chart uses.
 fn render(template: &str, values: &Yaml) -> String {
     let mut out = String::new();
-    // Whether each block that is open is taken.
+    // Whether each open block is rendered.
     let mut blocks: Vec<bool> = Vec::new();
     for line in template.lines() {
         match directive(line) {
@@ -74,7 +74,7 @@ fn render(template: &str, values: &Yaml) -> String {
     out
 }
 
-/// The word and the rest of a line that is nothing but `{{- word rest }}`.
+/// The word and the rest of a line that consists only of `{{- word rest }}`.
 fn directive(line: &str) -> Option<(&str, &str)> {
     let inside = line.trim().strip_prefix("{{- ")?.strip_suffix("}}")?.trim();
     Some(inside.split_once(' ').unwrap_or((inside, "")))
@@ -94,7 +94,7 @@ fn substitute(line: &str, values: &Yaml) -> String {
     out
 }
 
-/// What an expression stands for; it must name a value that there is.
+/// The value of an expression, which must name an existing value.
 fn value(expression: &str, values: &Yaml) -> String {
     if expression == ".Release.Name" {
         return "walras".into();
@@ -133,7 +133,7 @@ fn every_file_parses() {
     }
 }
 
-/// Metrics by label, which a node tells only once there is something to tell: as registered, and as told.
+/// Metrics by label, which a node reports only once they have a value: as registered, and as reported.
 const BY_LABEL: [(&str, &str); 4] = [
     ("submitted_transactions", "walras_submitted_transactions_total"),
     ("refused_frames", "walras_refused_frames_total"),
@@ -141,7 +141,7 @@ const BY_LABEL: [(&str, &str); 4] = [
     ("block_stage", "walras_block_stage_seconds_sum"),
 ];
 
-/// Names as a node tells them, with what each kind of metric appends.
+/// Names as a node reports them, with the suffixes of each kind of metric.
 fn told() -> BTreeSet<String> {
     let dir = tempfile::tempdir().expect("a directory");
     let home = dir.path().join("home");
@@ -163,7 +163,7 @@ fn told() -> BTreeSet<String> {
     assert!(names.contains("walras_block_height"), "{text}");
     let source = self::text(&root().join("crates/doors/src/metrics.rs"));
     for (registered, told) in BY_LABEL {
-        assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is no metric");
+        assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is not a metric");
         names.insert(told.to_string());
     }
     names
@@ -220,7 +220,7 @@ fn scalar(yaml: &Yaml) -> String {
         Yaml::String(text) => text.clone(),
         Yaml::Integer(number) => number.to_string(),
         Yaml::Boolean(choice) => choice.to_string(),
-        other => panic!("no scalar: {other:?}"),
+        other => panic!("not a scalar: {other:?}"),
     }
 }
 
@@ -231,7 +231,7 @@ fn settings_are_those_of_the_configuration() {
     node::Config::load(None, settings.into_iter()).expect("known settings");
 }
 
-/// Pods must start together, since none is ready alone, and reach each other before they are ready.
+/// Pods must start together, since none becomes ready alone, and reach each other before they are ready.
 #[test]
 fn the_chart_lets_validators_find_each_other_and_keeps_a_quorum() {
     let set = manifest("StatefulSet");
@@ -256,7 +256,7 @@ fn compose_runs_a_network_that_init_can_make() {
     let scraped = yaml("prometheus/prometheus.yml");
     let targets = scraped["scrape_configs"][0]["static_configs"][0]["targets"].as_vec().expect("targets");
     for (name, target) in names.iter().zip(targets) {
-        // A name that a node is not told of is answered 421.
+        // A host name that is not configured is answered 421.
         assert_eq!(target.as_str(), Some(format!("{name}:8090").as_str()));
         assert_eq!(
             compose["services"][name.as_str()]["environment"]["WALRAS_HTTP__HOSTS"].as_str(),
@@ -265,7 +265,7 @@ fn compose_runs_a_network_that_init_can_make() {
     }
 }
 
-/// Runs a tool of others on what it is for, or says that it is not here.
+/// Runs an external tool on its input, or prints that it is not installed.
 fn judged_by(tool: &str, arguments: &[&str]) {
     match Command::new(tool).args(arguments).current_dir(root().join("deploy")).output() {
         Err(_) => eprintln!("{tool} is not installed: {} is not run", arguments.join(" ")),

@@ -1,5 +1,5 @@
-//! The homes of a network of validators: what `walras init --validators` writes, what is refused, and that the
-//! processes which run them are one exchange.
+//! The homes of a network of validators: the files that `walras init --validators` writes, its errors, and that the
+//! processes which run the homes form one exchange.
 
 mod process;
 
@@ -11,7 +11,7 @@ use process::{Process, agent, get, walras};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Standard output of a run that must succeed, as JSON.
+/// Standard output of a command that must succeed, as JSON.
 fn made(arguments: &[&str], home: &Path) -> Value {
     let mut command = walras();
     command.args(["init", "--json", "--supply", "1000"]).args(arguments).arg("--home").arg(home);
@@ -20,7 +20,7 @@ fn made(arguments: &[&str], home: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The message of a run that must fail.
+/// The error message of a command that must fail.
 fn refused(arguments: &[&str], home: &Path) -> String {
     let output = walras().args(arguments).arg("--home").arg(home).output().expect("walras runs");
     assert!(!output.status.success());
@@ -46,7 +46,7 @@ fn every_validator_gets_a_home_and_all_share_one_genesis() {
         let listed = &parsed["consensus"]["validators"][index];
         assert_eq!(key["public_key"], listed["key"]);
         assert_eq!(report["validators"][index]["key"], listed["key"]);
-        // Votes, links and account have keys of their own.
+        // Votes, links and account have separate keys.
         let public = |name: &str| {
             let file: Value = serde_json::from_str(&read(&own.join(name))).expect("JSON");
             (file["public_key"].as_str().expect("a key").to_string(), file["address"].clone())
@@ -74,24 +74,24 @@ fn every_validator_gets_a_home_and_all_share_one_genesis() {
         assert!(logs.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("votes-")));
     }
     assert!(refused(&["init", "--validators", "4"], &home).contains("is a home already"));
-    // Another network has another identity, for its keys are others.
+    // Another network has another identity, because its keys differ.
     let other = made(&["--validators", "4"], &folder.path().join("other"));
     assert_ne!(report["network"], other["network"]);
-    // The genesis of a network is taken over whole.
+    // A newcomer's home uses the genesis of the network unchanged.
     let joined = folder.path().join("joined");
     let genesis_file = home.join("genesis.json");
     let arguments = ["init", "--genesis", genesis_file.to_str().expect("a plain path"), "--home"];
     assert!(walras().args(arguments).arg(&joined).output().expect("walras runs").status.success());
     assert_eq!(read(&joined.join("genesis.json")), genesis);
     let message = refused(&["node"], &joined);
-    assert!(message.contains("no validator in the genesis"), "a network whose validators never change: {message}");
+    assert!(message.contains("a validator in the genesis"), "a network whose validators never change: {message}");
     std::fs::remove_file(joined.join("validator-key.json")).expect("a newcomer has a key of its own");
     let message = refused(&["node"], &joined);
     assert!(message.contains("validator-key.json is missing"), "{message}");
     std::fs::copy(folder.path().join("other/validator-0/validator-key.json"), joined.join("validator-key.json"))
         .expect("copied");
     let message = refused(&["node"], &joined);
-    assert!(message.contains("no validator in the genesis"), "{message}");
+    assert!(message.contains("a validator in the genesis"), "{message}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_network_with_a_payment_lane_has_keys_and_places_for_it() {
     assert!(refused(&named, &folder.path().join("named")).contains("write an IP address instead of a name"));
 }
 
-/// A node that is the whole committee of its lane says what it knows of it.
+/// A node that is the whole committee of its lane reports the lane's state.
 #[test]
 fn a_solo_node_takes_part_in_its_lane() {
     let folder = TempDir::new().expect("a folder");
@@ -148,7 +148,7 @@ fn addresses_are_taken_in_order_and_mistakes_are_named() {
     let fresh = folder.path().join("fresh");
     for (arguments, words) in [
         (&["init", "--validators", "0"][..], "0"),
-        (&["init", "--contracts"], "chain 31337 is everybody's chain for development"),
+        (&["init", "--contracts"], "31337 is the number of all development chains"),
         (&["init", "--contracts", "--chain", "7", "--genesis", "x.json"], "cannot be used with"),
         (&["init", "--validators", "2", "--address", "a.example:1"], "give one for each"),
         (&["init", "--validators", "1", "--address", "nowhere"], "host:port"),
@@ -212,7 +212,7 @@ impl Network {
         &self.running[index].as_ref().expect("it runs").server
     }
 
-    /// Pays from the issuer through one validator, and waits until that is committed.
+    /// Pays from the issuer through one validator, and waits until the payment is committed.
     fn pay(&self, through: usize, units: &str) {
         let mut command = walras();
         command.args(["wallet", "pay", "--to", RECEIVER, "--asset", "USD", "--amount", units, "--json", "--key"]);
@@ -224,7 +224,7 @@ impl Network {
         assert_eq!((&answer["status"], &answer["outcome"]["result"]), (&"committed".into(), &"applied".into()));
     }
 
-    /// Waits until a validator shows what was paid in all.
+    /// Waits until a validator shows the total paid.
     fn sees(&self, index: usize, units: &str) {
         let (agent, path) = (agent(), format!("/v1/accounts/{RECEIVER}"));
         loop {
@@ -243,8 +243,8 @@ impl Network {
 
 const RECEIVER: &str = "0x1111111111111111111111111111111111111111";
 
-/// What one validator takes all apply, whoever of them is killed meanwhile; who comes back has the same blocks; and a
-/// home runs once, wherever it was copied to.
+/// All validators apply what one accepts, whichever of them is killed meanwhile; a restarted validator has the same
+/// blocks; and a home runs once, wherever it was copied.
 #[test]
 fn four_processes_are_one_exchange() {
     let mut network = Network::start(4);
@@ -269,7 +269,7 @@ fn four_processes_are_one_exchange() {
     }
     let message = refused(&["node", "--listen", "127.0.0.1:0"], &network.home(3));
     assert!(message.contains("cannot listen") || message.contains("in use by another process"), "{message}");
-    // A copy of a home knows nothing of the locks of the original.
+    // A copy of a home does not have the locks of the original.
     let copy = network.folder.path().join("copy");
     let copied = std::process::Command::new("cp").arg("-a").arg(network.home(3)).arg(&copy).status();
     assert!(copied.expect("cp runs").success());
@@ -288,14 +288,15 @@ fn four_processes_are_one_exchange() {
     assert!(ended.success(), "{ended}");
 }
 
-/// One validator after the other is paused and goes on, then one after the other is stopped in good order and started
-/// again: the others never wait for it, and it comes to know what they did. `make net-test` takes seven.
+/// Each validator in turn is paused and resumed, then each in turn is stopped in order and restarted: the others
+/// never wait for it, and it catches up. `make net-test` takes seven.
 #[test]
 fn one_after_the_other_may_pause_and_be_restarted() {
     let size = std::env::var("WALRAS_NET_VALIDATORS").ok().and_then(|size| size.parse().ok()).unwrap_or(4);
     let mut network = Network::start(size);
     let mut paid = 0;
-    // Who lags tells a sequence number that is used: the payment would be the one before, once more.
+    // A validator that lags returns a used sequence number: the payment would be the same transaction as the one
+    // before.
     let pay = |network: &Network, paid: &mut u64, through: usize| {
         if *paid > 0 {
             network.sees(through, &(1_000_000 * *paid).to_string());

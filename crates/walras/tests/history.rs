@@ -1,4 +1,4 @@
-//! Snapshots and exports of a home whose node runs, and what a new node makes of them.
+//! Snapshots and exports of a home whose node runs, and their use by a new node.
 
 mod process;
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const CHAIN: u64 = 78;
 const ASSETS: u32 = 3;
-/// Checkpoints as often as can be, so that a snapshot begins with one.
+/// Checkpoints as often as possible, so that a snapshot begins with one.
 const SETTINGS: [(&str, &str); 2] = [("WALRAS_BLOCKS__INTERVAL_MS", "5"), ("WALRAS_STORE__CHECKPOINT_BLOCKS", "4")];
 
 fn key(number: u8) -> SecretKey {
@@ -45,7 +45,7 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
     home
 }
 
-/// Sends a block's worth of offers and payments, and waits until they are committed; gives their height.
+/// Sends a block's worth of offers and payments, and waits until they are committed; returns their height.
 fn trade(server: &str, sequence: u64) -> u64 {
     let offer = |account: u8, sell: u32, amount: u64| {
         let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
@@ -86,7 +86,7 @@ fn a_snapshot_of_a_running_node_begins_another() {
     let made = ran(create());
     assert!(made["height"].as_u64() >= Some(height), "{made}");
     assert!(refused(create()).contains("exists"), "a snapshot is never overwritten");
-    // What a client is told by the node: blocks name the root before them.
+    // Clients get the root from the node: each block contains the root before it.
     let root = made["state_root"].as_str().expect("a root");
     let next = trade(&node.server, 23);
     let (_, block) = get(&agent(), &node.server, &format!("/v1/blocks/{}", next - 1));
@@ -98,7 +98,7 @@ fn a_snapshot_of_a_running_node_begins_another() {
         command.args(["snapshot", "restore", "--json", "--root", root, "--home"]).arg(&second).arg(&file).output()
     };
     let other = format!("0x{}", "00".repeat(32));
-    assert!(refused(restore(&other)).contains("not the state that you want"));
+    assert!(refused(restore(&other)).contains("not the expected state"));
     assert_eq!(ran(restore(root))["height"], made["height"]);
     assert!(refused(restore(root)).contains("empty home"), "a store is never overwritten");
     drop(node);
@@ -106,7 +106,7 @@ fn a_snapshot_of_a_running_node_begins_another() {
     let node = Process::start(&second, &SETTINGS);
     let (_, status) = get(&agent(), &node.server, "/v1/status");
     assert_eq!((&status["height"], &status["state"]["root"]), (&made["height"], &made["state_root"]));
-    assert!(trade(&node.server, 24) > height, "it goes on");
+    assert!(trade(&node.server, 24) > height, "it continues");
     let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{}", address(1)));
     assert_eq!(account["sequence"]["highest"], 24);
     assert!(node.terminate().success());
@@ -153,14 +153,14 @@ fn a_snapshot_begins_a_home_that_is_new() {
         command.args(["snapshot", "restore", "--json"]).arg(&file).arg("--home").arg(&second).args(more).output()
     };
     let said = refused(restore(&[]));
-    assert!(said.contains("--genesis FILE begins a new home"), "{said}");
+    assert!(said.contains("use --genesis FILE to make a new home"), "{said}");
     let genesis = home.join("genesis.json");
     let restored = ran(restore(&["--genesis".as_ref(), genesis.as_ref()]));
     assert_eq!(restored["height"].as_u64(), Some(height));
     let node = Process::start(&second, &SETTINGS);
     assert_eq!(get(&agent(), &node.server, "/v1/status").1["height"].as_u64(), Some(height));
     assert!(node.terminate().success());
-    // Another chain's genesis does not slip in.
+    // The genesis of another chain is rejected.
     let other = new_home(folder.path(), "other").join("genesis.json");
     std::fs::write(&other, std::fs::read_to_string(&other).expect("read").replacen('{', "{ ", 1)).expect("written");
     assert!(refused(restore(&["--genesis".as_ref(), other.as_ref()])).contains("differs from --genesis"));
@@ -210,7 +210,7 @@ fn an_export_tells_what_the_node_tells() {
         assert!(number(5) / number(4) >= number(9), "below its limit: {trade:?}");
     }
     assert_eq!(rows(&out, "prices").len() as u64 % u64::from(ASSETS), 0);
-    // Every amount has its decimals beside it, and one table says what all are counted in.
+    // Every amount has its decimals beside it, and one table describes the units of all assets.
     let (_, listed) = get(&agent(), &node.server, "/v1/assets");
     let listed = listed["assets"].as_array().expect("assets");
     let decimals = |symbol: &str| {
@@ -242,7 +242,7 @@ fn an_export_tells_what_the_node_tells() {
         let told = account["balances"].as_array().expect("balances").iter().find(of_asset).expect("the asset");
         assert_eq!((&told["available"], &told["locked"]), (&row[3].as_str().into(), &row[4].as_str().into()));
     }
-    // A second export writes the same days anew.
+    // A second export writes the same days again.
     ran(export());
     assert_eq!(rows(&out, "trades"), trades);
     let before = ran(walras()
@@ -254,7 +254,7 @@ fn an_export_tells_what_the_node_tells() {
     assert_eq!(before["rows"]["blocks"], 0);
 }
 
-/// What contracts did is in three tables, and `inspect` tells of the same accounts.
+/// The effects of contracts are in three tables, and `inspect` shows the same accounts.
 #[test]
 fn receipts_logs_and_contracts_are_exported() {
     const COUNTER: &[u8] = &[0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 32, 0x5f, 0xa0, 0x00];

@@ -1,4 +1,4 @@
-//! The shape of the house: crates depend on one another only where ARCHITECTURE.md says so.
+//! The structure of the workspace: crates depend on one another only as ARCHITECTURE.md says.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/walras is two levels down")
 }
 
-/// Edges between crates of the workspace, from their manifests; tests may use what they like.
+/// Edges between crates of the workspace, from their manifests; dev-dependencies are not restricted.
 fn built() -> BTreeMap<String, Vec<String>> {
     let crates = root().join("crates");
     let names: Vec<String> = std::fs::read_dir(&crates)
@@ -81,10 +81,10 @@ fn sources() -> Vec<(String, String)> {
     found.into_iter().map(read).collect()
 }
 
-/// Widths beyond which no editor window goes. A line that a long string literal or a row of a table makes wider is let
-/// be: neither can be broken without harm.
+/// Maximum width of a line. A line may be wider if a long string literal or a row of a table makes it so: neither can
+/// be broken without harm.
 const COLUMNS: usize = 120;
-/// A literal of so many characters is long.
+/// A literal of this many characters counts as long.
 const LITERAL: usize = 60;
 
 #[test]
@@ -92,7 +92,7 @@ fn lines_are_narrow() {
     let is_wide = |line: &&str| {
         let row = line.trim_start().trim_start_matches("//!").trim_start_matches("///").trim_start().starts_with('|');
         let parts: Vec<&str> = line.split('"').collect();
-        // An odd number of quotes: a literal of several lines.
+        // An odd number of quotes: a literal that spans several lines.
         let literal =
             parts.len().is_multiple_of(2) || parts.iter().skip(1).step_by(2).any(|part| part.len() >= LITERAL);
         line.chars().count() > COLUMNS && !literal && !row
@@ -104,11 +104,11 @@ fn lines_are_narrow() {
     assert!(wide.is_empty(), "{} lines:\n{}", wide.len(), wide.join("\n"));
 }
 
-/// The tests that SECURITY.md names beside the attacks that they keep away.
+/// The tests that SECURITY.md names beside the attacks.
 #[test]
 fn tests_against_attacks_exist() {
     let text = std::fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md");
-    let section = text.split("## What was tried against it").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = text.split("## Known attacks and accidents").nth(1).and_then(|rest| rest.split("\n## ").next());
     let named = section.expect("a section").split('`').skip(1).step_by(2);
     let sources = sources();
     let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
@@ -124,7 +124,7 @@ fn no_crate_reaches_into_another() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// Files above this length are listed in ARCHITECTURE.md with the reason why they must be read as one.
+/// Files above this length are listed in ARCHITECTURE.md with the reason why each must be read as one.
 const LINES: usize = 500;
 
 #[test]
@@ -137,21 +137,21 @@ fn long_files_have_a_reason() {
     assert!(unlisted.is_empty(), "{unlisted:?}");
 }
 
-/// Names of public types that stand for the same idea in several crates, and what the idea is.
+/// Names of public types that mean the same idea in several crates, with the idea.
 const SHARED_NAMES: [(&str, &str); 13] = [
     ("Book", "a book of offers; the Python package wraps the one of clearing"),
     ("Outcome", "what became of an order; the Python package wraps the one of the ledger"),
     ("Offer", "a limit offer: of a book to be cleared, and resting in the ledger"),
     ("Why", "why an offer did not trade"),
-    ("Violation", "what is false about a clearing"),
-    ("Evidence", "two statements that contradict each other: as consensus finds and as the ledger punishes them"),
+    ("Violation", "what is wrong with a clearing"),
+    ("Evidence", "two contradictory statements: as consensus finds them and as the ledger punishes them"),
     ("Height", "a height, and the agreement on it"),
     ("Vote", "a vote, of either engine"),
     ("Proposal", "a proposal, of either engine"),
-    ("Record", "what a vote log remembers, of either engine"),
+    ("Record", "what a vote log stores, of either engine"),
     ("Round", "a round, of either engine"),
     ("Entry", "an entry of a vote log, of either engine"),
-    ("Superblock", "sub-blocks that were agreed on, and the block that they make"),
+    ("Superblock", "agreed sub-blocks, and the block that they make"),
 ];
 
 #[test]

@@ -1,8 +1,8 @@
 //! A loaded node is killed at random points, and loses nothing that it acknowledged.
 //!
-//! Several clients send transactions to the real binary and note every acknowledgement on their side. The process gets
-//! SIGKILL, again and again, also while it starts. After each restart every client holds its notes against the node;
-//! at the end all blocks are replayed from genesis, and must give the noted heights and outcomes, and the node's root.
+//! Several clients send transactions to the real binary and record every acknowledgement. The process gets SIGKILL
+//! repeatedly, also while it starts. After each restart every client checks its records against the node; at the end
+//! all blocks are replayed from genesis, and must give the recorded heights and outcomes, and the node's root.
 
 mod process;
 
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 const SEED: u64 = 20_260_728;
 /// Kills of a loaded node.
 const KILLS: u64 = 50;
-/// One start in so many is killed before the node listens, or just after.
+/// Every n-th start is killed before the node listens, or just after.
 const STARTS_KILLED: u64 = 5;
 const CLIENTS: u64 = 4;
 const ACCOUNTS: u64 = 3;
@@ -41,11 +41,11 @@ struct Account {
     key: SecretKey,
     address: Address,
     next: Sequence,
-    /// Offers that it made and has not taken back; some will have traded.
+    /// Offers that it made and has not cancelled; some will have traded.
     offers: Vec<Operation>,
 }
 
-/// What a client was told of a transaction.
+/// The acknowledgement of a transaction that a client received.
 struct Acknowledged {
     id: TransactionId,
     height: u64,
@@ -54,18 +54,18 @@ struct Acknowledged {
     sequence: Sequence,
 }
 
-/// A client with its own notes.
+/// A client with its own records.
 struct Client {
     random: Seeded,
     agent: ureq::Agent,
     accounts: Vec<Account>,
     everybody: Vec<Address>,
     notes: Vec<Acknowledged>,
-    /// Notes that were held against the node after a restart.
+    /// Number of records that were checked against the node after a restart.
     checked: usize,
-    /// Sent, and not answered when the node died.
+    /// Sent, and not answered when the node was killed.
     unknown: Vec<Transaction>,
-    /// Of those: found after the restart.
+    /// Number of these that were found after the restart.
     survived: u64,
 }
 
@@ -130,7 +130,7 @@ impl Client {
         let own = self.accounts[account].address;
         let others: Vec<Address> = self.everybody.iter().filter(|other| **other != own).copied().collect();
         let to = others[self.random.below(others.len() as u64) as usize];
-        // One in twenty is more than anybody has.
+        // One in twenty exceeds every balance.
         let amount = if self.random.below(20) == 0 { 1 << 50 } else { 1 + self.random.below(100_000) };
         Operation::Pay { to, asset: AssetId(self.random.below(ASSETS) as u32), amount }
     }
@@ -148,7 +148,7 @@ impl Client {
         Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
     }
 
-    /// Sends until the node is gone.
+    /// Sends until the node is down.
     fn load(&mut self, server: &str, acknowledged: &AtomicU64) {
         loop {
             let count = 1 + self.random.below(6);
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Sends transactions and notes the answers; false if the node is gone or going.
+    /// Sends transactions and records the answers; false if the node is down or stopping.
     fn send(&mut self, server: &str, transactions: Vec<Transaction>, acknowledged: &AtomicU64) -> bool {
         let body = borsh::to_vec(&transactions).expect("encodes");
         let url = format!("{server}/v1/transactions/batch?wait=committed");
@@ -193,7 +193,7 @@ impl Client {
         });
     }
 
-    /// After a restart: what is new in the notes, and a sample of the rest, is where the client was told.
+    /// After a restart: the new records, and a sample of the others, are in the block that the client was told.
     fn check(&mut self, server: &str) {
         let sample = (0..20.min(self.checked)).map(|_| self.random.below(self.checked as u64) as usize);
         let sample: Vec<usize> = sample.chain(self.checked..self.notes.len()).collect();
@@ -215,7 +215,7 @@ impl Client {
         );
     }
 
-    /// No number that took effect is free again.
+    /// No sequence number that took effect is free again.
     fn check_sequences(&mut self, server: &str) {
         for account in &mut self.accounts {
             let (status, body) = get(&self.agent, server, &format!("/v1/accounts/{}", account.address));
@@ -228,7 +228,7 @@ impl Client {
         }
     }
 
-    /// A transaction without an answer is in a block or it is not; then it can be sent again.
+    /// A transaction without an answer is in a block or it is not; if not, it can be sent again.
     fn settle_unknown(&mut self, server: &str) {
         for transaction in std::mem::take(&mut self.unknown) {
             let (status, found) = get(&self.agent, server, &format!("/v1/transactions/{}", transaction.id()));
@@ -244,7 +244,7 @@ impl Client {
     }
 }
 
-/// For every asset: what all accounts have is what is issued.
+/// For every asset, the balances of all accounts equal the issue.
 fn check_balances(server: &str) {
     let agent = agent();
     let mut sums: HashMap<String, u64> = HashMap::new();
@@ -260,7 +260,7 @@ fn check_balances(server: &str) {
     }
 }
 
-/// Loads the node, kills it after a random number of acknowledgements and a moment, and says how many there were.
+/// Loads the node, kills it after a random number of acknowledgements and a moment, and returns that number.
 fn load_and_kill(node: Process, clients: &mut [Client], random: &mut Seeded) -> u64 {
     let acknowledged = AtomicU64::new(0);
     let (enough, moment) = (random.below(120), Duration::from_micros(random.below(12_000)));
@@ -328,7 +328,7 @@ fn make_home(folder: &TempDir) -> std::path::PathBuf {
     home
 }
 
-/// Starts the node; some starts are killed on the way.
+/// Starts the node; some starts are killed before they complete.
 fn restart(home: &Path, random: &mut Seeded, killed: &mut u64) -> Process {
     while random.below(STARTS_KILLED) == 0 {
         let node = Process::spawn(home, &SETTINGS);
@@ -365,7 +365,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
     );
 }
 
-/// Every client holds its notes against the node.
+/// Every client checks its records against the node.
 fn check_all(node: &Process, clients: &mut [Client]) {
     check_balances(&node.server);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A validator that comes when the others have forgotten the first blocks: by processes.
+//! Processes: a validator that joins after the others have discarded the first blocks.
 
 mod process;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use process::{Process, agent, get, walras};
 use serde_json::{Value, json};
 
-/// What is forgotten on disk is not to be had from memory either.
+/// Blocks that are discarded on disk are not served from memory either.
 const SETTINGS: [(&str, &str); 5] = [
     ("WALRAS_BLOCKS__INTERVAL_MS", "20"),
     ("WALRAS_STORE__CHECKPOINT_BLOCKS", "10"),
@@ -33,7 +33,7 @@ fn wait(what: &str, node: &Process, holds: impl Fn() -> bool) {
     }
 }
 
-/// What a node says, if it serves just now.
+/// The node's answer, if it serves at this moment.
 fn asked(node: &Process, path: &str) -> Option<Value> {
     let mut response = agent().get(format!("{}{path}", node.server)).call().ok()?;
     response.body_mut().read_json().ok()
@@ -57,22 +57,22 @@ fn a_late_validator_begins_with_a_fetched_state_in_one_process() {
     }
     let mut running: Vec<Process> =
         (0..3).map(|index| Process::start(&home(folder.path(), index), &SETTINGS)).collect();
-    wait("blocks are forgotten", &running[0], || {
+    wait("blocks are discarded", &running[0], || {
         running.iter().all(|node| height(node) > 50 && get(&agent(), &node.server, "/v1/blocks/1/certificate").0 == 404)
     });
     let late = Process::start(&home(folder.path(), 3), &SETTINGS);
-    // A reader of the stream does not hold it up.
+    // A reader of the stream does not delay it.
     let stream = late.server.replace("http://", "ws://") + "/v1/stream";
     let _reader = tungstenite::connect(&stream).expect("a stream");
     let behind = height(&running[0]);
-    wait("it is where the others are", &late, || {
+    wait("it has the height of the others", &late, || {
         asked(&late, "/v1/status").is_some_and(|status| status["height"].as_u64().is_some_and(|at| at > behind))
     });
     wait("it votes", &late, || {
         asked(&late, "/v1/validator").is_some_and(|status| status["silent"] == false && status["follows"] == false)
     });
     assert!(!home(folder.path(), 3).join("data/arrived").exists());
-    // The others cannot do without it any more.
+    // Now the others need its votes.
     running.remove(1);
     let now = height(&running[0]);
     wait("its votes count", &late, || height(&running[0]) > now + 5);

@@ -1,4 +1,4 @@
-//! `walras light` beyond the founders' epoch: by a process, of a network whose epochs are short.
+//! `walras light` beyond the founders' epoch, as a process, on a network with short epochs.
 
 mod process;
 
@@ -22,13 +22,13 @@ fn light(genesis: &Path, server: &str, memory: Option<&Path>, asked: &[&str]) ->
     command.output().expect("walras runs")
 }
 
-/// Why nothing was proved.
+/// The reason why nothing was proved.
 fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     text(&output.stderr)
 }
 
-/// The folder of a network of one validator, with a block every 30 ms, and epochs of so many heights.
+/// The folder of a network of one validator, with a block every 30 ms, and epochs of this many heights.
 fn network(folder: &Path, epoch_heights: u64, unbonding_epochs: u64) -> PathBuf {
     let network = folder.join("network");
     let init = format!(
@@ -57,13 +57,13 @@ fn wait_for_handover(node: &Process, epoch: u64) {
     }
 }
 
-/// With the modes of files, which a home needs.
+/// Copies with file modes, which a home needs.
 fn copy(from: &Path, to: &Path) {
     let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.expect("cp runs").success());
 }
 
-/// The issuer of a network pays somebody.
+/// The issuer of a network pays an account.
 fn pay(network: &Path, server: &str, to: &str, amount: &str) {
     let mut command = walras();
     command.args(["wallet", "pay", "--json", "--asset", "USD", "--to", to, "--amount", amount, "--server", server]);
@@ -73,7 +73,8 @@ fn pay(network: &Path, server: &str, to: &str, amount: &str) {
 
 const ALICE: &str = "0x00000000000000000000000000000000000000a1";
 
-/// Two histories of one genesis under the same keys: what one can sign who has bought the keys of old validators.
+/// Two histories of one genesis under the same keys: what an attacker can sign who has bought the keys of old
+/// validators.
 #[test]
 fn a_history_forged_with_old_keys_is_not_believed() {
     let folder = tempfile::TempDir::new().expect("a folder");
@@ -93,10 +94,10 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     let honest = proved(&light(&genesis, &node.server, None, &["account", ALICE]));
     assert_eq!(honest["spendable"]["USD"], "100", "{honest}");
 
-    // Who was told a state of the true history is not shown another.
+    // A client with a pinned state of the true history does not accept the other.
     let pin = proved(&light(&genesis, &node.server, None, &["pin", "--own-node"]));
     let pin = pin["pin"].as_str().expect("a pin").to_string();
-    // The forger has come as far: until then it only says that it is behind.
+    // The forger has reached the same epoch; before that it would only appear to lag.
     let last = get(&agent(), &node.server, "/v1/handovers").1["last"].as_u64().expect("a number");
     let beyond = get(&agent(), &node.server, &format!("/v1/handovers?from={}", u64::MAX));
     assert!(beyond.0 == 200 && beyond.1["handovers"] == serde_json::json!([]), "{beyond:?}");
@@ -107,7 +108,7 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     let shown = proved(&light(&genesis, &node.server, None, &trusting));
     assert_eq!((&shown["begun_with"], &shown["spendable"]["USD"]), (&json!("pin"), &json!("100")), "{shown}");
 
-    // Nor who asks somebody else too, whichever of the two lies.
+    // A client that asks a witness does not accept it either, whichever of the two lies.
     for (server, witness) in [(&forger.server, &node.server), (&node.server, &forger.server)] {
         let why = refused(&light(&genesis, server, None, &["account", "--witness", witness, ALICE]));
         assert!(why.contains("shows another block") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
@@ -115,7 +116,7 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     let same = ["account", "--witness", &node.server, "--witness", &node.server, ALICE];
     assert_eq!(proved(&light(&genesis, &node.server, None, &same))["witnesses"], 2);
 
-    // Nor who has proved it long ago.
+    // A client whose last proof is too old does not accept it either.
     let memory = folder.path().join("memory.json");
     proved(&light(&genesis, &node.server, Some(&memory), &["account", ALICE]));
     let mut old = read(&memory);
@@ -142,7 +143,7 @@ fn an_answer_that_is_old_is_not_believed() {
     let node = start(&home);
     let genesis = home.join("genesis.json");
     proved(&light(&genesis, &node.server, None, &["account", ALICE]));
-    // Time passes for everybody but this node.
+    // A newest block older than --max-age is rejected.
     let why = refused(&light(&genesis, &node.server, None, &["account", "--max-age", "0s", ALICE]));
     assert!(why.contains("--max-age") && why.contains("another --server"), "{why}");
 }
@@ -175,13 +176,13 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
         epoch = get(&agent(), &node.server, "/v1/validators").1["epoch"].as_u64().unwrap_or(0);
         held = get(&agent(), &node.server, "/v1/handovers").1["last"].as_u64().unwrap_or(0);
     }
-    // More than a page of them; each of a height of the epoch before.
+    // More than a page of handovers; each is of a height of the epoch before.
     let page = get(&agent(), &node.server, "/v1/handovers?from=3").1;
     let of_page = page["handovers"].as_array().expect("a list");
     assert_eq!((&page["from"], of_page.len(), &of_page[31]["epoch"]), (&json!(3), 32, &json!(34)));
     assert_eq!(get(&agent(), &node.server, "/v1/handovers?from=1000000").1["handovers"], json!([]));
 
-    // No height that somebody asks for is too large to be looked up.
+    // No requested height is too large to be looked up.
     for path in ["certificate", "receipts", "raw", "batch"] {
         let asked = agent().get(format!("{}/v1/blocks/{}/{path}", node.server, u64::MAX)).call();
         assert_eq!(asked.expect("an answer").status().as_u16(), 404, "{path}");
@@ -196,13 +197,13 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     let shown = proved(&light(&genesis, &node.server, Some(&trust), &["account", address]));
     assert!(shown["epoch"].as_u64().is_some_and(|epoch| epoch >= 40) && shown["exists"] == true, "{shown}");
     assert_eq!((&shown["signed_by"], &shown["validators"]), (&json!(1), &json!(1)));
-    // The next time it begins where it was.
+    // The next run starts where this one ended.
     let remembered = read(&trust);
     assert!(remembered["epoch"].as_u64() >= shown["epoch"].as_u64(), "{remembered}");
     let again = proved(&light(&genesis, &node.server, Some(&trust), &["account", address]));
     assert!(again["epoch"].as_u64() >= shown["epoch"].as_u64());
 
-    // Who trusts another committee believes nothing of this one.
+    // A client that trusts another committee accepts nothing of this one.
     let mut other = remembered.clone();
     other["keys"] = json!([primitives::SecretKey::from_seed([9; 32]).public().to_string()]);
     write(&trust, &other);
@@ -212,11 +213,11 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     write(&trust, &other);
     let why = refused(&light(&genesis, &node.server, Some(&trust), &["account", address]));
     assert!(why.contains("another network") && why.contains("another --remember"), "{why}");
-    // Nor does who holds another genesis.
+    // A client with another genesis accepts nothing either.
     hasty["consensus"]["validators"][0]["key"] = json!(primitives::SecretKey::from_seed([9; 32]).public().to_string());
     let elsewhere = folder.path().join("elsewhere.json");
     write(&elsewhere, &hasty);
     let why = refused(&light(&elsewhere, &node.server, None, &["account", address]));
-    assert!(why.contains("epoch 1") && why.contains("get the file from somebody who runs a validator"), "{why}");
+    assert!(why.contains("epoch 1") && why.contains("get the file from an operator of a validator"), "{why}");
     assert_eq!(node.terminate().code(), Some(0));
 }

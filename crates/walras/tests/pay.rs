@@ -1,5 +1,5 @@
-//! Money on the payment lane, between processes: ledger → lane → lane → ledger, a payer that is killed between writing
-//! a payment down and sending it, a purse that is restored from a copy, and lane epochs that end.
+//! Money on the payment lane, between processes: ledger → lane → lane → ledger, a payer that is killed between
+//! storing a payment and sending it, a purse that is restored from a copy, and lane epochs that end.
 
 mod process;
 mod purses;
@@ -22,7 +22,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     let made = network.pay("alice", &["new"]);
     let genesis = network.path("genesis.json");
     let trusted = network.pay("bob", &["new", "--genesis", genesis.to_str().expect("text")]);
-    assert_eq!(made["fingerprint"], trusted["fingerprint"], "the node names the genesis' keys");
+    assert_eq!(made["fingerprint"], trusted["fingerprint"], "the node returns the genesis' keys");
     assert!(network.refused("alice", &["new"]).contains("is a purse already"));
     assert!(network.refused("nobody", &["balance"]).contains("walras pay new"));
 
@@ -45,7 +45,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     let verified = network.run("bob", &["verify", "r.txt"]);
     let said = text(&verified.stdout);
     assert!(verified.status.success() && said.contains("30.25 EUR") && said.contains("proves fast only"), "{said}");
-    assert!(network.refused("alice", &["receive", "r.txt"]).contains("not of this purse"));
+    assert!(network.refused("alice", &["receive", "r.txt"]).contains("not belong to this purse"));
     let damaged = file(&receipt).replacen("00", "01", 1);
     std::fs::write(network.path("bad.txt"), damaged).expect("written");
     network.refused("bob", &["verify", "bad.txt"]);
@@ -65,7 +65,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     let drawn = network.run("alice", &["export", &payment[..12], "--qr"]);
     assert!(drawn.status.success() && text(&drawn.stdout).contains('█'), "{}", text(&drawn.stderr));
 
-    // Mistakes are refused before anything is signed.
+    // Mistakes are rejected before anything is signed.
     let mistyped = address.replacen(&address[5..7], if &address[5..7] == "00" { "11" } else { "00" }, 1);
     assert!(
         network.refused("alice", &["send", "--to", &mistyped, "--asset", "EUR", "--amount", "1"]).contains("mistyped")
@@ -76,7 +76,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
         network.refused("alice", &["send", "--to", &address, "--asset", "XYZ", "--amount", "1"]).contains("USD, EUR")
     );
 
-    // Lane → ledger: to an account of one's own, and to somebody's, who redeems the receipt.
+    // Lane → ledger: to the payer's own account, and to another's, whose owner redeems the receipt.
     let key = network.path("bob-key.json");
     let key = key.to_str().expect("text");
     assert!(walras().args(["wallet", "new", "--key", key]).output().expect("runs").status.success());
@@ -87,7 +87,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     let account = text(&account.stdout).trim().to_string();
     network.pay("bob", &["send", "--to", &account, "--asset", "EUR", "--amount", "30", "--receipt", "home.txt"]);
     for _ in 0..2 {
-        // A copy pays its fee and does nothing.
+        // A copy pays its fee and has no other effect.
         network.pay("alice", &["redeem", "--key", issuer, "home.txt"]);
         assert_eq!(network.account("bob-key.json", "EUR"), 3_000);
     }
@@ -110,7 +110,7 @@ fn a_payer_that_is_killed_before_it_sends_finishes_the_same_payment() {
     network.pay("alice", &deposit);
     let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
     network.kill_before_it_sends("alice", &address);
-    assert_eq!(network.balance("alice", "EUR"), (0, 0, 600), "its money is bound, its change is to come");
+    assert_eq!(network.balance("alice", "EUR"), (0, 0, 600), "its money is reserved, its change is pending");
     let second = ["send", "--to", &address, "--asset", "EUR", "--amount", "8"];
     assert!(network.refused("alice", &second).contains("cannot make up"), "the same output is not spent again");
     let settled = network.pay("alice", &["settle"]);
@@ -136,7 +136,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
-    // An idle network makes a block a second: so many seconds are there for what must happen in the first epoch.
+    // An idle network makes a block per second: the first epoch lasts this many seconds, enough for everything in it.
     let network = Network::new(4, 200);
     let issuer = network.path("issuer-key.json");
     let issuer = issuer.to_str().expect("text");
@@ -154,14 +154,14 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     pay("alice", &address, "4", "one.txt");
     pay("alice", &offline, "1", "two.txt");
     network.pay("bob", &["receive", "one.txt"]);
-    // Carol goes offline, and leaves what she has with a watcher.
+    // Carol goes offline and leaves her receipts with a watcher.
     network.pay("carol", &["receive", "two.txt", "--no-settle"]);
     network.pay("carol", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "2"]);
     assert_eq!(network.pay("carol", &["leave", "watched"])["left"], 2);
     assert_eq!(network.watch(issuer), (1, 0, 0), "it settles her receipt");
     assert_eq!(network.watch(issuer), (0, 0, 0));
 
-    // The copy holds 10, of which 5 are spent: it hears of both payments and goes on with the change.
+    // The copy holds 10, of which 5 are spent: it learns of both payments and continues with the change.
     assert_eq!(network.pay("backup", &["balance"])["copied"], true);
     assert_eq!(network.balance("backup", "EUR").0, 1_000);
     pay("backup", &address, "2", "three.txt");
@@ -170,13 +170,13 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     network.pay("bob", &["receive", "three.txt"]);
     assert_eq!(network.balance("bob", "EUR").0, 600);
 
-    // Dave dies before he sends, and comes back when the epoch of his payment is over: nobody confirms it any more.
+    // Dave is killed before he sends, and returns when the epoch of his payment is over: nobody confirms it any more.
     network.pay("dave", &["new"]);
     network.pay("dave", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "7"]);
     network.kill_before_it_sends("dave", &address);
-    assert_eq!(get(&agent(), network.server(), "/v1/lane").1["epoch"], 0, "all of it is of the first epoch");
+    assert_eq!(get(&agent(), network.server(), "/v1/lane").1["epoch"], 0, "all of it is in the first epoch");
 
-    // What lies there is renewed in the epoch after its own, and still spendable in the one after that.
+    // Money of an epoch is renewed in the next epoch, and can still be spent in the one after that.
     network.pass_until_epoch(1);
     assert_eq!(network.pay("bob", &["settle"])["renewed"], 2);
     let stuck = network.pay("dave", &["balance"])["payments"][0]["payment"].as_str().expect("a digest").to_string();
@@ -194,13 +194,13 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     let redeemed = network.pay("bob", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "6"]);
     assert_eq!(redeemed["redeemed"].as_array().map(Vec::len), Some(1), "one owner, one payment: {redeemed}");
     let said = network.refused("carol", &["receive", "two.txt"]);
-    assert!(said.contains("it is of lane epoch 0, and now is 2"), "{said}");
-    // What nobody renewed goes home to the account of its key, and from there anywhere.
+    assert!(said.contains("the receipt is of lane epoch 0, and now is 2"), "{said}");
+    // Money that nobody renewed is returned to the account of its key, and from there can go anywhere.
     assert_eq!(network.pay("backup", &["balance"])["balances"][0]["home_only"], "300");
     let settled = network.pay("backup", &["settle"]);
     assert_eq!(settled["sent_home"], 1, "{settled}");
     network.pay("backup", &["redeem", "--key", issuer]);
-    assert_eq!(network.watch(issuer), (0, 2, 2), "it sends home what Carol did not move");
+    assert_eq!(network.watch(issuer), (0, 2, 2), "it returns to the ledger what Carol did not move");
     assert_eq!(network.watch(issuer), (0, 0, 0));
     let home = network.pay("carol", &["accounts"])["accounts"].clone();
     let mut units: Vec<&str> = home.as_array().expect("accounts").iter().map(units_of).collect();
@@ -211,9 +211,9 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     assert_eq!(network.account("home.json", "EUR").to_string(), units_of(&home[0]));
     let (_, lane) = get(&agent(), network.server(), "/v1/lane");
     let eur = lane["assets"].as_array().expect("assets").iter().find(|asset| asset["asset"] == "EUR").expect("EUR");
-    assert_eq!(eur["escrow"], "0", "everything came home");
+    assert_eq!(eur["escrow"], "0", "everything was returned to the ledger");
 
-    // The audit finds nothing wrong, from running nodes.
+    // The audit of running nodes finds no fault.
     let mut audit = walras();
     audit.args(["audit", "--json"]);
     for index in 0..3 {
@@ -234,7 +234,7 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     assert!(text(&output.stderr).contains("1 validators' logs are given, 3 are needed"), "{}", text(&output.stderr));
 }
 
-/// The demo prints how to try the lane; its lines work as they are.
+/// The demo prints how to try the lane; the printed lines work unchanged.
 #[test]
 fn the_lines_that_the_demo_prints_move_money() {
     let folder = TempDir::new().expect("a folder");
@@ -243,9 +243,9 @@ fn the_lines_that_the_demo_prints_move_money() {
     demo.args(["--listen", "127.0.0.1:0", "--home"]).arg(folder.path().join("demo"));
     let mut demo = demo.stdout(Stdio::piped()).spawn().expect("walras starts");
     let mut lines = BufReader::new(demo.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
-    assert!(lines.any(|line| line.starts_with("Payments in a round trip")), "the demo says how to pay");
+    assert!(lines.any(|line| line.starts_with("Payments in one round trip")), "the demo says how to pay");
     let script: Vec<String> = lines.by_ref().take(6).map(|line| line.trim().to_string()).collect();
-    // Whoever does not read stops the demo.
+    // A reader that stops reading would stop the demo.
     let reader = std::thread::spawn(move || lines.for_each(drop));
     let bin = Path::new(env!("CARGO_BIN_EXE_walras")).parent().expect("a folder");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));

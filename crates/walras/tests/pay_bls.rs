@@ -28,7 +28,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates(
             .map(String::from)
     };
 
-    // The first lane epoch has the keys of the genesis, and no others: nothing is signed that nobody could confirm.
+    // The first lane epoch has only the keys of the genesis: nothing is signed that nobody could confirm.
     deposit("10");
     let said = network.refused("alice", &words(&send("4", "none.txt", "bls")));
     assert!(said.contains("no keys for this scheme in lane epoch 0"), "{said}");
@@ -54,7 +54,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates(
     let (answers, aggregate) = (1 + 3 * (1 + 4 + 4 + 8 + 64), 2 + 1 + 1 + 48);
     assert_eq!(long - short, 2 * (answers - aggregate), "digits of the certificates");
     let verify = |receipt: &str| network.run("bob", &["verify", receipt]);
-    // Bob hears of the keys of this epoch when he asks a node, once.
+    // Bob learns the keys of this epoch when he asks a node, once.
     network.pay("bob", &["balance"]);
     let verified = verify("short.txt");
     assert!(text(&verified.stdout).contains("30.25 EUR"), "{}{}", text(&verified.stdout), text(&verified.stderr));
@@ -72,7 +72,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates(
     }
     network.nodes[3].signal("CONT");
 
-    // Lane → ledger: the bridge takes an aggregate, and a copy of it does nothing.
+    // Lane → ledger: the bridge accepts an aggregate, and a copy of it has no effect.
     let key = network.path("bob-key.json");
     let key = key.to_str().expect("text");
     assert!(walras().args(["wallet", "new", "--key", key]).output().expect("runs").status.success());
@@ -88,7 +88,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates(
     network.pay("alice", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "60", "--scheme", "bls"]);
     assert_eq!(network.account("issuer-key.json", "EUR"), before + 6_000);
 
-    // A watcher settles what was received and not settled, and the audit finds nothing wrong.
+    // A watcher settles what was received and not settled, and the audit finds no fault.
     let mut audit = walras();
     audit.args(["audit", "--json"]);
     for index in 0..3 {
@@ -109,7 +109,7 @@ fn money_goes_over_the_lane_with_certificates_of_a_group_key() {
     let issuer = issuer.to_str().expect("text");
     network.pay("alice", &["new"]);
     network.pay("bob", &["new"]);
-    // Their posts make blocks: everybody has dealt before others' transactions let the time to deal pass.
+    // The posts make blocks: every member has dealt before other transactions let the time to deal pass.
     let lane = || get(&agent(), network.server(), "/v1/lane").1;
     while lane()["registrations"].as_array().map_or(0, Vec::len) < 4 {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -122,7 +122,7 @@ fn money_goes_over_the_lane_with_certificates_of_a_group_key() {
     network.nodes[2].signal("STOP");
     network.pay("alice", &[&order[..], &["--scheme", "threshold"]].concat());
     network.nodes[2].signal("CONT");
-    assert!(network.refused("bob", &["verify", "r.txt"]).contains("proves nothing"), "he has not heard of the keys");
+    assert!(network.refused("bob", &["verify", "r.txt"]).contains("proves nothing"), "he has not learned the keys");
     assert_eq!(network.pay("bob", &["receive", "r.txt"])["received"][0]["settled"], true);
     let verified = network.run("bob", &["verify", "r.txt"]);
     assert!(text(&verified.stdout).contains("40 EUR"), "offline: {}", text(&verified.stderr));

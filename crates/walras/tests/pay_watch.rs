@@ -1,6 +1,6 @@
 //! A watcher that gets receipts which contradict each other.
 
-// A part of it is for the other tests.
+// The other tests use the rest of it.
 #[allow(dead_code)]
 mod process;
 mod purses;
@@ -21,7 +21,7 @@ fn held(number: u8) -> SecretKey {
     SecretKey::from_seed([number + 1; 32])
 }
 
-/// A slip of a payment of the genesis' output to an account, which these members have signed.
+/// A slip of a payment of the genesis' output to an account, signed by these members.
 fn signed_by(members: [u8; 3], network: Digest, account: u8) -> String {
     let (id, owner) = (OutputId::of_genesis(&network, 0, 0), held(9).public());
     let output = Output { to: Recipient::Account(Address([account; 20])), asset: AssetId(1), amount: 100 };
@@ -44,7 +44,7 @@ fn signed_by(members: [u8; 3], network: Digest, account: u8) -> String {
 }
 
 /// Members 2 and 3 confirm two payments of one output, members 0 and 1 one each: the watcher that gets both receipts
-/// accuses the two, and nobody else.
+/// accuses members 2 and 3 only.
 #[test]
 fn a_watcher_accuses_who_confirmed_two_payments_of_one_output() {
     let members: Vec<Vec<String>> = (0..4).map(|member| vec![held(member).public().to_string()]).collect();
@@ -76,8 +76,8 @@ fn a_watcher_accuses_who_confirmed_two_payments_of_one_output() {
     let looked = network.look(issuer);
     assert_eq!((&looked["accused"], &looked["failed"]), (&2.into(), &serde_json::json!([])), "{looked}");
     assert_eq!(lane()["convicted"], serde_json::json!([2, 3]));
-    // It forgets what it accused, and sees that the ledger knows.
+    // It has not stored its accusations, and sees that the ledger has them.
     assert_eq!(network.look(issuer)["accused"], 0);
     let (after, part) = (stakes(), |units: u64| units - units / 16);
-    assert_eq!(after, [before[0], before[1], part(before[2]), part(before[3])], "they answer, nobody else does");
+    assert_eq!(after, [before[0], before[1], part(before[2]), part(before[3])], "only theirs are slashed");
 }

@@ -1,5 +1,4 @@
-//! A network of two validators is stopped, rolled back to a snapshot, and goes on as a network of its own: by
-//! processes.
+//! A network of two validator processes is stopped, rolled back to a snapshot, and continues as a new network.
 
 mod process;
 
@@ -83,7 +82,7 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     let taken = good(&run(&["snapshot", "create", "--json"], &[("--home", &homes[0]), ("--out", &snapshot)]));
     let (at, root) =
         (taken["height"].as_u64().expect("a height"), taken["state_root"].as_str().expect("a root").to_string());
-    // What comes after it is to be undone.
+    // Later payments are to be undone.
     pay(&network, &nodes[0].server, "500");
     wait_for_height(&nodes[0], at + 10);
     wait_for_height(&nodes[1], at + 10);
@@ -98,23 +97,23 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     let made: Vec<Value> = homes.iter().zip(&again).map(|(from, home)| good(&restart(from, home))).collect();
     assert_eq!((&made[0]["network"], &made[0]["state_root"]), (&made[1]["network"], &made[1]["state_root"]));
     assert_eq!((made[0]["height"].as_u64(), &made[0]["restart"]), (Some(at), &json!(1)));
-    // Nothing is made twice, and a state of another network is none.
+    // No home is made twice, and a state of another network is rejected.
     assert!(bad(&restart(&homes[0], &again[0])).contains("choose another --home"));
     let wrong = bad(&restart(&again[0], &folder.path().join("third")));
     assert!(wrong.contains("take a snapshot of this network"), "{wrong}");
 
     let nodes: Vec<Process> = again.iter().map(|home| start(home)).collect();
     wait_for_height(&nodes[1], at + 20);
-    // What a light client proves of it begins with the restart.
+    // A light client's proofs start at the restart.
     let light = ["light", "account", "--json", "--server", &nodes[0].server, ALICE];
     let proved = || good(&run(&light, &[("--genesis", &again[0].join("genesis.json"))]))["spendable"]["USD"].clone();
     assert_eq!(proved(), "100");
     pay(&network, &nodes[1].server, "2");
     assert_eq!(proved(), "300");
-    // The genesis of before leads to other validators' statements than these.
+    // The earlier genesis leads to statements of other validators than these.
     let foreign = bad(&run(&light, &[("--genesis", &homes[0].join("genesis.json"))]));
-    assert!(foreign.contains("get the file from somebody") || foreign.contains("--trust"), "{foreign}");
-    // It goes on after a restart of its processes.
+    assert!(foreign.contains("get the file from an operator") || foreign.contains("--trust"), "{foreign}");
+    // The network continues after its processes are restarted.
     for node in nodes {
         assert_eq!(node.terminate().code(), Some(0));
     }
@@ -122,7 +121,7 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     wait_for_height(&nodes[0], at + 30);
     drop(nodes);
 
-    // A home whose genesis and state do not belong together says what to do.
+    // If genesis and state of a home do not belong together, the error says what to do.
     std::fs::copy(homes[0].join("genesis.json"), again[0].join("genesis.json")).expect("copied");
     let other = walras().args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(&again[0]).output().expect("runs");
     assert!(bad(&other).contains("walras restart"), "{}", text(&other.stderr));

@@ -1,6 +1,6 @@
 //! A validator whose key is in another process.
 
-// A part of it is for the other tests.
+// The other tests use the rest of it.
 #[allow(dead_code)]
 mod process;
 
@@ -35,7 +35,7 @@ impl Drop for RunningSigner {
     }
 }
 
-/// The home of the only validator of a network; its key lies in `folder`, out of the home.
+/// The home of the only validator of a network; its key is in `folder`, outside the home.
 fn home(folder: &Path) -> PathBuf {
     let network = folder.join("network");
     let init = "init --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 --home";
@@ -68,7 +68,7 @@ fn a_signer_holds_the_key_and_a_node_without_it_stops_and_goes_on_with_it() {
     let node = start(&home, folder);
     pay(folder, &node, "1");
 
-    // Without its signer the node stops, and says why; nothing is signed by anybody else.
+    // Without its signer the node stops and says why; nothing is signed by another key.
     drop(signer);
     let mut command = walras();
     command.args(["wallet", "pay", "--asset", "USD", "--amount", "2", "--server", &node.server, "--key"]);
@@ -76,14 +76,14 @@ fn a_signer_holds_the_key_and_a_node_without_it_stops_and_goes_on_with_it() {
     let mut waiting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("walras starts");
     let begun = Instant::now();
     while !node.log().contains("no signer answers at") {
-        assert!(begun.elapsed() < Duration::from_secs(300), "it goes on: {}", node.log());
+        assert!(begun.elapsed() < Duration::from_secs(300), "it continues: {}", node.log());
         std::thread::sleep(Duration::from_millis(100));
     }
     let _ = waiting.kill();
     let _ = waiting.wait();
     drop(node);
 
-    // Both go on where they were, and a second first time is refused.
+    // Both continue where they were, and a second start with --new is refused.
     let again = walras()
         .args(["signer", "--new", "--key"])
         .arg(folder.join("validator-key.json"))

@@ -1,4 +1,4 @@
-//! A network of one validator, and an account that stakes to become the second: by processes.
+//! Processes: a network of one validator, and an account that stakes to become the second.
 
 mod process;
 
@@ -58,7 +58,7 @@ fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// False evidence of somebody's commits.
+/// Invalid evidence about a validator's commits.
 fn evidence() -> String {
     let (key, scope) = (SecretKey::from_seed([1; 32]), Scope { network: Digest([1; 32]), epoch: 0 });
     let commits = [Digest([2; 32]), Digest([3; 32])].map(|root| {
@@ -94,7 +94,7 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     let own = entry(&seen, &account);
     assert_eq!((&own["stake"], &own["key"], &own["address"]), (&"1000".into(), &keys[0], &"b.example:9100".into()));
 
-    // Another key, and the address stays.
+    // Another key; the address stays.
     applied(&issuer, &server, &["stake", "--validator-key", second]);
     applied(&issuer, &server, &["unstake", "--amount", "4"]);
     let seen = validators(&server);
@@ -106,10 +106,10 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     refused(&issuer, &server, &["unstake", "--amount", "5.5"], "stake_too_small");
     refused(&issuer, &server, &["stake", "--address", "nowhere"], "network_address");
     refused(&issuer, &server, &["stake", "--amount", "5000"], "overdraft");
-    refused(&issuer, &server, &["accuse", "--evidence", "0x00"], "these bytes are none");
+    refused(&issuer, &server, &["accuse", "--evidence", "0x00"], "these bytes are not evidence");
     refused(&issuer, &server, &["accuse", "--evidence", &evidence()], "bad_evidence");
 
-    // The founder's account is that of its key; it is paid for its sub-blocks, and names an address.
+    // The founder's account is that of its key; it is paid for its sub-blocks, and announces an address.
     let founder = file(&home, "account-key.json");
     refused(&founder, &server, &["stake", "--validator-key", second, "--address", "a:1"], "validator_key_taken");
     let own_key = file(&home, "validator-key.json");
@@ -119,12 +119,12 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     let units = paid["account"]["balances"][0]["available"].as_str().and_then(|units| units.parse::<u64>().ok());
     assert!(units.is_some_and(|units| units > 0 && units.is_multiple_of(5)), "{paid}");
     let name = |seen: &Value| entry(seen, paid["account"]["address"].as_str().expect("one"))["address"].clone();
-    // The others are told the key of its links, which lies beside the validator's.
+    // The announced address contains the key of its links, which is beside the validator's key.
     let named = name(&validators(&server));
     let (links, host) = named.as_str().and_then(|text| text.split_once('@')).expect("a key and a host");
     assert_eq!((links.len(), host), (64, "a.example:9100"));
 
-    // What is told stands in the state root.
+    // The announced address is in the state root.
     let shown = get(&agent(), &server, "/v1/validators/proof").1;
     let hex = shown["proof"].as_str().expect("hexadecimal").trim_start_matches("0x");
     let bytes: Vec<u8> =
@@ -133,7 +133,7 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     let root = shown["root"].as_str().and_then(|root| root.parse().ok()).expect("a root");
     assert_eq!(proof.verify(&root).expect("holds").registry().len(), 2);
 
-    // And is there after a restart.
+    // It is still there after a restart.
     assert_eq!(node.terminate().code(), Some(0));
     let node = start(&home);
     assert_eq!(validators(&node.server)["validators"], {

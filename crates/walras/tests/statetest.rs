@@ -26,7 +26,7 @@ fn published_roots_hold_sequentially_and_by_block_stm() {
     assert!(report["switches"].as_array().is_some_and(|switches| !switches.is_empty()));
 }
 
-/// A root that is another one fails its case, in both ways of running it, and the exit code says so.
+/// A different root fails its case, in both ways of running it, and the exit code says so.
 #[test]
 fn another_root_is_a_failure() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -41,7 +41,7 @@ fn another_root_is_a_failure() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let failed: Vec<&str> =
         report["failed"].as_array().expect("a list").iter().filter_map(|f| f["case"].as_str()).collect();
-    // The root stands in three forks, and each case is judged twice.
+    // The root is in three forks, and each case is judged twice.
     assert_eq!((failed.len(), report["passed"].as_u64()), (6, Some(9)), "{failed:?}");
     assert!(failed.contains(&"payments Prague [1 0 0]"), "{failed:?}");
     std::fs::write(&path, "[]").expect("written");

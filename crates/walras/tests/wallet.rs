@@ -1,4 +1,4 @@
-//! A wallet in a network that has stalled: the payment is never lost from sight, and never made twice.
+//! A wallet in a network that has stalled: the payment is never lost track of, and never made twice.
 
 mod process;
 
@@ -50,7 +50,7 @@ fn wallet(server: &str, arguments: &[&str], key: Option<&Path>) -> Output {
     command.output().expect("walras runs")
 }
 
-/// Its exit code and what it printed, for people.
+/// Its exit code and its output for people.
 fn told(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), text(&output.stdout))
 }
@@ -83,21 +83,21 @@ fn a_payment_in_a_stalled_network_is_not_lost() {
     assert_eq!(code, Some(3), "{said}{}", text(&output.stderr));
     let id =
         said.lines().next().and_then(|line| line.strip_prefix("transaction ")).expect("the id comes first").to_string();
-    assert!(said.contains("waits for a block. Stalled: 2 of 4 validators connected, 3 needed"), "{said}");
+    assert!(said.contains("is pending. Stalled: 2 of 4 validators connected, 3 needed"), "{said}");
     assert!(said.contains("walras wallet status"), "{said}");
     let waiting = text(&output.stderr);
-    assert!(waiting.contains("waits 2 s: Stalled: 2 of 4 validators connected"), "{waiting}");
+    assert!(waiting.contains("waiting 2 s: Stalled: 2 of 4 validators connected"), "{waiting}");
 
-    // Whoever asks hears where it is.
+    // A status query reports it as pending.
     let (code, said) = told(&wallet(&first, &["status", &id], None));
-    assert!(code == Some(3) && said.contains("waits for a block"), "{code:?} {said}");
+    assert!(code == Some(3) && said.contains("is pending"), "{code:?} {said}");
     let (code, said) = told(&wallet(&first, &["status", &format!("0x{}", "77".repeat(32))], None));
     assert!(code == Some(4) && said.contains("unknown to this node"), "{code:?} {said}");
-    // Whoever pays once more by mistake is stopped.
+    // The same payment by mistake is refused.
     let output = wallet(&first, &pay, Some(&key));
     let refused = text(&output.stderr);
     assert!(output.status.code() == Some(1) && refused.contains(&id) && refused.contains("--again"), "{refused}");
-    // The same transaction may go to another validator, too.
+    // The same transaction may also be sent to another validator.
     let (code, said) = told(&wallet(&second, &["retry", &id, "--no-wait"], Some(&key)));
     assert!(code == Some(0) && said.contains(&id), "{code:?} {said}");
 
@@ -113,16 +113,16 @@ fn a_payment_in_a_stalled_network_is_not_lost() {
     let (_, account) = get(&agent(), &second, &format!("/v1/accounts/{RECEIVER}"));
     assert_eq!(account["balances"][0]["available"], "1250", "paid once");
 
-    // Its end is known, so nothing is kept, and the next payment is another one.
+    // Its result is known, so nothing is stored, and the next payment is another transaction.
     let output = wallet(&second, &["retry", &id], Some(&key));
-    assert!(text(&output.stderr).contains("its end is known"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("its result is known"), "{}", text(&output.stderr));
     let (code, said) = told(&wallet(&second, &pay, Some(&key)));
     assert!(code == Some(0) && !said.contains(&id), "{code:?} {said}");
     let output = wallet(&second, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "5000"], Some(&key));
     assert!(output.status.code() == Some(1) && text(&output.stderr).contains("overdraft"), "{}", text(&output.stderr));
 }
 
-/// What happens to an account is told in the decimals of its assets.
+/// Events of an account are reported in the decimals of its assets.
 #[test]
 fn an_account_is_watched_in_decimals() {
     use std::io::{BufRead, BufReader};

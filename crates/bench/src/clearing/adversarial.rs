@@ -1,5 +1,6 @@
-//! Books that somebody offers who wants to break a clearing or to make it slow, and books within the minimum sizes.
-//! Every clearing is verified, and its work is held against what ordinary books of as many assets and offers take.
+//! Books of an attacker who wants to break a clearing or to make it slow, and books within the minimum sizes. Every
+//! clearing is verified, and its work is compared with that of ordinary books of the same number of assets and
+//! offers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +12,13 @@ use super::sample::{milliseconds, spread};
 use ::clearing::workload::cycles;
 use ::clearing::workload::hostile::{Hostile, hostile, within_minimum};
 
-/// Sizes of the books, at most.
+/// Maximum sizes of the books.
 const MOST_ASSETS: u32 = 3_000;
 const MOST_OFFERS: usize = 20_000;
-/// One book in so many is of any size up to those; the others have a 50th of the assets and a 10th of the offers.
+/// Every n-th book is of any size up to these; the others have a 50th of the assets and a 10th of the offers.
 const LARGE: u64 = 100;
 
-/// What came of some books.
+/// The results of some books.
 #[derive(Default)]
 struct Outcomes {
     times: Vec<f64>,
@@ -72,7 +73,7 @@ fn cleared(sorted: &SortedOffers) -> (Clearing, f64) {
     (clearing, ms)
 }
 
-/// The slowest book beside ordinary ones of as many assets and offers.
+/// Compares the slowest book with ordinary ones of the same number of assets and offers.
 fn beside_ordinary(book: &Hostile, (ms, seed): (f64, u64)) -> Value {
     const BOOKS: u64 = 20;
     let ordinary = |seed| cleared(&SortedOffers::new(book.assets, &cycles(book.assets, book.offers.len(), seed))).1;

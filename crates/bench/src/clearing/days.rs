@@ -1,8 +1,8 @@
 //! SPEEDEX §6.2: a batch a day, drawn from real prices and volumes, the book carried over.
 //!
-//! 30,000 new offers a day with limits within 2 % of that day's rates; before they come, 3,000 resting offers are
-//! cancelled. Both solvers clear the same books from the same earlier prices; what Newton's clearing leaves, rests.
-//! The paper does not say how close "close to the real-world exchange rate" is, nor how long offers rest.
+//! 30,000 new offers a day with limits within 2 % of that day's rates; before they arrive, 3,000 resting offers are
+//! cancelled. Both solvers clear the same books from the same earlier prices; what Newton's clearing leaves over
+//! rests. The paper does not say how close "close to the real-world exchange rate" is, nor how long offers rest.
 
 use std::time::Instant;
 
@@ -57,7 +57,7 @@ pub(super) fn run(history: &History, step: &mut ProgressStep) -> Vec<Value> {
     vec![row]
 }
 
-/// Takes away offers chosen by chance.
+/// Removes randomly chosen offers.
 fn cancel(resting: &mut Vec<Offer>, random: &mut Seeded) {
     for _ in 0..CANCELS.min(resting.len() / 2) {
         let at = random.below(resting.len() as u64) as usize;
@@ -65,7 +65,7 @@ fn cancel(resting: &mut Vec<Offer>, random: &mut Seeded) {
     }
 }
 
-/// What rests once the fills of a clearing have been taken away.
+/// The offers that rest after the fills of a clearing are removed.
 fn settled(offers: &[Offer], sorted: &SortedOffers, params: &Params, clearing: &Clearing) -> Vec<Offer> {
     let book = sorted.book();
     verify(&book, params, clearing).expect("every clearing verifies");

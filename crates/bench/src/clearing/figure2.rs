@@ -1,8 +1,8 @@
-//! SPEEDEX figure 2: the fewest offers with which prices of 50 assets are found within a quarter of a second.
+//! SPEEDEX figure 2: the fewest offers with which prices of 50 assets are computed within a quarter of a second.
 //!
-//! Numbers of offers double; the first counts at which every book of a few ends full and their mean time, amounts
-//! included and preparing apart, is within the limit. As limits are net of ε here, only μ > ε has a meaning; the paper
-//! draws the rest, too.
+//! Numbers of offers double; the first number counts at which every book of a few is cleared full and their mean
+//! time, amounts included and preparing excluded, is within the limit. As limits are net of ε here, only μ > ε is
+//! meaningful; the paper also draws the rest.
 
 use ::clearing::{Market, Params, Solver};
 use primitives::Fraction;
@@ -18,7 +18,7 @@ const FEWEST: usize = 50;
 const EPSILONS: [u32; 4] = [8, 12, 16, 20];
 const MUS: [u32; 8] = [4, 6, 8, 10, 12, 14, 16, 18];
 
-/// One row for each ε and μ; the fewest offers are null where even the most are too few.
+/// One row for each ε and μ; the fewest offers are null if even the largest number is too few.
 pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
     let cells: Vec<(u32, u32)> = EPSILONS.iter().flat_map(|e| MUS.iter().map(move |m| (*e, *m))).collect();
     let proper = cells.into_iter().filter(|(epsilon, mu)| mu < epsilon).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ fn fewest(params: &Params, books: usize, most: usize) -> Option<usize> {
     sizes.into_iter().find(|offers| is_quick(params, *offers, books))
 }
 
-/// Whether every book is solved, and in time on average. Stops at the first that is not solved.
+/// Whether every book is solved, and within the limit on average. Stops at the first that is not solved.
 fn is_quick(params: &Params, offers: usize, books: usize) -> bool {
     let mut sample = Sample::default();
     for seed in 0..books as u64 {

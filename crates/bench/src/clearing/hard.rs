@@ -1,4 +1,4 @@
-//! Hard books: how many end full, by kind, and of the others, what stood in the way.
+//! Hard books: the number of full clearings by kind, and the obstacles of the others.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -10,12 +10,12 @@ use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 use ::clearing::workload::{hard_kinds, hard_of_any_size};
 
-/// What came of one book.
+/// The result of one book.
 struct Outcome {
     seed: u64,
     offers: usize,
     milliseconds: f64,
-    /// What stood in the way; `None` if it is full.
+    /// The obstacle to a full clearing; `None` if it is full.
     reason: Option<String>,
     utility: f64,
     /// Price vectors for which amounts were computed.

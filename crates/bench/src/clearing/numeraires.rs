@@ -1,5 +1,6 @@
 //! Many assets that trade against a few (SPEEDEX appendix E), on one thread and on two. Preparing includes summing up
-//! the runs of the book. And many markets apart of which about half are not full, as units are few: what that costs.
+//! the runs of the book. Also many separate markets of which about half are not full, as units are few, and their
+//! cost.
 
 use std::time::Instant;
 

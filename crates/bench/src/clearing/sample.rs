@@ -1,4 +1,4 @@
-//! What one solver came to on a number of books.
+//! The results of one solver on a number of books.
 
 use std::time::Instant;
 
@@ -9,14 +9,15 @@ use serde_json::{Map, Value, json};
 /// Times and qualities, one entry for each book.
 #[derive(Default)]
 pub(super) struct Sample {
-    /// Prices that start from nothing; from earlier prices; amounts; and all of a clearing but for preparing the book.
+    /// Prices without earlier prices; prices from earlier ones; amounts; and a whole clearing without preparing the
+    /// book.
     cold: Vec<f64>,
     warm: Vec<f64>,
     amounts: Vec<f64>,
     clear: Vec<f64>,
     iterations: Vec<f64>,
     queries: Vec<f64>,
-    /// What the amount step spent.
+    /// The work of the amount step.
     tries: Vec<f64>,
     rounds: Vec<f64>,
     augmentations: Vec<f64>,
@@ -44,7 +45,7 @@ impl Sample {
                 let clearing = market.clear(params, last).expect("proper parameters");
                 (clearing, milliseconds(start))
             }
-            // Once through, as the paper has it.
+            // One pass only, as in the paper.
             Solver::Tatonnement => (market.conclude(params, prices, amounts), prices_ms + amounts_ms),
         };
         self.clear.push(clear_ms);
@@ -68,7 +69,7 @@ impl Sample {
         (prices, time)
     }
 
-    /// The time of the last clearing, preparing apart.
+    /// The time of the last clearing, without preparing.
     pub(super) fn last_ms(&self) -> f64 {
         self.clear.last().copied().unwrap_or_default()
     }
@@ -78,7 +79,7 @@ impl Sample {
         self.full == self.clear.len()
     }
 
-    /// The mean time of a clearing, preparing apart.
+    /// The mean time of a clearing, without preparing.
     pub(super) fn mean_ms(&self) -> f64 {
         mean(&self.clear)
     }
@@ -114,7 +115,7 @@ impl Sample {
     }
 }
 
-/// Adds what both solvers came to.
+/// Adds the results of both solvers.
 pub(super) fn add(row: &mut Value, [newton, tatonnement]: &[Sample; 2]) {
     row["newton"] = newton.summary();
     if !tatonnement.clear.is_empty() {
@@ -123,7 +124,7 @@ pub(super) fn add(row: &mut Value, [newton, tatonnement]: &[Sample; 2]) {
     }
 }
 
-/// Median, 99th percentile and worst of `values`, of which there must be some.
+/// Median, 99th percentile and worst of `values`, which must not be empty.
 pub(super) fn spread(values: &[f64]) -> Value {
     json!({ "p50": quantile(values, 0.5), "p99": quantile(values, 0.99), "worst": quantile(values, 1.0) })
 }

@@ -1,4 +1,4 @@
-//! What each load calls, and when.
+//! The calls of each load, and their times.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use super::DiabloError;
 
-/// Bytes of a video: a longer one would be a load of the network alone.
+/// Bytes of a video: a longer one would only load the network.
 const VIDEO_BYTES: usize = 1_000;
 
-/// What calls a contract, and with how much gas.
+/// A contract with its calls, and their gas.
 pub(super) struct Program {
-    /// What creates the contract.
+    /// The code that creates the contract.
     pub code: &'static str,
     /// Gas that a call declares.
     pub gas: u64,
@@ -66,7 +66,7 @@ pub(super) fn program(load: &str) -> Option<Program> {
     })
 }
 
-/// When calls are sent: from second `steps[i].0` on, `steps[i].1` in each second.
+/// The times of calls: from second `steps[i].0` on, `steps[i].1` in each second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan(Vec<(u64, u64)>);
 
@@ -80,14 +80,14 @@ impl Plan {
     }
 
     fn parse(text: &str) -> Result<Plan, &'static str> {
-        let documents = YamlLoader::load_from_str(text).map_err(|_| "it is no YAML")?;
+        let documents = YamlLoader::load_from_str(text).map_err(|_| "it is not YAML")?;
         let steps = documents.first().and_then(|document| document["txs"].as_hash()).ok_or("it has no `txs`")?;
         let number = |value: &Yaml| value.as_i64().and_then(|value| u64::try_from(value).ok());
         let steps: Option<Vec<(u64, u64)>> =
             steps.iter().map(|(second, rate)| Some((number(second)?, number(rate)?))).collect();
-        let steps = steps.ok_or("`txs` holds something that is no number")?;
+        let steps = steps.ok_or("`txs` contains a value that is not a number")?;
         if !steps.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err("its seconds do not ascend");
+            return Err("its seconds are not in ascending order");
         }
         match steps.last() {
             Some((_, 0)) => Ok(Plan(steps)),
@@ -100,7 +100,7 @@ impl Plan {
         self.0.windows(2).flat_map(|step| (step[0].0..step[1].0).map(move |second| (second, step[0].1)))
     }
 
-    /// When each call is sent.
+    /// The time of each call.
     pub fn times(&self) -> impl Iterator<Item = Duration> + '_ {
         self.seconds().flat_map(|(second, rate)| {
             (0..rate).map(move |number| Duration::from_secs_f64(second as f64 + number as f64 / rate as f64))
@@ -120,9 +120,9 @@ mod tests {
         for (text, why) in [
             ("id: x", "it has no `txs`"),
             ("txs:\n  0: 3\n", "it does not end with a rate of 0"),
-            ("txs:\n  2: 3\n  1: 0\n", "its seconds do not ascend"),
-            ("txs:\n  0: -3\n  1: 0\n", "`txs` holds something that is no number"),
-            ("txs: {", "it is no YAML"),
+            ("txs:\n  2: 3\n  1: 0\n", "its seconds are not in ascending order"),
+            ("txs:\n  0: -3\n  1: 0\n", "`txs` contains a value that is not a number"),
+            ("txs: {", "it is not YAML"),
         ] {
             assert_eq!(Plan::parse(text), Err(why), "{text}");
         }

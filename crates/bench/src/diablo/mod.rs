@@ -1,14 +1,14 @@
-//! The loads of the Diablo benchmark (EuroSys 2023), which Smart Red Belly is measured by (§5), on validators in this
-//! process with real sockets and disks.
+//! The loads of the Diablo benchmark (EuroSys 2023), with which Smart Red Belly is measured (§5), on validators in
+//! this process with real sockets and disks.
 //!
-//! A load says how many calls of a contract clients send in each second, as a step function of time. Clients keep to
-//! their plan whatever the chain does: a call is *sent* when the plan says so, and its latency ends when the validator
-//! that it was sent to tells of the block with its receipt, which is final. What a validator has no room for yet waits
-//! at the client, and its latency counts from the plan all the same: nothing is dropped.
+//! A load gives the number of contract calls that clients send in each second, as a step function of time. Clients
+//! follow their plan whatever the chain does: a call is *sent* at its planned time, and its latency ends when its
+//! validator publishes the block with its receipt, which is final. A call for which a validator has no room yet waits
+//! at the client, and its latency still counts from the plan: nothing is dropped.
 //!
-//! Every sender keeps to one validator, as clients do, and signs beforehand (at most 65,536 calls for each
-//! validator, so that a load of millions needs no memory for all of them). Its calls are admitted as the node's binary
-//! intake admits them: each validator recovers the senders of its own clients' calls.
+//! Every sender uses one validator, as clients do, and signs in advance (at most 65,536 calls for each validator, so
+//! a load of millions does not need memory for all of them). Its calls are admitted as the node's binary intake
+//! admits them: each validator recovers the senders of its own clients' calls.
 //!
 //! The contracts are our own, written from the descriptions of Diablo's: see `contracts/`.
 
@@ -38,58 +38,58 @@ use crate::consensus::wait_until;
 pub const LOADS: [&str; 10] =
     ["gafam", "apple", "google", "microsoft", "amazon", "facebook", "dota", "football", "uber", "youtube"];
 
-/// Calls that are signed ahead of their time for each validator.
+/// Calls that are signed in advance for each validator.
 const SIGNED_AHEAD: usize = 65_536;
 /// Calls that are admitted together.
 const BATCH: usize = 500;
-/// After so long without a block the rest counts as lost. A block of heavy calls takes a minute on a busy machine.
+/// Time without a block after which the rest counts as lost. A block of heavy calls takes a minute on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Gas of a block: so much that the base fee stays where it is, as on Diablo's networks, whose gas costs nothing.
+/// Gas of a block: so much that the base fee does not change, as on Diablo's networks, whose gas costs nothing.
 const BLOCK_GAS: u64 = 8_000_000_000;
 const GWEI: u128 = 1_000_000_000;
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct DiabloOptions {
-    /// Names of loads; `all` stands for all of them.
+    /// Names of loads; `all` means all of them.
     pub loads: Vec<String>,
     /// The folder with `workload-NAME.yaml`.
     pub data: PathBuf,
-    /// How many validators.
+    /// Number of validators.
     pub validators: usize,
     /// Accounts that send.
     pub senders: u64,
-    /// Calls of each load at most; the first ones count.
+    /// Maximum number of calls of each load; the first ones count.
     pub most: u64,
     /// Whether each load runs again with each measure of transaction management switched off (§4).
     pub variants: bool,
-    /// What all validators do alike.
+    /// The rules that all validators follow.
     pub rules: consensus::Rules,
 }
 
-/// Why a load was not run.
+/// The reason why a load was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DiabloError {
     /// There is no such file, or it cannot be read.
-    #[error("{path}: {reason}; Diablo's loads are expected there (`--data` names another folder)")]
+    #[error("{path}: {reason}; Diablo's loads are expected there (choose another folder with `--data`)")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It is no load.
+    /// The file is not a load.
     #[error("{path}: {reason}; a load has `txs`, a map from second to calls per second")]
     Malformed {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// Of another name.
+    /// No load has this name.
     #[error("there is no load {0:?}; there are {known}", known = LOADS.join(", "))]
     Unknown(String),
-    /// A validator.
+    /// A validator failed.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     /// The contract was not created.
@@ -103,7 +103,7 @@ struct Signed {
     bytes: Vec<u8>,
 }
 
-/// What a client saw.
+/// A call as its client observed it.
 #[derive(Clone, Copy)]
 struct Seen {
     sent: Duration,
@@ -173,7 +173,7 @@ fn measure(
     variant: &Variant,
     say: &mut dyn FnMut(&str),
 ) -> Result<Value, DiabloError> {
-    let Program { code, gas, input } = program(load).expect("looked at before");
+    let Program { code, gas, input } = program(load).expect("checked before");
     let times: Vec<Duration> = plan.times().take(options.most as usize).collect();
     say(&format!("{load}, {}: {} calls in {} s", variant.name, times.len(), times.last().map_or(0, Duration::as_secs)));
     let keys: Vec<EthereumKey> = (0..options.senders).into_par_iter().map(key).collect();
@@ -234,7 +234,7 @@ fn create(nodes: &[&Exchange], key: &EthereumKey, code: &str) -> Result<Address,
     if is_sent && wait_until(created) { Ok(contract_address(&me, 0)) } else { Err(DiabloError::NotCreated) }
 }
 
-/// Sends the calls by their plan, and waits until all are in blocks; what their clients saw.
+/// Sends the calls by their plan, and waits until all are in blocks; returns what their clients observed.
 fn drive(
     nodes: &[&Exchange],
     times: &[Duration],
@@ -249,7 +249,7 @@ fn drive(
             .map(|place| {
                 let (to, from) = sync_channel::<Signed>(SIGNED_AHEAD);
                 let (ready, begun) = (&ready, &begun);
-                // The calls whose sender keeps to this validator. The first sender has created the contract.
+                // The calls whose sender uses this validator. The first sender has created the contract.
                 let mine = (0..calls).filter(move |number| (number % senders) as usize % nodes.len() == place);
                 let count = mine.clone().count();
                 scope.spawn(move || {
@@ -283,7 +283,7 @@ fn drive(
     })
 }
 
-/// The clients of one validator: they send what is due, and hear of blocks.
+/// The clients of one validator: they send due calls and receive blocks.
 fn client(node: &Exchange, calls: Receiver<Signed>, count: usize, begun: Instant) -> Vec<Seen> {
     let mut blocks = node.subscribe();
     let mut height = node.read(ledger::Ledger::height);
@@ -294,7 +294,7 @@ fn client(node: &Exchange, calls: Receiver<Signed>, count: usize, begun: Instant
             queue.push_back(due);
             next = calls.recv().ok();
         }
-        // A validator without room has some again after a block.
+        // A validator without room has room again after a block.
         let is_sent = !is_full && submit(node, &mut queue, &mut waiting);
         is_full |= !is_sent && !queue.is_empty();
         match blocks.try_recv() {
@@ -306,7 +306,7 @@ fn client(node: &Exchange, calls: Receiver<Signed>, count: usize, begun: Instant
                 (last, is_full) = (Instant::now(), false);
             }
             Err(TryRecvError::Closed) => break,
-            // What was missed is read with the next block.
+            // Missed blocks are read with the next block.
             Err(TryRecvError::Lagged(_)) => {}
             Err(TryRecvError::Empty) if is_sent => {}
             Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(1)),
@@ -315,7 +315,8 @@ fn client(node: &Exchange, calls: Receiver<Signed>, count: usize, begun: Instant
     seen
 }
 
-/// Offers what is due to the validator; what it has no room for stays in the queue. Whether all of it was taken.
+/// Offers the due calls to the validator; those for which it has no room stay in the queue. Returns whether all were
+/// accepted.
 fn submit(node: &Exchange, queue: &mut VecDeque<Signed>, waiting: &mut HashMap<TransactionId, Duration>) -> bool {
     let count = queue.len().min(BATCH);
     if count == 0 {
@@ -331,7 +332,7 @@ fn submit(node: &Exchange, queue: &mut VecDeque<Signed>, waiting: &mut HashMap<T
         match answer {
             Ok(id) => drop(waiting.insert(id, call.at)),
             Err(EthereumReject::Full | EthereumReject::NonceTooHigh { .. }) => back.push(call),
-            Err(why) => panic!("a sound call was refused: {why}"),
+            Err(why) => panic!("a valid call was refused: {why}"),
         }
     }
     let is_taken = back.is_empty();
@@ -339,7 +340,7 @@ fn submit(node: &Exchange, queue: &mut VecDeque<Signed>, waiting: &mut HashMap<T
     is_taken
 }
 
-/// Takes the receipts of a block.
+/// Processes the receipts of a block.
 fn hear(
     node: &Exchange,
     height: u64,
@@ -347,7 +348,7 @@ fn hear(
     waiting: &mut HashMap<TransactionId, Duration>,
     seen: &mut Vec<Seen>,
 ) {
-    // Without a cache, receipts are there once they are archived, a little after the block was told of.
+    // Without a cache, receipts are available once they are archived, a little after the block is published.
     let receipts = loop {
         match node.receipts(height).expect("readable") {
             Some(receipts) => break receipts,
@@ -376,7 +377,7 @@ fn told(load: &str, variant: &str, times: &[Duration], seen: &[Seen], blocks: u6
     let mut in_second = vec![0u64; seconds as usize + 1];
     seen.iter().for_each(|call| in_second[call.told.as_secs() as usize] += 1);
     let succeeded = seen.iter().filter(|call| call.succeeded).count();
-    // Until the burst of the first second is in blocks, what comes after it waits behind it.
+    // Until the burst of the first second is in blocks, later calls wait behind it.
     let burst = seen.iter().filter(|call| call.sent < Duration::from_secs(1)).map(|call| call.told).max();
     let drained = burst.unwrap_or_default();
     json!({

@@ -1,4 +1,4 @@
-//! What a proposer can do to prices.
+//! How far a proposer can move prices.
 
 use ledger::{Roots, Signatures};
 use primitives::{Price, SubBlock, Superblock};
@@ -6,8 +6,8 @@ use primitives::{Price, SubBlock, Superblock};
 use super::{Arena, HostileOptions, apply};
 use ::clearing::workload::Seeded;
 
-/// By how many basis points a valuation moves at most if a proposer orders and spreads the transactions of a block, and
-/// sets its clock, in every way that is tried.
+/// The largest move of a valuation, in basis points, if a proposer orders and spreads the transactions of a block,
+/// and sets its clock, in every way that is tried.
 pub fn basis_points(options: &HostileOptions) -> f64 {
     let arena = Arena::new(options, 20);
     let (mut ledger, mut trading) = arena.trading(11);

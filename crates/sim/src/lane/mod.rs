@@ -1,32 +1,32 @@
 //! The payment lane in a simulation: shards, payers and the ledger, over a network and disks that fail.
 //!
 //! One committee of four. Three are correct: their shards are the state machines that a node runs, over logs that a
-//! crash tears. One signs anything. Messages are delayed, reordered, repeated and lost. Blocks are made by the ledger
-//! itself, and reach each validator as certified facts some time later. Honest payers deposit, pay, settle, redeem,
-//! renew and contest what is stuck. One owner signs two payments of each of its outputs, sends them to everybody again
-//! and again, and contests them.
+//! crash tears. One is Byzantine and signs anything. Messages are delayed, reordered, repeated and lost. Blocks are
+//! made by the ledger itself, and reach each validator as certified facts some time later. Honest payers deposit,
+//! pay, settle, redeem, renew and contest payments that are stuck. One owner signs two payments of each of its
+//! outputs, sends them to all validators repeatedly, and contests them.
 //!
 //! After every block:
 //!
-//! 1. Money is conserved ([`ledger::Ledger::audit`]), and escrow is what plain bookkeeping of withdrawals and credits
-//!    gives.
+//! 1. Money is conserved ([`ledger::Ledger::audit`]), and escrow equals the result of plain bookkeeping of
+//!    withdrawals and credits.
 //! 2. No output is certified twice, counting every signature that any validator ever made.
 //! 3. No payment of an output that a verdict freed can be certified, and none of an output that lapsed is settled.
 //! 4. The certificate of a settled payment is never refused as void.
-//! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each key
-//!    that the ledger has for it is fresh.
-//! 6. In an eighth of the runs the members make a group key for each epoch. The liar deals wrong shares or none,
-//!    reveals its own and complains without a proof, and validators crash in between: nobody correct reveals a share or
-//!    has a dealing fall, and with a group key each of them that got right shares has a share of it.
+//! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each
+//!    key that the ledger has for it is fresh.
+//! 6. In an eighth of the runs the members make a group key for each epoch. The Byzantine member deals wrong shares
+//!    or none, reveals its own and complains without a proof, and validators crash in between. No correct member
+//!    reveals a share or has its dealing voided, and with a group key each of them that received right shares has a
+//!    share of it.
 //! 7. In these runs, and in as many in which members register BLS keys and make no group key, payers ask for answers
-//!    under any scheme that a committee knows, and for humbler ones when they wait in vain; the liar's signatures are
-//!    wrong at times, or withheld. Under every scheme a certificate verifies for who knows only what the ledger tells,
-//!    a quorum has signed what it certifies, and each signer that it names.
-//! 8. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
-//!    half of the runs every contradiction that stands in a block is posted as evidence.
+//!    under any scheme that a committee supports, and for simpler ones when they wait in vain; the Byzantine member's
+//!    signatures are sometimes wrong, or withheld. Under every scheme a certificate verifies with only the ledger's
+//!    public data, a quorum has signed what it certifies, and so has each signer that it names.
+//! 8. No correct member is convicted of contradicting itself, and only the stake that is liable for the Byzantine
+//!    member is slashed. In half of the runs every contradiction in a block is posted as evidence.
 //!
-//! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
-//! ledger.
+//! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
 
 mod observed;
 mod payers;
@@ -57,37 +57,37 @@ use payers::Payers;
 use schemes::{SimAnswer, Stranger};
 use shards::{Liar, Said, SimValidator};
 
-/// Validators, of which the last lies.
+/// Number of validators, of which the last is Byzantine.
 const MEMBERS: u8 = 4;
 const EPOCH_HEIGHTS: u64 = 14;
-/// The same where members make group keys.
+/// The same, if members make group keys.
 const GROUP_EPOCH_HEIGHTS: u64 = 16;
 const ASSET: AssetId = AssetId(0);
 const CASE_DEPOSIT: Amount = 50;
-/// What answers for each member.
+/// The stake that is liable for each member.
 const STAKE: Amount = 1_000;
-/// What each payer has on the ledger.
+/// The balance of each payer on the ledger.
 const WEALTH: Amount = 1_000_000;
-/// Blocks in which everything that is owed must come, once nothing fails any more.
+/// Number of blocks in which everything pending must complete, once the faults have stopped.
 const HEAL_BLOCKS: u64 = 8;
 
 /// A mistake that a shell of a shard could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneBug {
-    /// A validator that starts again makes a new log, instead of being mute without its old one.
+    /// A validator that restarts makes a new log, instead of signing nothing without its old one.
     NewLogOnRestart,
-    /// What is signed is not durable yet.
+    /// A signature is sent before it is durable.
     AnswerBeforeSync,
-    /// The genesis names other accounts than those of the members to answer for them.
+    /// The genesis names wrong accounts as liable for the members.
     OthersAnswer,
     /// A validator complains about every dealing, and so reveals shares.
     NeedlessComplaints,
-    /// A payer takes the sum of one signature too few, with the bit of a validator that did not sign.
+    /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
     ForeignSigner,
 }
 
 impl LaneBug {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [LaneBug; 5] = [
         LaneBug::NewLogOnRestart,
         LaneBug::AnswerBeforeSync,
@@ -97,12 +97,12 @@ impl LaneBug {
     ];
 }
 
-/// How much to simulate.
+/// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneOptions {
-    /// Blocks before the network heals.
+    /// Blocks before the faults stop.
     pub blocks: u64,
-    /// A mistake to make, to see it caught.
+    /// A mistake to make, which must be detected.
     pub bug: Option<LaneBug>,
 }
 
@@ -113,7 +113,7 @@ impl Default for LaneOptions {
     }
 }
 
-/// What happened in a run.
+/// The counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneReport {
     /// The seed.
@@ -138,13 +138,13 @@ pub struct LaneReport {
     pub crashes: u64,
     /// Members that were convicted.
     pub convicted: u64,
-    /// Settled outputs that came home in the end.
+    /// Settled outputs that returned to the ledger in the end.
     pub came_home: u64,
     /// Lane epochs for which the members made a group key.
     pub group_keys: u64,
     /// Certificates with an aggregated signature, of confirmations and of acknowledgements.
     pub aggregates: u64,
-    /// Those under a group key.
+    /// Certificates under a group key.
     pub thresholds: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
@@ -164,7 +164,7 @@ pub fn run_lane(seed: u64, options: LaneOptions) -> Result<LaneReport, Failure> 
     })
 }
 
-/// What travels between clients and shards: a payment's number and what is asked or answered.
+/// A message between clients and shards: a payment's number and the request or answer.
 #[derive(Clone, Debug)]
 enum Message {
     Ask { validator: u8, kind: StatementKind, payment: usize },
@@ -186,7 +186,7 @@ struct LaneWorld {
     messages: VecDeque<Message>,
     observed: Observed,
     stranger: Stranger,
-    /// Finds contradictions in blocks, in runs in which somebody looks.
+    /// Finds contradictions in blocks, in the runs in which evidence is posted.
     finder: Option<EvidenceFinder>,
     /// Units in escrow, by plain bookkeeping.
     escrow: u128,
@@ -201,7 +201,7 @@ fn secret(kind: u8, number: u64) -> SecretKey {
     SecretKey::from_seed(seed)
 }
 
-/// The account whose stake answers for a member.
+/// The account whose stake is liable for a member.
 fn answering(member: u8, bug: Option<LaneBug>) -> Address {
     let shift = u8::from(bug == Some(LaneBug::OthersAnswer));
     secret(2, u64::from((member + shift) % MEMBERS)).public().address()
@@ -212,7 +212,7 @@ fn registrar(member: u64) -> SecretKey {
     secret(6, member)
 }
 
-/// A member's key in a lane epoch. That of the first one stands in the genesis.
+/// A member's key in a lane epoch. That of the first epoch is in the genesis.
 fn lane_key(member: u8, epoch: HomeEpoch) -> SecretKey {
     secret(1, u64::from(member) + epoch * 1_000)
 }
@@ -349,12 +349,12 @@ impl LaneWorld {
         if self.options.bug.is_none()
             && let Some(reason) = self.validators.iter().find_map(|validator| validator.muted.clone())
         {
-            return Err(format!("a correct validator fell silent: {reason}"));
+            return Err(format!("a correct validator stopped signing: {reason}"));
         }
         Ok(())
     }
 
-    /// Takes what validators say: every signature is seen, whether or not it arrives.
+    /// Collects what validators send: every signature is observed, whether or not it arrives.
     fn collect(&mut self) {
         for validator in 0..self.validators.len() {
             for said in std::mem::take(&mut self.validators[validator].said) {
@@ -364,7 +364,7 @@ impl LaneWorld {
         }
     }
 
-    /// Any message on its way arrives, or is lost, or arrives and is on its way still.
+    /// Any message in flight arrives, or is lost, or arrives and stays in flight.
     fn deliver(&mut self) {
         if self.messages.is_empty() {
             return;
@@ -399,7 +399,7 @@ impl LaneWorld {
         }
     }
 
-    /// What the liar answers.
+    /// The answer of the Byzantine validator.
     fn lie(
         &mut self,
         scheme: AnswerScheme,
@@ -432,7 +432,7 @@ impl LaneWorld {
         self.submit(key, Operation::Lane(operation.encode().into()))
     }
 
-    /// One block of everything that waits, and what it says to everybody.
+    /// Makes one block of everything pending, and delivers its contents to everybody.
     fn block(&mut self) -> Result<(), String> {
         self.post_of_validators();
         let mut native = std::mem::take(&mut self.waiting);
@@ -463,14 +463,14 @@ impl LaneWorld {
         self.ledger.audit().map_err(|error| error.to_string())?;
         let held = self.lane().bridge().escrow(ASSET);
         if held != self.escrow {
-            return Err(format!("escrow holds {held} units, withdrawals less credits are {}", self.escrow));
+            return Err(format!("escrow holds {held} units, but withdrawals minus credits are {}", self.escrow));
         }
         self.validators.iter().try_for_each(|validator| validator.check_keys())?;
         self.check_convictions()?;
         self.observed.check()
     }
 
-    /// Whoever sees a contradiction in a block posts it.
+    /// Posts each contradiction seen in a block.
     fn accuse(&mut self, operations: &[Operation], outcomes: &[Outcome]) {
         let Some(finder) = &mut self.finder else { return };
         let posted = operations.iter().zip(outcomes).filter(|(_, outcome)| outcome.refusal().is_none());
@@ -491,28 +491,26 @@ impl LaneWorld {
     fn check_convictions(&self) -> Result<(), String> {
         let liar = self.liar.index;
         if let Some(member) = self.lane().bridge().convicted().iter().find(|member| **member != liar) {
-            return Err(format!("validator {member} is correct, and was convicted"));
+            return Err(format!("validator {member} is correct, but was convicted"));
         }
         let account = secret(2, liar.into()).public().address();
         let slashed = self.ledger.validators().registry().iter().filter(|one| one.excluded || one.bonded() < STAKE);
         match slashed.map(|one| one.member.account).find(|slashed| *slashed != account) {
-            Some(slashed) => Err(format!("account {slashed} answers for nobody who lied, and was slashed")),
+            Some(slashed) => Err(format!("account {slashed} is liable for no faulty member, but was slashed")),
             None => Ok(()),
         }
     }
 
-    /// What holds of a key generation that has ended.
+    /// The invariants of a completed key generation.
     fn check_generation(&self, epoch: HomeEpoch) -> Result<(), String> {
         let Some(generation) = self.lane().bridge().generation(epoch) else { return Ok(()) };
         for member in 0..self.liar.index {
             let dealt = generation.dealing_of(member).is_some();
             if generation.struck().contains(&member) || dealt && generation.out().contains(&member) {
-                return Err(format!(
-                    "validator {member} is correct, and the generation of epoch {epoch} tells otherwise"
-                ));
+                return Err(format!("validator {member} is correct, but the generation of epoch {epoch} excludes it"));
             }
             let secret = BlsSecretKey::of_shard(&lane_key(member, epoch));
-            // One that was too late to complain about a wrong share has none.
+            // A member that was too late to complain about a wrong share has none.
             let is_wronged = || generation.standing().any(|of| generation.complaint(member, &secret, of).is_some());
             if generation.outcome().is_some() && generation.share(member, &secret).is_none() && !is_wronged() {
                 return Err(format!("validator {member} has no share of the group key of epoch {epoch}"));
@@ -521,8 +519,8 @@ impl LaneWorld {
         Ok(())
     }
 
-    /// What the liar posts in a key generation: a wrong share for somebody, or right ones; a share of its own, or a
-    /// complaint without a proof. Or nothing.
+    /// The posts of the Byzantine member in a key generation: a wrong share for some member, or right ones; a share
+    /// of its own, or a complaint without a proof; or nothing.
     fn post_false_dealings(&mut self, next: HomeEpoch) {
         let Some(generation) = self.lane().bridge().generation(next).cloned() else { return };
         let (network, liar, dealer) = (self.lane().network(), self.liar.index, self.dice.below(MEMBERS.into()) as u8);
@@ -557,7 +555,7 @@ impl LaneWorld {
             (Operation::Lane(_), Some(Refusal::VoidPayment)) => {
                 let settled = self.redemptions.get(id).filter(|digest| self.observed.is_settled(digest));
                 if let Some(digest) = settled {
-                    return Err(format!("payment {digest} is settled and its certificate is refused as void"));
+                    return Err(format!("payment {digest} is settled, but its certificate is refused as void"));
                 }
             }
             (Operation::Lane(_), None) => {
@@ -575,7 +573,7 @@ impl LaneWorld {
             BridgeEvent::Credit { amount, .. } => {
                 self.report.credits += 1;
                 let left = self.escrow.checked_sub((*amount).into());
-                self.escrow = left.ok_or("more is credited than escrow holds")?;
+                self.escrow = left.ok_or("more was credited than escrow holds")?;
             }
             BridgeEvent::Convicted(_) => self.report.convicted += 1,
             BridgeEvent::GroupKey(epoch, made) => {
@@ -608,7 +606,7 @@ impl LaneWorld {
         Ok(())
     }
 
-    /// Whoever has the certificate of a contested payment posts it.
+    /// Posts the certificate of a contested payment, if a payer has it.
     fn defend(&mut self, digest: &Digest) {
         let Some(operation) = self.payers.certificate_of(digest) else { return };
         let key = self.payers.account(1);
@@ -616,7 +614,7 @@ impl LaneWorld {
         self.redemptions.insert(id, *digest);
     }
 
-    /// Votes and views of correct validators, and lies.
+    /// Posts votes and views of correct validators, and invalid ones of the Byzantine validator.
     fn post_of_validators(&mut self) {
         for index in 0..self.validators.len() {
             for operation in self.validators[index].posts.clone() {
@@ -660,10 +658,10 @@ impl LaneWorld {
         }
     }
 
-    /// No more faults: what is under way arrives, and each settled output of an honest payer comes home.
+    /// The faults stop: messages in flight arrive, and each settled output of an honest payer returns to the ledger.
     fn heal(&mut self) -> Result<(), String> {
         self.healed = true;
-        // One that opens now cannot close in time.
+        // A case that opens now cannot close in time.
         let now = self.now();
         self.settle_down()?;
         let home = self.send_home(now);
@@ -674,14 +672,14 @@ impl LaneWorld {
         for payment in home {
             let paid = &self.payers.payments[payment];
             if !paid.is_redeemed && HomePhase::of(paid.home(), self.now()) <= HomePhase::Exit {
-                return Err(format!("a settled output does not come home: payment {}", paid.body.digest));
+                return Err(format!("a settled output does not return to the ledger: payment {}", paid.body.digest));
             }
             self.report.came_home += u64::from(paid.is_redeemed);
         }
         Ok(())
     }
 
-    /// Everything that can happen without another block happens.
+    /// Runs everything that can happen without another block.
     fn settle_down(&mut self) -> Result<(), String> {
         for _ in 0..6 {
             for validator in &mut self.validators {

@@ -1,4 +1,4 @@
-//! What an observer of every signature knows, and what must hold of it.
+//! The knowledge of an observer of every signature, and the invariants over it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use primitives::Digest;
 
 use super::MEMBERS;
 
-/// Every signature that was ever made, wherever it went.
+/// Every signature that was ever made, wherever it was sent.
 #[derive(Default)]
 pub(super) struct Observed {
     pub bodies: BTreeMap<Digest, Arc<PaymentBody>>,
@@ -28,7 +28,7 @@ impl Observed {
         signers.entry(digest).or_default().insert(validator);
     }
 
-    /// Whether a quorum can have signed: the liar signs everything.
+    /// Whether a quorum can have signed: the Byzantine validator signs everything.
     fn is_quorum(signers: Option<&BTreeSet<u8>>) -> bool {
         let honest = signers.map_or(0, |signers| signers.iter().filter(|index| **index + 1 < MEMBERS).count());
         honest + 1 >= Quorums::new(MEMBERS.into()).certificate
@@ -38,7 +38,7 @@ impl Observed {
         Observed::is_quorum(self.confirmed.get(digest)) && Observed::is_quorum(self.acknowledged.get(digest))
     }
 
-    /// What must hold of the signers of a certificate; `named` are those of a bitmap.
+    /// The invariants over the signers of a certificate; `named` are those of a bitmap.
     pub fn check_signers(&self, kind: StatementKind, digest: &Digest, named: &[u8]) -> Result<(), String> {
         let signers = match kind {
             StatementKind::Acknowledgement => self.acknowledged.get(digest),
@@ -62,17 +62,17 @@ impl Observed {
                     return Err(format!("output {input} is certified twice, by {other} and {digest}"));
                 }
                 if self.freed.contains(&input) && !self.is_exit_of_case(body) {
-                    return Err(format!("output {input} was freed, and payment {digest} of it can be certified"));
+                    return Err(format!("output {input} was freed, but payment {digest} of it can be certified"));
                 }
                 if self.lapsed.contains(&input) && self.is_settled(digest) && !self.is_exit_of_case(body) {
-                    return Err(format!("output {input} lapsed, and payment {digest} of it is settled"));
+                    return Err(format!("output {input} lapsed, but payment {digest} of it is settled"));
                 }
             }
         }
         Ok(())
     }
 
-    /// The exit of a contested output is what a verdict credits: its certificate pays nothing twice.
+    /// The exit of a contested output is what a verdict credits: its certificate pays nothing a second time.
     fn is_exit_of_case(&self, body: &PaymentBody) -> bool {
         body.payment.is_exit()
     }

@@ -1,4 +1,4 @@
-//! Payers with their ledger accounts, outputs and payments. The first one signs two payments of everything.
+//! Payers with their ledger accounts, outputs and payments. The first one signs two payments of each output.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::{ASSET, CASE_DEPOSIT, LaneBug, LaneWorld, Message, secret};
 
 /// The payer that spends twice.
 const CHEAT: usize = 0;
-/// Messages under way at most: who asks again waits.
+/// Maximum number of messages in flight: a client that asks again waits.
 const MESSAGES: usize = 400;
-/// Blocks after which an honest payer contests what is stuck.
+/// Number of blocks after which an honest payer contests a payment that is stuck.
 const STUCK_BLOCKS: u64 = 5;
-/// So often a client asks under one scheme before it asks under another.
+/// Number of times that a client asks under one scheme before it changes to another.
 const ASKS_UNDER_A_SCHEME: u64 = 6;
 
 /// An output of a payer.
@@ -34,16 +34,16 @@ pub(super) struct Coin {
     is_spent: bool,
 }
 
-/// A payment and how far it has come.
+/// A payment and its progress.
 pub(super) struct Paid {
     signed: SignedPayment,
     pub body: Arc<PaymentBody>,
     payer: usize,
-    /// For each output in the lane whose it is, and its key.
+    /// The owner and the key of each output in the lane.
     owners: Vec<Option<(usize, SecretKey)>>,
     inputs: Vec<usize>,
     pub scheme: AnswerScheme,
-    /// How often it was asked under this scheme.
+    /// How often it was requested under this scheme.
     asked: u64,
     confirmations: SimCollector,
     acknowledgements: SimCollector,
@@ -60,7 +60,7 @@ impl Paid {
         self.body.payment.home
     }
 
-    /// What is sent to a shard; `None` before there is a certificate to acknowledge.
+    /// The request to a shard; `None` before there is a certificate to acknowledge.
     pub fn request(&self, kind: StatementKind) -> Option<Vec<u8>> {
         let request = match kind {
             StatementKind::Acknowledgement => settle_request(&self.body.payment.summary(), self.certificate.as_ref()?),
@@ -69,7 +69,7 @@ impl Paid {
         Some(self.scheme.ask(&request))
     }
 
-    /// The client asks under another scheme, from now on.
+    /// The client asks under another scheme from now on.
     fn ask_under(&mut self, scheme: AnswerScheme, bug: Option<LaneBug>) {
         let summary = self.body.payment.summary();
         let collector = |kind| SimCollector::new(scheme, kind, summary, bug);
@@ -78,7 +78,7 @@ impl Paid {
         (self.scheme, self.asked) = (scheme, 0);
     }
 
-    /// It is asked once more: under a humbler scheme if that was in vain for long.
+    /// Counts a request, and changes to a simpler scheme if requests were in vain for long.
     fn note_ask(&mut self, bug: Option<LaneBug>) {
         if self.asked == ASKS_UNDER_A_SCHEME && self.scheme != AnswerScheme::Tree {
             self.ask_under(below(self.scheme), bug);
@@ -86,7 +86,7 @@ impl Paid {
         self.asked += 1;
     }
 
-    /// What is to be asked next, if anything.
+    /// The next request, if there is one.
     fn wants(&self) -> Option<StatementKind> {
         match (&self.certificate, self.is_acknowledged || self.is_dead) {
             (_, true) => None,
@@ -136,7 +136,7 @@ impl Payers {
         secret(4, self.keys)
     }
 
-    /// The ledger made an output of somebody's withdrawal.
+    /// The ledger made an output of a withdrawal.
     pub fn deposited(&mut self, id: OutputId, output: Output, home: HomeEpoch) {
         let Recipient::Key(to) = output.to else { return };
         let Some((owner, key)) = self.deposits.get(&to).cloned() else { return };
@@ -175,7 +175,7 @@ impl Payers {
         coin.made_by.is_none_or(|payment| self.payments[payment].is_acknowledged)
     }
 
-    /// A payment of some outputs of one key and home; `None` if it would not be sound.
+    /// Builds a payment of some outputs of one key and home; `None` if it would be invalid.
     fn build(
         &mut self,
         rules: &LaneRules,
@@ -216,7 +216,7 @@ impl Payers {
         Some(self.payments.len() - 1)
     }
 
-    /// Takes an answer; the certificate that it completes.
+    /// Adds an answer; returns the certificate that it completes.
     fn answered(&mut self, committee: &LaneCommittee, at: usize, said: Said) -> Option<PaymentCertificate> {
         let paid = &mut self.payments[at];
         let certificate = match said.kind {
@@ -236,7 +236,7 @@ impl Payers {
         Some(certificate)
     }
 
-    /// The recipients of a confirmed payment verify their receipts and take them.
+    /// The recipients of a confirmed payment verify and accept their receipts.
     fn receive(&mut self, committee: &LaneCommittee, at: usize) -> Result<(), String> {
         let paid = &self.payments[at];
         let view = PaymentView::parse(&paid.signed.payment).map_err(|error| error.to_string())?;
@@ -255,7 +255,7 @@ impl Payers {
 }
 
 impl LaneWorld {
-    /// A payer does something.
+    /// Performs an action of a payer.
     pub(super) fn act(&mut self) {
         let payer = self.dice.index(self.payers.accounts.len());
         match self.dice.below(8) {
@@ -278,7 +278,7 @@ impl LaneWorld {
         self.submit(&account, Operation::Withdraw { to: key.public(), asset: ASSET, amount });
     }
 
-    /// Pays a part of some outputs to somebody, and the rest to a new key. The cheat does it twice.
+    /// Pays a part of some outputs to another payer, and the rest to a new key. The cheat does it twice.
     fn pay(&mut self, payer: usize) {
         let now = self.now();
         let spendable = |coin: &Coin| {
@@ -328,7 +328,7 @@ impl LaneWorld {
         self.begin(inputs, now, outputs);
     }
 
-    /// Sends one output home, to the ledger account of its key.
+    /// Sends one output to the ledger account of its key.
     fn exit(&mut self, coin: usize) -> Option<usize> {
         let Coin { holding, home, key, .. } = &self.payers.coins[coin];
         let spent = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
@@ -355,7 +355,7 @@ impl LaneWorld {
         Some(at)
     }
 
-    /// A scheme that the committee of a home knows.
+    /// A scheme that the committee of a home supports.
     fn draw_scheme(&mut self, home: HomeEpoch) -> AnswerScheme {
         let known = self.lane().committee(home).map(schemes_of).unwrap_or_default();
         if known.len() < 2 { AnswerScheme::Tree } else { known[self.dice.index(known.len())] }
@@ -373,7 +373,7 @@ impl LaneWorld {
         }
     }
 
-    /// A client that was not answered sends the same bytes again.
+    /// A client without an answer sends the same bytes again.
     pub(super) fn ask_again(&mut self) {
         let wanting: Vec<usize> =
             (0..self.payers.payments.len()).filter(|at| self.payers.payments[*at].wants().is_some()).collect();
@@ -383,7 +383,7 @@ impl LaneWorld {
         }
     }
 
-    /// All clients do.
+    /// All clients send again.
     pub(super) fn ask_all(&mut self) {
         for at in 0..self.payers.payments.len() {
             let is_alive = HomePhase::of(self.payers.payments[at].home(), self.now()) <= HomePhase::Exit;
@@ -439,7 +439,7 @@ impl LaneWorld {
         self.redemptions.insert(id, digest);
     }
 
-    /// Contests the outputs of a payment: the cheat of any, an honest payer of one that is stuck.
+    /// Contests the outputs of a payment: the cheat of any payment, an honest payer of one that is stuck.
     fn contest(&mut self, payer: usize) {
         let height = self.ledger.height();
         let may = |paid: &Paid| {

@@ -1,4 +1,4 @@
-//! Answers and certificates under each scheme: signatures of shards in a tree, of BLS keys, of shares of a group's key.
+//! Answers and certificates under each scheme: signatures of shards in a tree, of BLS keys, of shares of a group key.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,7 +12,7 @@ use payments::{
 use super::LaneBug;
 use super::observed::Observed;
 
-/// What a validator answers.
+/// An answer of a validator.
 #[derive(Clone, Debug)]
 pub(super) enum SimAnswer {
     Tree(LaneAnswer),
@@ -28,15 +28,15 @@ impl SimAnswer {
     }
 }
 
-/// The schemes in which the members of a committee may be asked.
+/// The schemes under which the members of a committee may be asked.
 pub(super) fn schemes_of(committee: &LaneCommittee) -> Vec<AnswerScheme> {
     let known = [(AnswerScheme::Bls, committee.has_bls()), (AnswerScheme::Share, committee.group().is_ok())];
     let known = known.into_iter().filter_map(|(scheme, is_known)| is_known.then_some(scheme));
     [AnswerScheme::Tree].into_iter().chain(known).collect()
 }
 
-/// What a client asks for next when the members do not answer under this scheme: the aggregate if they lack shares, and
-/// a tree in the end.
+/// The scheme that a client uses next when the members do not answer under this one: the aggregate if they lack
+/// shares, and finally a tree.
 pub(super) fn below(scheme: AnswerScheme) -> AnswerScheme {
     match scheme {
         AnswerScheme::Share => AnswerScheme::Bls,
@@ -44,7 +44,7 @@ pub(super) fn below(scheme: AnswerScheme) -> AnswerScheme {
     }
 }
 
-/// Gathers the answers to one payment under the scheme that its client asked for.
+/// Collects the answers to one payment under the scheme that its client requested.
 pub(super) enum SimCollector {
     Tree(AnswerCollector),
     Bls(BlsCollector),
@@ -67,7 +67,7 @@ impl SimCollector {
         }
     }
 
-    /// Adds an answer; the certificate, once there are enough. One under another scheme is dropped.
+    /// Adds an answer; returns the certificate once there are enough. An answer under another scheme is dropped.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,
@@ -95,15 +95,15 @@ fn with_foreign_signer(committee: &LaneCommittee, parts: &BTreeMap<u8, BlsSignat
     (parts.len() + 1 == committee.quorums().certificate).then_some(PaymentCertificate::Aggregate(sum))
 }
 
-/// Whoever is handed a certificate, and knows nothing but what the ledger tells everybody.
+/// A recipient of a certificate that knows only the ledger's public data.
 #[derive(Default)]
 pub(super) struct Stranger {
-    /// Committees with the group keys that they were told as a list of dealings.
+    /// Committees with group keys computed from a list of dealings.
     told: BTreeMap<HomeEpoch, LaneCommittee>,
 }
 
 impl Stranger {
-    /// Verifies a certificate of a payment, and holds it against what validators really signed.
+    /// Verifies a certificate of a payment, and compares it with what validators really signed.
     pub fn check(
         &mut self,
         lane: &LaneBridge,
@@ -132,9 +132,9 @@ impl Stranger {
     }
 }
 
-/// The committee of a home, with its group key out of the dealings that the ledger lists.
+/// The committee of a home, with its group key computed from the dealings that the ledger lists.
 fn told_committee(lane: &LaneBridge, home: HomeEpoch) -> Result<LaneCommittee, String> {
-    let committee = lane.committee(home).ok_or("its committee is forgotten")?.clone();
+    let committee = lane.committee(home).ok_or("its committee is no longer known")?.clone();
     match lane.bridge().board_bytes(home).filter(|_| committee.group().is_ok()) {
         Some(board) => with_told_board(committee, &board).map_err(|refusal| refusal.to_string()),
         None => Ok(committee),

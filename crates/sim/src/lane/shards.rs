@@ -1,4 +1,4 @@
-//! Validators of the lane over simulated disks: correct ones, which crash and start again, and one that signs anything.
+//! Validators of the lane over simulated disks: correct ones, which crash and restart, and a Byzantine one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ use super::schemes::SimAnswer;
 use super::{LaneBug, lane_key, registration};
 use crate::dice::Dice;
 
-/// A log file: what was appended, and how much of it a crash leaves for sure.
+/// A log file: the appended bytes, and the part that certainly survives a crash.
 #[derive(Clone, Debug)]
 struct LogDisk {
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ impl LaneLog for LogDisk {
 }
 
 impl LogDisk {
-    /// A crash: a part of what was not durable is there, and perhaps torn.
+    /// A crash: a part of what was not durable remains, and may be torn.
     fn crash(&mut self, dice: &mut Dice) {
         let loose = self.bytes.len() - self.durable;
         self.bytes.truncate(self.durable + if loose == 0 { 0 } else { dice.index(loose + 1) });
@@ -44,7 +44,7 @@ impl LogDisk {
     }
 }
 
-/// What a validator sends.
+/// A message of a validator.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub kind: StatementKind,
@@ -58,26 +58,26 @@ struct SimShard {
     syncs: VecDeque<u64>,
 }
 
-/// A correct validator with one shard for each home epoch that is alive.
+/// A correct validator with one shard for each active home epoch.
 pub(super) struct SimValidator {
     index: u8,
     /// Made with the log of a home, destroyed after its last epoch.
     keys: BTreeMap<HomeEpoch, SecretKey>,
     bug: Option<LaneBug>,
     shards: BTreeMap<HomeEpoch, SimShard>,
-    /// Logs that were made for epochs to come.
+    /// Logs that were made for future epochs.
     logs: BTreeMap<HomeEpoch, LogDisk>,
-    /// The last certified state that it has heard of.
+    /// The last certified state that it knows.
     known: Ledger,
     facts: VecDeque<(Vec<BridgeEvent>, Ledger)>,
-    /// The last epoch on whose board it has looked for wrong shares.
+    /// The last epoch whose board it has checked for wrong shares.
     looked: HomeEpoch,
     /// Homes of the contested outputs of open cases.
     cases: BTreeMap<OutputId, HomeEpoch>,
-    /// What the ledger is to have, until it has it.
+    /// Operations that must reach the ledger, until they do.
     pub posts: Vec<BridgeOperation>,
     pub said: Vec<Said>,
-    /// Why a shard does not sign; no correct run has a reason.
+    /// The reason why a shard does not sign; a correct run has none.
     pub muted: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl SimValidator {
         validator
     }
 
-    /// Has the key of an epoch that has not begun registered.
+    /// Posts the registration of the key of an epoch that has not begun.
     fn register(&mut self, epoch: HomeEpoch) {
         self.posts.push(registration(lane(&self.known), self.index, epoch));
     }
@@ -140,7 +140,7 @@ impl SimValidator {
         }
     }
 
-    /// Whether it holds the keys that it needs, as far as it knows the time, and no others.
+    /// Checks that it holds the keys that it needs at the time it knows, and no others.
     pub fn check_keys(&self) -> Result<(), String> {
         let (now, bridge) = (now(&self.known), lane(&self.known).bridge());
         let needed = |home: &HomeEpoch| home + SPEND_EPOCHS >= now || bridge.needs(*home);
@@ -160,7 +160,7 @@ impl SimValidator {
         self.keys.entry(home).or_insert_with(|| lane_key(self.index, home));
     }
 
-    /// Opens the shard of a home from its log, with what the known state says.
+    /// Opens the shard of a home from its log and the known state.
     fn open(&mut self, home: HomeEpoch, dice: &mut Dice) {
         let bridge = lane(&self.known);
         let Some(committee) = bridge.committee(home).cloned() else { return };
@@ -199,7 +199,7 @@ impl SimValidator {
             Some(intact) => disk.bytes.truncate(intact as usize),
             None => self.muted = Some(format!("validator {} home {home}: {:?}", self.index, machine.muted())),
         }
-        // The shell has made all of it durable before it opens it.
+        // The shell has made everything durable before it opens the log.
         disk.durable = disk.bytes.len();
         self.shards.insert(home, SimShard { machine, disk, syncs: VecDeque::new() });
         let backed: Vec<_> = lane(&self.known).bridge().backed(home).map(|(id, output)| (*id, *output)).collect();
@@ -210,11 +210,11 @@ impl SimValidator {
         self.facts.push_back((events, state));
     }
 
-    /// The next block that it has not taken in is certified; false if there is none.
+    /// Delivers the next certified block; false if there is none.
     pub fn certify(&mut self, dice: &mut Dice) -> bool {
         let Some((events, state)) = self.facts.pop_front() else { return false };
         let home_of_block = now(&self.known);
-        // Contested outputs are looked up in the state after the block, as the ledger of a node is.
+        // Contested outputs are looked up in the state after the block, as in a node.
         self.known = state;
         for event in events {
             match event {
@@ -224,7 +224,7 @@ impl SimValidator {
                     self.make_log(epoch + 1, dice);
                     self.register(epoch + 1);
                     self.open(epoch, dice);
-                    // A home without a shard has nothing to wait for.
+                    // A home without a shard need not be informed.
                     let bridge = lane(&self.known).bridge();
                     let shards = &self.shards;
                     self.keys.retain(|home, _| {
@@ -238,7 +238,7 @@ impl SimValidator {
                     self.tell_of_case(contested.home, || LaneInput::CaseOpened(contested));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
-                    // There may be no candidate that can still stand.
+                    // There may be no candidate that can still be valid.
                     let Some(home) = self.cases.get(&id).copied() else { continue };
                     self.tell_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
                 }
@@ -258,12 +258,12 @@ impl SimValidator {
         homes.into_iter().for_each(|home| self.step(home, input()));
     }
 
-    /// As the host of a node: homes that a case does not concern hear nothing of it.
+    /// Like the host of a node: homes that a case does not concern are not informed of it.
     fn tell_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
         (home..=home + 1).for_each(|home| self.step(home, input()));
     }
 
-    /// A home that begins, or starts again, hears of the open cases that concern it.
+    /// Informs a home that begins or restarts of the open cases that concern it.
     fn tell_cases_of(&mut self, home: HomeEpoch) {
         let cases: Vec<_> = lane(&self.known).bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
         for (contested, bodies) in cases {
@@ -285,7 +285,7 @@ impl SimValidator {
         self.tell_all(|| LaneInput::Tick);
     }
 
-    /// The oldest sync of each shard ends.
+    /// The oldest sync of each shard completes.
     pub fn sync(&mut self) {
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
         for home in homes {
@@ -320,7 +320,7 @@ impl SimValidator {
                 LaneEffect::Vote { case, payment, answer } => {
                     self.posts.push(BridgeOperation::Vote { case, payment, answer });
                 }
-                // One shard is all of them.
+                // The only shard represents all shards.
                 LaneEffect::Barred { case, seen } => self.step(home, LaneInput::AllBarred(case, seen)),
                 LaneEffect::View { case, seen, answer } => {
                     let mut cases = lane(&self.known).bridge().resolver().cases();
@@ -339,7 +339,7 @@ impl SimValidator {
         }
     }
 
-    /// The process ends at any moment, and starts again with what its disks have and the certified state.
+    /// The process ends at any moment, and restarts with its disks and the certified state.
     pub fn crash(&mut self, dice: &mut Dice) {
         for (home, mut shard) in std::mem::take(&mut self.shards) {
             shard.disk.crash(dice);
@@ -365,7 +365,7 @@ impl SimValidator {
         self.tell_all(|| LaneInput::Halted(halted));
     }
 
-    /// Forgets posts that the ledger has, or does not want any more.
+    /// Removes posts that the ledger has, or no longer accepts.
     pub fn clear_posts(&mut self, ledger: &Ledger) {
         let resolver = lane(ledger).bridge().resolver();
         self.posts.retain(|post| match post {
@@ -392,11 +392,11 @@ impl SimValidator {
     }
 }
 
-/// The Byzantine validator: it confirms and acknowledges everything, at any time, and says anything in cases.
+/// The Byzantine validator: it confirms and acknowledges everything, at any time, and posts anything in cases.
 pub(super) struct Liar {
     pub index: u8,
     position: u64,
-    /// Its shares of group keys, as far as it dealt and was dealt to.
+    /// Its shares of group keys, from its own and others' dealings.
     shares: BTreeMap<HomeEpoch, Option<KeyShare>>,
 }
 
@@ -438,7 +438,7 @@ impl Liar {
             signature: Signature([0; 64]),
             path: Vec::new(),
         };
-        // It forgets no key. Without a registered one nothing that it signs counts.
+        // It keeps all keys. Its signatures count only with a registered key.
         if let Ok(header) = answer.header(committee, claim) {
             answer.signature = lane_key(self.index, committee.epoch()).sign(&header.bytes());
         }

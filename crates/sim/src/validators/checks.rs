@@ -1,4 +1,4 @@
-//! What every run must keep to.
+//! The invariants of every run.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
 use super::{Event, NetworkReport, SimNetwork, ledgers};
 
-/// A vote without what may be said only one way.
+/// A vote without the part that may have only one value.
 fn question(vote: Vote) -> Option<Vote> {
     Some(match vote {
         Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
@@ -21,7 +21,7 @@ fn question(vote: Vote) -> Option<Vote> {
 }
 
 impl SimNetwork {
-    /// What may be said but once is not said twice differently, restarts and lost logs included.
+    /// No validator makes two different statements where one is allowed, restarts and lost logs included.
     pub(super) fn check_said(&mut self, of: Index, bytes: &[u8]) {
         match Frame::from_bytes(bytes).expect("a correct validator sends frames") {
             Frame::Rounds(messages) => self.check_said_in_rounds(of, &messages),
@@ -50,18 +50,18 @@ impl SimNetwork {
         }
     }
 
-    /// What a validator has said is in its vote log, durably, unless its height is over; and the certificates that it
-    /// takes for durable are.
+    /// A validator's votes are in its vote log, durably, unless their height is over; and the certificates that it
+    /// considers durable are.
     pub(super) fn check_log(&self, of: Index) {
         let host = &self.hosts[usize::from(of)];
         let certificates = host.home.certificates.after_crash(Surviving::Nothing);
         let (certificates, _) = Store::open(certificates, Options::default()).expect("readable");
         let told = host.process.as_ref().map_or(0, |process| process.certified_durably);
-        assert!(certificates.last_height() >= told, "{of} takes certificates up to {told} for durable");
+        assert!(certificates.last_height() >= told, "{of} considers certificates up to {told} durable");
         let disk = self.hosts[usize::from(of)].home.votes.after_crash(Surviving::Nothing);
         let found = match VoteLog::open(disk, VoteOptions::default()) {
             Ok((_, found)) => found,
-            // It was lost, and what is to take its place has not begun.
+            // The log was lost, and its replacement has not begun.
             Err(StoreError::VotesLost(_)) => return,
             Err(error) => panic!("the vote log of {of} cannot be read: {error}"),
         };
@@ -76,12 +76,12 @@ impl SimNetwork {
         for ((_, height, _), vote) in said.filter(|((_, height, _), _)| *height >= found.floor) {
             assert!(
                 logged.contains(&(*height, *vote)),
-                "{of} has said what it has not written down: {height} {vote:?}"
+                "{of} has sent a vote that is not in its log: {height} {vote:?}"
             );
         }
     }
 
-    /// Evidence convicts the faulty alone.
+    /// Evidence convicts only faulty validators.
     pub(super) fn check_evidence(&self, of: Index, evidence: &Evidence) {
         let chain = self.chain(evidence.epoch);
         let key = chain.keys[usize::from(evidence.member)];
@@ -90,10 +90,10 @@ impl SimNetwork {
         assert!(self.faults.contains_key(&whom) || self.defect.is_some(), "{whom} is correct");
     }
 
-    /// Validators hand each other what clients sent.
+    /// Validators forward only what clients sent.
     pub(super) fn check_handed(&self, of: Index, number: Option<u64>) {
         let from_client = number.is_none_or(|number| self.arrived.contains_key(&number));
-        assert!(from_client || !self.faults.is_empty(), "{of} is handed what nobody sent");
+        assert!(from_client || !self.faults.is_empty(), "{of} receives a forwarded transaction that nobody sent");
     }
 
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
@@ -129,20 +129,20 @@ impl SimNetwork {
         self.host(of).blocks.insert(height, (block.clone(), applied.block));
     }
 
-    /// Keeps the state after the height that was asked for.
+    /// Keeps the state after the requested height.
     fn keep_state(&mut self, of: Index, height: Height) {
         if self.keep_state_of == Some(height) && of == self.correct()[0] {
             self.kept_state = self.process(of).map(|process| process.ledger.clone());
         }
     }
 
-    /// Certificates hold; notes how long the transactions took that arrived here.
+    /// Certificates are valid; records the latency of the transactions that arrived here.
     pub(super) fn note_certified(&mut self, of: Index, height: Height) {
         let chain = self.chain(self.epoch_of(height));
         let host = &mut self.hosts[usize::from(of)];
         let process = host.process.as_ref().expect("it runs");
         let finality: Finality = process.past.finality(height).expect("readable").expect("just archived");
-        finality.certificate.verify(&chain).expect("a certificate that holds");
+        finality.certificate.verify(&chain).expect("a valid certificate");
         let signed = height.checked_sub(self.rules.lag).and_then(|of| self.outcomes.get(&of));
         assert!(signed.is_none_or(|outcome| *outcome == finality.certificate.statement.root), "{of}: {height}");
         let before = host.certified;
@@ -183,7 +183,7 @@ impl SimNetwork {
                 && process.proposals.is_content()
                 && host.given.is_empty()
         };
-        // Looked at last: there may be very many events.
+        // Checked last, because there may be very many events.
         let is_pending = || self.events.values().any(Event::is_outer);
         hosts().all(is_done) && !is_pending()
     }
@@ -202,8 +202,8 @@ impl SimNetwork {
         self.correct().into_iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// Whoever has the genesis walks over the handovers to the present epoch, or to the one before if nothing of this
-    /// one is certified yet. Who fetched a state can do so too.
+    /// A client with the genesis can follow the handovers to the present epoch, or to the one before if nothing of
+    /// this one is certified yet. A validator that fetched a state can do so too.
     fn check_handovers(&self, process: &super::Process) {
         let mut lineage = self.lineage();
         loop {
@@ -214,19 +214,19 @@ impl SimNetwork {
             page.iter().for_each(|handover| lineage.follow(handover).expect("holds"));
         }
         let reached = lineage.chain.epoch;
-        // The next epoch may be proved before anybody has begun it.
+        // The next epoch may be proved before any validator has begun it.
         assert!(self.chains.get(&reached).is_none_or(|chain| *chain == lineage.chain));
         let present = process.replica.network().chain.epoch;
-        assert!(reached >= present, "handovers lead to epoch {reached}, and this is {present}");
+        assert!(reached >= present, "handovers lead to epoch {reached}, but this is epoch {present}");
     }
 
-    /// What must hold in the end.
+    /// The invariants at the end.
     pub fn check(mut self) -> NetworkReport {
         assert!(self.stopped().is_empty());
         let correct = self.correct();
         correct.iter().for_each(|index| self.check_log(*index));
         let state = |network: &SimNetwork, index: Index| {
-            let process = network.hosts[usize::from(index)].process.as_ref().expect("all run in the end");
+            let process = network.hosts[usize::from(index)].process.as_ref().expect("all run at the end");
             (process.ledger.height(), process.ledger.last_block(), process.newest)
         };
         for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {

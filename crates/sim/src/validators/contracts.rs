@@ -1,4 +1,4 @@
-//! Ethereum transactions in a simulated network: who sends them where, and what must hold.
+//! Ethereum transactions in a simulated network: which client sends them to which validator, and the invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use super::SimNetwork;
 use crate::dice::Dice;
 use crate::ethereum::EthereumClients;
 
-/// The clients of a network, and what is known of their transactions.
+/// The clients of a network, and what is known about their transactions.
 pub(super) struct EthereumNetwork {
     pub clients: EthereumClients,
     dice: Dice,
-    /// What was sent, as bytes.
+    /// The transactions that were sent, as bytes.
     sent: BTreeSet<Vec<u8>>,
     /// Transactions that each sender has paid for.
     paid: BTreeMap<Address, u64>,
 }
 
 impl EthereumNetwork {
-    /// Clients who know the accounts of validators.
+    /// Clients that know the accounts of validators.
     pub fn new(validators: &[SecretKey], seed: u64) -> EthereumNetwork {
         let accounts = validators.iter().map(|secret| secret.public().address());
         let (sent, paid) = (BTreeSet::new(), BTreeMap::new());
@@ -30,7 +30,7 @@ impl EthereumNetwork {
 }
 
 impl SimNetwork {
-    /// A client sends a transaction to a validator, if that one runs. Nobody sends it again.
+    /// A client sends a transaction to a validator, if that one runs. It is not sent again.
     pub(super) fn send_ethereum(&mut self, to: Index) {
         let Some(network) = &mut self.ethereum else { return };
         let Some(process) = &self.hosts[usize::from(to)].process else { return };
@@ -48,13 +48,13 @@ impl SimNetwork {
         self.nudge(of);
     }
 
-    /// Validators hand each other what clients sent.
+    /// Validators forward only what clients sent.
     pub(super) fn check_handed_ethereum(&self, of: Index, bytes: &[u8]) {
         let is_sent = self.ethereum.as_ref().is_some_and(|network| network.sent.contains(bytes));
-        assert!(is_sent || !self.faults.is_empty(), "{of} is handed an Ethereum transaction that nobody sent");
+        assert!(is_sent || !self.faults.is_empty(), "{of} receives a forwarded Ethereum transaction that nobody sent");
     }
 
-    /// Takes in what a block came to that is applied for the first time anywhere: each sender has paid for as many
+    /// Processes the results of a block that is applied for the first time anywhere: each sender has paid for as many
     /// transactions as its nonce says.
     pub(super) fn count_ethereum(&mut self, of: Index, contracts: &ContractReceipts) {
         let Some(network) = &mut self.ethereum else { return };
@@ -74,7 +74,7 @@ impl SimNetwork {
         }
     }
 
-    /// What a validator makes of its own sub-block if it takes its own word for the senders: all are one.
+    /// Changes a validator's own sub-block as if it trusted itself about the senders: all senders are the same.
     pub(super) fn trust_own(&self, of: Index, sub_block: &mut SubBlock) {
         let is_own = u64::from(sub_block.proposer) == u64::from(of);
         if self.trusting == Some(of) && is_own {

@@ -1,4 +1,4 @@
-//! Networks in which a seed decides what goes wrong.
+//! Networks whose faults are drawn from a seed.
 
 use consensus::{Index, Protocol};
 
@@ -6,8 +6,8 @@ use super::{Faults, NetworkReport, SimNetwork};
 use crate::dice::Dice;
 
 impl SimNetwork {
-    /// A network of 4 to 7 validators of which as many are twins as may be faulty; the seed draws who has a link to
-    /// whom, and who is killed, torn writes included.
+    /// A network of 4 to 7 validators, as many of which are twins as may be faulty; the seed draws the links, and
+    /// which validators are killed, torn writes included.
     pub fn drawn_with_twins(seed: u64, protocol: Protocol) -> SimNetwork {
         let mut dice = Dice::new(!seed ^ 0x7717_0000);
         let size = 4 + dice.index(4);
@@ -27,7 +27,7 @@ impl SimNetwork {
         (self.kills, self.tears) = (dice.below(4), dice.below(3));
     }
 
-    /// Makes so many validators twins, in scenes of which most are split.
+    /// Makes `count` validators twins, with mostly split scenes.
     pub fn make_twins(&mut self, count: usize, seed: u64) {
         let mut who: Vec<Index> = self.committee.members().collect();
         Dice::new(seed).shuffle(&mut who);
@@ -35,7 +35,7 @@ impl SimNetwork {
         self.scenes = 2 + Dice::new(!seed).below(9);
     }
 
-    /// A network of 4 to 7 validators in which the seed decides what goes wrong.
+    /// A network of 4 to 7 validators whose faults are drawn from the seed.
     pub fn drawn(seed: u64, protocol: Protocol) -> SimNetwork {
         let mut dice = Dice::new(!seed);
         let size = [4, 4, 5, 6, 7, 7][dice.index(6)];
@@ -59,7 +59,7 @@ impl SimNetwork {
                 network.faults.insert(who, faults[dice.index(5)]);
             }
         }
-        // With one who follows there must still be four who vote.
+        // If one validator follows, at least four must still vote.
         if size > 4 && network.twins.len() < 2 && dice.once_in(2) {
             network.epoch_heights = Some(10 + dice.below(12));
         }
@@ -76,18 +76,18 @@ impl SimNetwork {
     }
 }
 
-/// Runs what a seed draws.
+/// Runs the network drawn from a seed.
 ///
 /// # Errors
-/// What broke.
+/// The violated invariant.
 pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
     run_network(seed, || SimNetwork::drawn(seed, protocol))
 }
 
-/// Runs what a seed draws with as many twins as may be faulty.
+/// Runs the network drawn from a seed, with as many twins as may be faulty.
 ///
 /// # Errors
-/// What broke.
+/// The violated invariant.
 pub fn run_twins(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
     run_network(seed, || SimNetwork::drawn_with_twins(seed, protocol))
 }

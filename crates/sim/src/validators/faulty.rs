@@ -1,4 +1,4 @@
-//! What faulty validators do.
+//! The behaviour of faulty validators.
 
 use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
@@ -15,7 +15,7 @@ impl SimNetwork {
             return self.flood(me, bytes, &frame);
         }
         if let (Frame::Status(status), true) = (&frame, faults != Faults::Silent) {
-            // Who says nothing of itself is told nothing.
+            // Other validators send nothing to a validator without a status, so it sends one.
             let waits = self.rules.protocol == Protocol::Dbft;
             return self.send(me, from, &Frame::Status(Status { asks: false, waits, ..*status }));
         }
@@ -51,7 +51,7 @@ impl SimNetwork {
         });
     }
 
-    /// Proposes two values wherever it is asked for one, and votes for what the receiver does not.
+    /// Proposes two values whenever it should propose one, and votes for another value than the receiver does.
     fn equivocate_in_rounds(&mut self, me: Index, messages: &Messages) {
         let Messages { epoch, height, .. } = *messages;
         let (slot, chain) = (self.local(epoch, me), self.chain(epoch));
@@ -86,7 +86,7 @@ impl SimNetwork {
         self.vote_at_random(me, messages);
     }
 
-    /// Answers votes with other ones, to each validator another.
+    /// Answers votes with other votes, different ones for each validator.
     fn vote_at_random(&mut self, me: Index, messages: &Messages) {
         let Messages { epoch, height, .. } = *messages;
         let (signer, chain) = (self.local(epoch, me), self.chain(epoch));
@@ -132,7 +132,7 @@ impl SimNetwork {
         });
     }
 
-    /// A message that says more than was signed.
+    /// A message with more contents than were signed.
     fn forged(&mut self, epoch: u64, me: Index, message: &Message) -> Message {
         let me = self.local(epoch, me);
         match message.clone() {

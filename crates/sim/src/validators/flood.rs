@@ -8,25 +8,25 @@ use primitives::Digest;
 
 use super::SimNetwork;
 
-/// Between two bursts.
+/// Pause between two bursts.
 const PAUSE: u64 = 4_000;
-/// Frames that are kept to be sent again.
+/// Number of frames that are kept to be sent again.
 const KEPT: usize = 64;
-/// Frames of each kind in a burst, to each validator.
+/// Number of frames of each kind in a burst, to each validator.
 const BURST: usize = 6;
 
-/// What the flooding validator remembers.
+/// The state of the flooding validator.
 #[derive(Debug, Default)]
 pub(super) struct Flood {
     heard: VecDeque<Arc<[u8]>>,
-    /// Sub-blocks that can be asked for.
+    /// Sub-blocks that can be requested.
     known: VecDeque<(u64, Index, Digest)>,
     status: Status,
     next: u64,
 }
 
 impl SimNetwork {
-    /// Notes what can be asked for and repeated, and sends a burst of it now and then.
+    /// Records what can be requested and repeated, and sends a burst of it from time to time.
     pub(super) fn flood(&mut self, me: Index, bytes: Arc<[u8]>, frame: &Frame) {
         let flood = &mut self.flood;
         keep(&mut flood.heard, bytes);

@@ -1,4 +1,4 @@
-//! One validator: a replica with its disks, its ledger and its pool, and the jobs that wait.
+//! One validator: a replica with its disks, its ledger and its pool, and the queued jobs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,23 +15,24 @@ use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 /// Transactions of a pool.
 const POOL: usize = 10_000;
 
-/// How validators keep house.
+/// Settings for what validators keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeping {
-    /// Between two checkpoints; 0 for none.
+    /// Blocks between two checkpoints; 0 for none.
     pub checkpoint_blocks: u64,
     /// Blocks that are kept behind a checkpoint; 0 for all.
     pub keep_blocks: u64,
-    /// A validator that is more heights behind fetches a state; 0 if only when it cannot get the blocks.
+    /// A validator that is further behind than this many heights fetches a state; 0: only when it cannot get the
+    /// blocks.
     pub state_behind: u64,
 }
 
-/// What the process holds in memory.
+/// The process's memory.
 pub(super) struct Process {
     pub replica: Replica<FaultDisk>,
     pub ledger: Ledger,
     pub roots: Roots,
-    /// The height that the tries are of, with their root.
+    /// The height of the tries, with their root.
     pub newest: (Height, Digest),
     pub store: Store<FaultDisk>,
     pub pool: Mempool,
@@ -51,9 +52,9 @@ pub(super) struct Process {
     pub made: VecDeque<(ledger::BlockReceipts, Option<Ledger>)>,
     /// A checkpoint that is being written.
     pub checkpoint: Option<(Ledger, CheckpointWriter<FaultDisk>)>,
-    /// When the last effects of a step are given out: later ones not before.
+    /// The time at which the last effects of a step are released: later effects are not released before.
     pub released_at: u64,
-    /// Validators by their index among the peers of the present links, and the number of these.
+    /// Validators by their index among the peers of the present links, and the number of these peers.
     pub order: Vec<Index>,
     pub generation: u64,
     /// The network of the links before the present ones.
@@ -64,7 +65,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// What every shell does when it starts.
+    /// The steps that every shell takes when it starts.
     pub fn open(
         home: &Home<FaultDisk>,
         genesis: &Genesis,
@@ -109,20 +110,20 @@ impl Process {
         })
     }
 
-    /// Whether the next superblock can be applied: the tries have caught up, and what the block before left to be
-    /// written down is archived.
+    /// Whether the next superblock can be applied: the tries have caught up, and the receipts and state of the block
+    /// before are archived.
     pub fn can_apply(&self) -> bool {
         self.newest.0 == self.ledger.height()
             && (self.made.is_empty() || self.handovers.held.due(&self.ledger).is_none())
     }
 
-    /// Whether no job is under way.
+    /// Whether no job is in progress.
     pub fn is_idle(&self) -> bool {
         self.agreed.is_empty() && self.made.is_empty() && self.changes.is_empty() && self.pool_jobs.is_empty()
     }
 }
 
-/// What state transfer looks at.
+/// The data that state transfer reads.
 pub(super) struct Seen<'a> {
     pub ledger: &'a Ledger,
     pub newest: (Height, Digest),
@@ -158,17 +159,17 @@ type Slot = Arc<Mutex<Option<Home<FaultDisk>>>>;
 pub(super) struct Host {
     pub home: Home<FaultDisk>,
     pub process: Option<Process>,
-    /// Counts starts; what belongs to an earlier one is void.
+    /// Counts starts; events of an earlier start are void.
     pub life: u64,
-    /// Whether a step is under way.
+    /// Whether a step is in progress.
     pub steps: bool,
-    /// What clients sent here, and is in no block.
+    /// Transactions that clients sent here and that are in no block.
     pub given: BTreeSet<u64>,
     /// The blocks that were applied here, by height.
     pub blocks: BTreeMap<Height, (Superblock, Digest)>,
-    /// The last height whose certificate was told.
+    /// The last height whose certificate was reported.
     pub certified: Height,
-    /// It stopped by itself, because it differs.
+    /// It stopped by itself, because its state differs.
     pub stopped: bool,
     slot: Slot,
 }
@@ -188,7 +189,7 @@ impl Host {
         }
     }
 
-    /// Keeps what a crash after so many more changes of a disk would leave.
+    /// Saves what a crash after this many further changes of a disk would leave.
     pub fn arm_crash(&self, points: u64, surviving: Surviving) {
         let disks = [&self.home.votes, &self.home.blocks, &self.home.certificates, &self.home.incoming];
         for disk in disks {
@@ -202,12 +203,12 @@ impl Host {
         }
     }
 
-    /// The disks, if a crash that was armed has come.
+    /// The disks, if an armed crash has occurred.
     pub fn crashed(&self) -> Option<Home<FaultDisk>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The crash that did not come does not come.
+    /// Cancels an armed crash that did not occur.
     pub fn disarm(&self) {
         let Home { blocks, votes, certificates, handovers, incoming } = &self.home;
         [blocks, votes, certificates, handovers, incoming].into_iter().for_each(|disk| disk.watch(|_| ()));
@@ -231,7 +232,7 @@ pub(super) fn after_crash(home: &Home<FaultDisk>, surviving: Surviving) -> Home<
     }
 }
 
-/// Whether a defect is one of those that the ledger of a run must be told.
+/// The replica settings of every validator in a run, with the seeded defect.
 pub(super) fn settings(defect: Option<Defect>, tick: u64) -> ReplicaSettings {
     ReplicaSettings {
         transactions: 20,

@@ -1,4 +1,4 @@
-//! What a node gives to threads: jobs that take a time, and whose results come back as inputs.
+//! The work that a node gives to threads: jobs that take a time, and whose results come back as inputs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use replica::{Effect, Foundation, Input, Job, PoolEntry, Reject, StateEffect, To
 use super::host::Seen;
 use super::{Event, SimNetwork, ledgers};
 
-/// A job whose time has come.
+/// A job that is due.
 #[derive(Debug)]
 pub(super) enum Due {
     Pool,
@@ -18,7 +18,7 @@ pub(super) enum Due {
     Hash,
     Publish,
     Checkpoint,
-    /// A look at the transfer of a state.
+    /// A step of the transfer of a state.
     States,
     Answer {
         peer: Index,
@@ -27,7 +27,7 @@ pub(super) enum Due {
     },
 }
 
-/// Between two looks at the transfer of a state.
+/// Time between two steps of the transfer of a state.
 const STATES_TICK: u64 = 25_000;
 
 impl SimNetwork {
@@ -36,7 +36,7 @@ impl SimNetwork {
         self.push(delay, of, Event::Job { life, job });
     }
 
-    /// Does what a step said. `order` are the validators as the step numbered them.
+    /// Performs an effect of a step. `order` are the validators as the step numbered them.
     pub(super) fn perform(&mut self, of: Index, effect: Effect, order: &[Index]) {
         if self.hosts[usize::from(of)].process.is_none() || self.hosts[usize::from(of)].stopped {
             return;
@@ -94,7 +94,7 @@ impl SimNetwork {
                 }
             }
             Job::Apply(agreed) if agreed.height <= process.ledger.height() => {
-                agreed.is_logged(&process.past).expect("what was decided once is decided again");
+                agreed.is_logged(&process.past).expect("the same superblock is decided again");
                 process.inbox.push(Input::Applied(agreed.height));
                 self.nudge(of);
             }
@@ -131,7 +131,7 @@ impl SimNetwork {
         match told {
             Told::Refused { peer, why } => {
                 let from = order[usize::from(peer)];
-                // A twin is another instance than the one that the other end has heard of, and may be in another epoch.
+                // A twin is another instance than the one that the other end knows, and may be in another epoch.
                 let faulty = [from, self.validator(of)].iter().any(|one| self.faults.contains_key(one));
                 let honest = !faulty && !self.liars;
                 let elsewhere = why == Refused::Epoch && self.epoch_heights.is_some();
@@ -145,7 +145,7 @@ impl SimNetwork {
         }
     }
 
-    /// A client's transaction; it is sent again until it is in a block.
+    /// Submits a client's transaction; it is sent again until it is in a block.
     pub(super) fn admit(&mut self, of: Index, number: u64) {
         let transaction = ledgers::transaction(&self.identity, number, self.trades);
         match self.enter(of, transaction) {
@@ -191,7 +191,7 @@ impl SimNetwork {
         self.nudge(of);
     }
 
-    /// Checks each sub-block once for all.
+    /// Checks each sub-block once, for all validators.
     fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
         let known = self.checked.entry((slot, payload_digest(payload)));
         known.or_insert_with(|| replica::checked(network, slot, payload)).clone()
@@ -222,9 +222,9 @@ impl SimNetwork {
         let block = agreed.block(&foundation, |_, _| checked.next().expect("one for each"));
         let ids = ledgers::ids(&block);
         let process = self.process(of).expect("it runs");
-        assert_eq!(block.height, applied_to + 1, "{of} applies what does not follow");
+        assert_eq!(block.height, applied_to + 1, "{of} applies a block that does not follow");
         replica::log(&mut process.store, &block).expect("a disk without faults");
-        let mut applied = replica::apply(&mut process.ledger, &block, &mut |_| {}).expect("what is decided applies");
+        let mut applied = replica::apply(&mut process.ledger, &block, &mut |_| {}).expect("a decided block applies");
         process.ledger.audit().expect("sound");
         replica::settle(&mut process.pool, &process.ledger, &block, &ids);
         let changes = std::mem::take(&mut applied.changes);
@@ -301,7 +301,7 @@ impl SimNetwork {
                 StateEffect::Send { .. } => {}
                 StateEffect::Undecodable(peer) => {
                     let from = order[usize::from(peer)];
-                    assert!(self.faults.contains_key(&from), "{from} sends what is no message");
+                    assert!(self.faults.contains_key(&from), "{from} sends an invalid message");
                 }
                 StateEffect::BeginAgain(_) => {
                     self.report.states += 1;
@@ -318,9 +318,9 @@ impl SimNetwork {
         let bytes_max = self.rules.payload_bytes * self.committee.size;
         let process = self.process(of).expect("it runs");
         let Frame::Sync(mut blocks) = process.past.answer(first, last, bytes_max).expect("readable") else {
-            unreachable!("that is how laggards are answered")
+            unreachable!("lagging validators are answered this way")
         };
-        // One lies about what is in a block.
+        // Validator 0 lies about the contents of a block.
         if self.liars && of == 0 && !blocks.is_empty() {
             let which = self.dice.below(blocks.len() as u64) as usize;
             let false_payload = ledgers::payload_of(&self.identity, [0], self.trades);

@@ -1,4 +1,4 @@
-//! The ledgers of a simulated network: who holds what, and the transactions that clients send.
+//! The ledgers of a simulated network: initial balances, and the transactions that clients send.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -25,8 +25,8 @@ static KEYS: LazyLock<Vec<SecretKey>> = LazyLock::new(|| {
 static NUMBERS: LazyLock<BTreeMap<Address, u64>> =
     LazyLock::new(|| (0..).zip(&*KEYS).map(|(number, key)| (key.public().address(), number)).collect());
 
-/// Traders with some of everything, and validators with stakes to lose, of whom `committee` are drawn for each epoch.
-/// Where there are `ethereum` clients the chain has contracts, and they hold something.
+/// Traders with some of every asset, and validators with stakes to lose, `committee` of which are drawn for each
+/// epoch. If there are `ethereum` clients, the chain has contracts and the clients have balances.
 pub(super) fn genesis(
     validators: &[SecretKey],
     network: Digest,
@@ -59,7 +59,7 @@ pub(super) fn genesis(
     }
 }
 
-/// The transaction of a number: an offer around one price if clients trade, else a payment.
+/// The transaction with a number: an offer around one price if clients trade, otherwise a payment.
 pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transaction {
     let (who, sequence) = (number % TRADERS, number / TRADERS + 1);
     let sell = AssetId((number % u64::from(ASSETS)) as u32);
@@ -78,7 +78,7 @@ pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transa
     Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(network, key)
 }
 
-/// The number of a transaction; `None` of what a validator does.
+/// The number of a client's transaction; `None` for a validator's.
 pub(super) fn number_of(transaction: &Transaction) -> Option<u64> {
     let body = &transaction.body;
     Some((body.sequence - 1) * TRADERS + NUMBERS.get(&body.account)?)

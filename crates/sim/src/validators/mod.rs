@@ -1,26 +1,26 @@
-//! Validators among themselves: the replica that a node runs, over simulated links, disks and time.
+//! A network of validators: the replica that a node runs, over simulated links, disks and time.
 //!
-//! Every validator is a [`replica::Replica`] with its ledger, its pool, its store and all that works beside it. What a
-//! node gives to threads is an event here: it takes a time that the seed decides, results come in any order, and all
-//! that is under way is lost if the process is killed. Links delay, break, and lose what is under way. A process is
-//! killed between two steps or in the middle of one, and finds its disks as a crash leaves them; it may lose its vote
-//! log altogether. Some validators are faulty.
+//! Every validator is a [`replica::Replica`] with its ledger, its pool, its store and everything that works beside
+//! it. The work that a node gives to threads is an event here: it takes a time that the seed determines, results come
+//! in any order, and all work in progress is lost if the process is killed. Links delay, break, and lose messages in
+//! flight. A process is killed between two steps or in the middle of one, and finds its disks as a crash leaves them;
+//! it may lose its whole vote log. Some validators are faulty.
 //!
-//! In every run: no two correct validators apply different blocks; none says two different things where one may be
-//! said, restarts and lost logs included, and what it said is in its log; certificates hold; evidence convicts the
-//! faulty alone; frames of correct validators are taken; what is under way is bounded; what is on the disks can be
-//! recovered; and in the end every correct validator has the same state, with every transaction that a correct one was
-//! given.
+//! Invariants of every run: no two correct validators apply different blocks; none makes two different statements
+//! where one is allowed, restarts and lost logs included, and its statements are in its log; certificates are valid;
+//! evidence convicts only faulty validators; frames of correct validators are accepted; work in progress is bounded;
+//! the contents of the disks can be recovered; and in the end every correct validator has the same state, with every
+//! transaction that a correct one received.
 //!
-//! Clients send Ethereum transactions too where the chain has contracts, to several validators and in conflict with
-//! each other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end
-//! nothing that could be proposed waits in a pool.
+//! If the chain has contracts, clients also send Ethereum transactions, to several validators and in conflict with
+//! each other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end no
+//! transaction that could be proposed is pending in a pool.
 //!
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
-//! Where there are epochs, one validator of all sits out each of them, drawn by stake: it follows, and hands what it is
-//! given to another. Old blocks can be forgotten; then a validator that is late fetches a state.
+//! If there are epochs, one validator is not in the committee of each, drawn by stake: it follows, and forwards its
+//! transactions to another. Old blocks can be discarded; then a validator that lags fetches a state.
 //!
 //! Times are in microseconds. A broken invariant panics.
 
@@ -55,15 +55,15 @@ pub use drawn::{run_twins, run_validators};
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Faults {
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
     /// Proposes two sub-blocks for each height, one to some and one to others.
     Equivocating,
-    /// Answers votes with any votes.
+    /// Answers votes with random votes.
     Random,
-    /// Sends bytes that mean nothing, frames of other epochs and heights, false certificates and answers.
+    /// Sends meaningless bytes, frames of other epochs and heights, invalid certificates and answers.
     Garbage,
-    /// Sends as much as it can: what it has heard again, requests for everything, statuses of changing epochs, commits
+    /// Sends as much as it can: received frames again, requests for everything, statuses of changing epochs, commits
     /// that contradict each other.
     Flood,
     /// Is two instances of one key, both correct code; see [`SimNetwork::twin`].
@@ -74,10 +74,10 @@ const UNIT: u64 = 20_000;
 const GRACE: u64 = 8_000;
 const TICK: u64 = 25_000;
 const HEARTBEAT: u64 = 500_000;
-/// After so long without progress a network has stalled.
+/// A network without progress for this long has stalled.
 const PATIENCE: u64 = 100_000_000;
 const NETWORK: Digest = Digest([7; 32]);
-/// The clocks of all at the beginning.
+/// The clocks of all validators at the beginning.
 const WALL_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug)]
@@ -95,15 +95,15 @@ enum Event {
         peer: Index,
         link: u64,
     },
-    /// Inputs were gathered for long enough.
+    /// The replica takes a step after inputs were collected for long enough.
     Step {
         life: u64,
     },
-    /// The replica asked to be stepped at this time.
+    /// The replica requested a step at this time.
     Deadline {
         life: u64,
     },
-    /// What waited for the sync of a step.
+    /// Effects that were held until the sync of a step.
     Effects {
         life: u64,
         effects: Vec<Effect>,
@@ -114,43 +114,43 @@ enum Event {
         job: jobs::Due,
     },
     Submit(u64),
-    /// A client draws an Ethereum transaction by what this validator shows, and sends it there.
+    /// A client draws an Ethereum transaction from this validator's state, and sends it there.
     Ethereum,
     Kill {
         loses_log: bool,
     },
-    /// The process is killed in the middle of what it writes next.
+    /// The process is killed in the middle of its next write.
     Tear,
     Wake,
     Cut {
         other: Index,
     },
-    /// Other hosts have links to one another.
+    /// The links between hosts change.
     Scene {
         last: bool,
     },
 }
 
 impl Event {
-    /// Whether it comes from outside, and not from what validators do.
+    /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
         use Event::{Cut, Ethereum, Kill, Scene, Submit, Tear, Wake};
         matches!(self, Submit(_) | Ethereum | Kill { .. } | Tear | Wake | Cut { .. } | Scene { .. })
     }
 }
 
-/// What was seen in a run.
+/// The counters of a run.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkReport {
     /// Superblocks.
     pub heights: u64,
-    /// Starts of a validator that was killed.
+    /// Restarts of killed validators.
     pub restarts: u64,
-    /// Superblocks, at each validator, without all sub-blocks.
+    /// Superblocks, at each validator, that lack some sub-blocks.
     pub partial: u64,
     /// Contradictory statements that were proved.
     pub evidence: u64,
-    /// Heights that were taken from another's archive.
+    /// Heights that were fetched from another validator's archive.
     pub synced: u64,
     /// States that were fetched.
     pub states: u64,
@@ -164,14 +164,14 @@ pub struct NetworkReport {
     pub bytes: u64,
     /// Epochs that ended.
     pub epochs: u64,
-    /// Most bytes that a faulty validator was sent, and most that a correct one was.
+    /// Most bytes sent to a faulty validator, and most sent to a correct one.
     pub received: (u64, u64),
-    /// How long it took, in microseconds.
+    /// Duration, in microseconds.
     pub duration: u64,
-    /// Who was convicted.
+    /// The convicted validators.
     pub convicted: Vec<Index>,
-    /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending
-    /// order.
+    /// Times from a transaction's arrival to the certificate of its superblock at the validator that received it, in
+    /// ascending order.
     pub latencies: Vec<u64>,
 }
 
@@ -183,69 +183,69 @@ impl NetworkReport {
     }
 }
 
-/// A network of validators, and what is to happen to it.
+/// A network of validators, and the faults that will occur.
 pub struct SimNetwork {
-    /// What all validators do alike.
+    /// The rules that all validators follow.
     pub rules: Rules,
-    /// Who is faulty.
+    /// The faulty validators.
     pub faults: BTreeMap<Index, Faults>,
-    /// Links that break.
+    /// Number of links that break.
     pub cuts: u64,
-    /// Validators that are killed, one at a time.
+    /// Number of validators that are killed, one at a time.
     pub kills: u64,
-    /// Validators that are killed in the middle of what they write.
+    /// Number of validators that are killed in the middle of a write.
     pub tears: u64,
-    /// Times that all are killed.
+    /// Number of times that all validators are killed.
     pub blackouts: u64,
-    /// Whether one loses its vote log when all are killed for the first time.
+    /// Whether one validator loses its vote log when all are killed for the first time.
     pub blackout_loses_log: bool,
-    /// Validators that are killed and lose their vote log.
+    /// Number of validators that are killed and lose their vote log.
     pub lost_logs: u64,
-    /// Who starts two seconds later than the others.
+    /// A validator that starts two seconds later than the others.
     pub late: Option<Index>,
-    /// How often it changes who has a link to whom; between the first and the last time the network may be split.
+    /// How often the links change; between the first and the last change the network may be split.
     pub scenes: u64,
-    /// Whether validator 0 lies to those who catch up.
+    /// Whether validator 0 lies to validators that catch up.
     pub liars: bool,
-    /// Whose ledger and disk are slow.
+    /// A validator whose ledger and disk are slow.
     pub slow: Option<Index>,
     /// Whether some messages take much longer than others.
     pub tails: bool,
     /// A mistake of every replica, to be caught.
     pub defect: Option<Defect>,
-    /// Whose ledger computes something else.
+    /// A validator whose ledger computes a different result.
     pub wrong_ledger: Option<Index>,
-    /// Whose clock is five minutes ahead.
+    /// A validator whose clock is five minutes ahead.
     pub hasty: Option<Index>,
     /// Whether clients trade, instead of paying each other.
     pub trades: bool,
     /// Whether clients send Ethereum transactions too.
     pub contracts: bool,
-    /// Who takes its own word for who signed the Ethereum transactions that it proposed.
+    /// A validator that trusts itself about who signed the Ethereum transactions that it proposed.
     pub trusting: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
-    /// How long inputs are gathered before a step is made of them.
+    /// How long inputs are collected before a step processes them.
     pub quantum: u64,
     /// The unit of the timers of rounds.
     pub unit: u64,
-    /// How long absent sub-blocks are waited for.
+    /// How long the engine waits for absent sub-blocks.
     pub grace: u64,
-    /// After how long without a decision the next height begins with nothing to propose.
+    /// Time without a decision after which the next height begins with nothing to propose.
     pub heartbeat: u64,
-    /// After so long without progress the run ends: the network has stalled.
+    /// Time without progress after which the run ends: the network has stalled.
     pub patience: u64,
-    /// Heights of an epoch, if validators change; one then follows, each epoch another.
+    /// Heights of an epoch, if validators change; one validator then follows, another one in each epoch.
     pub epoch_heights: Option<u64>,
-    /// Between two checkpoints; 0 for none.
+    /// Blocks between two checkpoints; 0 for none.
     pub checkpoint_blocks: u64,
     /// Blocks that are kept behind a checkpoint; 0 for all.
     pub keep_blocks: u64,
     /// The identity of the network.
     identity: Digest,
-    /// The state that the network began again with.
+    /// The state that the network started again from.
     begun_with: Option<Ledger>,
-    /// A state to be kept for a restart: after this height, at the first correct validator.
+    /// Height after which the first correct validator keeps its state for a restart.
     pub keep_state_of: Option<Height>,
     kept_state: Option<Ledger>,
     committee: Committee,
@@ -256,9 +256,9 @@ pub struct SimNetwork {
     hosts: Vec<Host>,
     /// The committees by epoch, as correct validators began them.
     chains: BTreeMap<u64, Chain>,
-    /// The second hosts of twins, and whose they are.
+    /// The second hosts of twins, with their validators.
     twins: BTreeMap<Index, Index>,
-    /// Pairs of hosts, and how often the link between them was broken.
+    /// Pairs of hosts, with the number of times that the link between them broke.
     links: BTreeMap<(Index, Index), u64>,
     /// Pairs of hosts with a link, which may be down for a moment.
     linked: BTreeSet<(Index, Index)>,
@@ -270,16 +270,16 @@ pub struct SimNetwork {
     now: u64,
     dice: Dice,
     said: BTreeMap<(Index, u64, Vote), Vote>,
-    /// The same, where heights are decided by rounds.
+    /// The same, if heights are decided by rounds.
     said_in_rounds: BTreeMap<(Index, u64, u32, Option<tendermint::Kind>), tendermint::Message>,
-    /// What was applied at each height: digest and state root.
+    /// Digest and state root of the block applied at each height.
     applied: BTreeMap<Height, Digest>,
     roots: BTreeMap<Height, Digest>,
-    /// The outcome of each height, as validators are to sign it.
+    /// The outcome of each height that validators should sign.
     outcomes: BTreeMap<Height, Digest>,
     /// Transactions that took effect somewhere.
     effective: BTreeSet<u64>,
-    /// Sub-blocks whose signatures were checked, once for all.
+    /// Sub-blocks whose signatures were checked, once for all validators.
     checked: BTreeMap<(Index, Digest), SubBlock>,
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
@@ -288,7 +288,7 @@ pub struct SimNetwork {
     resubmitted: Vec<u64>,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
-    /// When something was last sent, broken, or committed for the first time.
+    /// The time when something was last sent, broken, or committed for the first time.
     progress: u64,
     started: bool,
     /// Bytes that were sent to each validator.
@@ -301,12 +301,12 @@ fn key(a: Index, b: Index) -> (Index, Index) {
 }
 
 impl SimNetwork {
-    /// A network of so many validators with the first engine; the seed decides all.
+    /// A network of `size` validators with the first engine; the seed determines everything.
     pub fn new(size: usize, seed: u64) -> SimNetwork {
         SimNetwork::of(Protocol::Dbft, size, seed)
     }
 
-    /// A network of so many validators; the seed decides all.
+    /// A network of `size` validators; the seed determines everything.
     pub fn of(protocol: Protocol, size: usize, seed: u64) -> SimNetwork {
         let rules = match protocol {
             Protocol::Dbft => Rules::default(),
@@ -391,13 +391,13 @@ impl SimNetwork {
         self.schedule().epoch_of(height)
     }
 
-    /// The chain of an epoch; of one that has not begun, as of the last that has.
+    /// The chain of an epoch; if it has not begun, that of the last epoch that has.
     fn chain(&self, epoch: u64) -> Chain {
         let known = self.chains.range(..=epoch).next_back().expect("the first is known").1.clone();
         Chain { epoch, ..known }
     }
 
-    /// The index of a validator in an epoch, or one that is nobody's.
+    /// The index of a validator in an epoch, or an index that no validator has.
     fn local(&self, epoch: u64, of: Index) -> Index {
         let chain = self.chain(epoch);
         chain.index_of(&self.secrets[usize::from(of)].public()).unwrap_or(chain.keys.len() as Index)
@@ -436,7 +436,7 @@ impl SimNetwork {
         self.hosts[usize::from(of)].process.as_mut()
     }
 
-    /// By how many milliseconds a validator's clock is ahead.
+    /// The number of milliseconds by which a validator's clock is ahead.
     fn ahead_ms(&self, of: Index) -> u64 {
         if self.hasty == Some(of) { 300_000 } else { 0 }
     }
@@ -451,7 +451,7 @@ impl SimNetwork {
         self.queue.push(Reverse((self.now + delay, self.count, to)));
     }
 
-    /// Starts the validators, and lays down when what will happen.
+    /// Starts the validators, and schedules all faults.
     pub fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -484,7 +484,7 @@ impl SimNetwork {
             let (who, when) = (some(self), self.dice.below(1_500_000));
             self.push(when, who, Event::Tear);
         }
-        // No more than f may forget at a time.
+        // At most f may lose their logs at a time.
         for i in 0..self.lost_logs {
             let correct = self.correct();
             let who = correct[self.dice.index(correct.len())];
@@ -510,13 +510,13 @@ impl SimNetwork {
         }
     }
 
-    /// What is trusted at the beginning.
+    /// The trusted lineage at the beginning.
     fn lineage(&self) -> Lineage {
         let Rules { lag, begins, .. } = self.rules;
         Lineage { schedule: self.schedule(), lag, begins, chain: self.epoch_zero(0).chain }
     }
 
-    /// A network of the same validators that begins again with the state that was kept; the seed decides all.
+    /// A network of the same validators that starts again from the kept state; the seed determines everything.
     ///
     /// # Panics
     /// If no state was kept.
@@ -524,11 +524,11 @@ impl SimNetwork {
         let mut state = self.kept_state.clone().expect("a state was kept");
         let mut network = SimNetwork::of(self.rules.protocol, self.committee.size, seed);
         let restart = Restart { number: 1, snapshot: Snapshot::digest(&state) };
-        network.identity = state.begin_again(&self.identity, &restart).expect("the state that was agreed on");
+        network.identity = state.begin_again(&self.identity, &restart).expect("the agreed state");
         network.rules = Rules { begins: state.height(), ..self.rules };
         network.transactions = self.transactions;
         network.trades = self.trades;
-        // What was applied above the state is sent again by who sent it first.
+        // Transactions applied above the state are sent again by their first senders.
         for number in 1..=self.transactions {
             let mut pool = replica::Mempool::new(1);
             let transaction = ledgers::transaction(&self.identity, number, self.trades);
@@ -542,12 +542,12 @@ impl SimNetwork {
         network
     }
 
-    /// Transactions of before that are sent again after a restart.
+    /// Number of earlier transactions that are sent again after a restart.
     pub fn resubmitted(&self) -> usize {
         self.resubmitted.len()
     }
 
-    /// So many transactions to each validator, over a second and a half.
+    /// Sends `each` transactions to each validator, over a second and a half.
     pub fn submit_everywhere(&mut self, each: u64) {
         self.start();
         for number in self.resubmitted.clone() {
@@ -564,7 +564,7 @@ impl SimNetwork {
                     let apart = self.dice.below(10_000);
                     self.push(when + apart, index, Event::Ethereum);
                 }
-                // Twins are sent some of it too, each instance by itself: so they propose different sub-blocks.
+                // Twins also get some of them, each instance separately: so they propose different sub-blocks.
                 if let Some(twin) = self.some_twin() {
                     self.push(when, twin, Event::Submit(self.transactions));
                 }
@@ -572,7 +572,7 @@ impl SimNetwork {
         }
     }
 
-    /// One of the instances of twins, now and then.
+    /// One of the instances of twins, from time to time.
     fn some_twin(&mut self) -> Option<Index> {
         let is_twin = |host: &Index| self.faults.get(&self.validator(*host)) == Some(&Faults::Twins);
         let twins: Vec<Index> = self.all_hosts().filter(is_twin).collect();
@@ -593,7 +593,7 @@ impl SimNetwork {
         }
     }
 
-    /// Both ends notice before long that a link is down.
+    /// Both ends notice soon that a link is down.
     fn break_link(&mut self, a: Index, b: Index, noticed: u64) {
         let link = self.links.get_mut(&key(a, b)).expect("a pair");
         *link += 1;
@@ -615,7 +615,11 @@ impl SimNetwork {
     /// Runs until all is decided, applied and certified everywhere.
     pub fn run_until_settled(&mut self) {
         while !self.is_settled() {
-            assert!(self.count < 40_000_000 && self.now < self.progress + self.patience, "no end: {}", self.describe());
+            assert!(
+                self.count < 40_000_000 && self.now < self.progress + self.patience,
+                "the run does not end: {}",
+                self.describe()
+            );
             let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
             self.now = time;
             let event = self.events.remove(&number).expect("listed");
@@ -665,14 +669,14 @@ impl SimNetwork {
                 let ahead_ms = self.ahead_ms(peer) as i64 - self.ahead_ms(to) as i64;
                 self.hear(to, peer, Sight::Up { ahead_ms });
             }
-            // A later break of the same link tells it again.
+            // A later break of the same link reports it again.
             Event::Down { peer, link } if self.links[&key(peer, to)] == link => self.hear(to, peer, Sight::Down),
             _ => {}
         }
     }
 
-    /// Gives a frame to its receiver. What is heard by a link that is broken is void; but a validator that has just
-    /// changed its links may still hear it.
+    /// Delivers a frame to its receiver. Frames on a broken link are void; but a validator that has just changed its
+    /// links may still receive them.
     fn deliver(&mut self, to: Index, from: Index, link: u64, bytes: Arc<[u8]>) {
         if self.links[&key(from, to)] == link {
             return self.hear(to, from, Sight::Frame(replica::FrameBytes::new(bytes)));
@@ -695,7 +699,7 @@ impl SimNetwork {
         self.nudge(to);
     }
 
-    /// Lets a validator make a step before long.
+    /// Schedules a step of a validator soon.
     fn nudge(&mut self, of: Index) {
         let host = self.host(of);
         if host.process.is_some() && !std::mem::replace(&mut host.steps, true) {
@@ -723,7 +727,7 @@ impl SimNetwork {
         if effects.is_empty() {
             return;
         }
-        // What a step says may repeat what an earlier one said, and waits for that to be durable too.
+        // The effects of a step may repeat those of an earlier one, and wait until that is durable too.
         let synced = effects.iter().any(|effect| matches!(effect, Effect::Told(replica::Told::VotesSynced)));
         let delay = match synced {
             false => 0,
@@ -774,7 +778,7 @@ impl SimNetwork {
         }
     }
 
-    /// A crash that was armed has come: what the process was about to do is lost.
+    /// An armed crash occurs if it is due: the process's next actions are lost.
     fn crash_if_due(&mut self, of: Index) {
         if let Some(home) = self.hosts[usize::from(of)].crashed() {
             self.end(of, home);
@@ -794,7 +798,7 @@ impl SimNetwork {
         self.end(of, home);
     }
 
-    /// The process ends; it will find these disks.
+    /// The process ends; the next start finds these disks.
     fn end(&mut self, of: Index, home: replica::Home<store::FaultDisk>) {
         let host = self.host(of);
         host.disarm();
@@ -809,7 +813,7 @@ impl SimNetwork {
         self.host(of).home = home;
     }
 
-    /// Starts a process on what its disks hold; it may crash on the way, again and again.
+    /// Starts a process on its disks; it may crash during the start, repeatedly.
     fn wake(&mut self, of: Index) {
         let (network, settings) = (self.epoch_zero(of), host::settings(self.defect, TICK));
         let (checkpoint_blocks, keep_blocks) = (self.checkpoint_blocks, self.keep_blocks);
@@ -850,7 +854,7 @@ impl SimNetwork {
         self.nudge(of);
     }
 
-    /// Validators that stopped because they differ.
+    /// Validators that stopped because their state differs.
     pub fn stopped(&self) -> Vec<Index> {
         self.correct().into_iter().filter(|index| self.hosts[usize::from(*index)].stopped).collect()
     }

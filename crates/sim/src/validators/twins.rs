@@ -2,12 +2,12 @@
 //! code.
 //!
 //! A *host* is a process with its disks, a *validator* is a key. A validator has one host, a twin has two: the second
-//! ones are numbered after all validators. Neither instance knows of the other; each is killed and restarted on its
-//! own. A link joins two hosts of different keys, and every host has at most one link to each key. A *scene* says which
-//! links there are: hosts fall into groups, links between groups are cut, and whoever could see both instances of a
-//! twin sees one of them. The seed draws the scenes; the last one joins all groups.
+//! hosts are numbered after all validators. Neither instance knows of the other; each is killed and restarted
+//! separately. A link joins two hosts of different keys, and every host has at most one link to each key. A *scene*
+//! determines the links: hosts form groups, links between groups are cut, and a host that could see both instances of
+//! a twin sees one of them. The seed draws the scenes; the last one joins all groups.
 //!
-//! With at most f twins all that must hold does hold. With f+1 the checks must be able to fail.
+//! With at most f twins all invariants hold. With f+1 the checks must be able to fail.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use primitives::SecretKey;
 use super::host::Host;
 use super::{Event, Faults, SimNetwork, key};
 
-/// Between the end of one scene and the links of the next: longer than a break takes to be noticed.
+/// Time between the end of one scene and the links of the next: longer than it takes to notice a broken link.
 const CHANGE: u64 = 40_000;
 /// How long a scene lasts.
 const SCENE: u64 = 150_000;
@@ -52,7 +52,7 @@ impl SimNetwork {
         self.all_hosts().filter(runs).collect()
     }
 
-    /// What a host does that does not run correct code.
+    /// The fault of a host that does not run correct code.
     pub(super) fn fault_of(&self, host: Index) -> Option<Faults> {
         self.faults.get(&self.validator(host)).copied().filter(|faults| *faults != Faults::Twins)
     }
@@ -66,7 +66,7 @@ impl SimNetwork {
         self.all_hosts().find(|host| self.validator(*host) == to && self.is_linked(from, *host))
     }
 
-    /// Lays down the first scene, and when the others follow.
+    /// Sets up the first scene, and schedules the others.
     pub(super) fn draw_scenes(&mut self) {
         let hosts: Vec<Index> = self.all_hosts().collect();
         for (at, a) in hosts.iter().enumerate() {
@@ -84,7 +84,7 @@ impl SimNetwork {
         }
     }
 
-    /// Goes over to the next scene.
+    /// Changes to the next scene.
     pub(super) fn change_scene(&mut self, last: bool) {
         let after = self.draw_links(last);
         let before = std::mem::replace(&mut self.linked, after.clone());

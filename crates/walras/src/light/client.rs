@@ -1,4 +1,4 @@
-//! Asks nodes that are not trusted, and checks what they answer.
+//! Asks untrusted nodes and verifies their answers.
 
 use std::time::{Duration, Instant};
 
@@ -13,34 +13,34 @@ use serde_json::{Value, json};
 use super::Source;
 use super::trust::{self, Beginning, Pin};
 
-/// How long a certificate is waited for.
+/// Maximum wait for a certificate.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Most bytes of an answer.
+/// Maximum bytes of an answer.
 const ANSWER_BYTES: u64 = 256 << 20;
 
-/// A client that holds the genesis.
+/// A client that has the genesis.
 pub struct Client {
     server: String,
     witnesses: Vec<String>,
     pub genesis: Genesis,
     base: Beginning,
     unbonding_epochs: u64,
-    /// The committees that are trusted, from the first to the last of consecutive epochs.
+    /// The trusted committees, of consecutive epochs.
     chains: Vec<Chain>,
-    /// How far the walk has come.
+    /// The state of the walk over committees.
     lineage: Lineage,
-    /// The last epoch of which a certificate was asked for.
+    /// The last epoch for which a certificate was requested.
     shown: u64,
     source: Source,
 }
 
-/// What a certificate says of a block.
+/// A block's certified facts.
 struct Certified {
     height: Height,
     state: Digest,
     receipts: Digest,
     certificate: Certificate,
-    /// Of the committee.
+    /// Number of validators of the committee.
     validators: usize,
     epoch: u64,
 }
@@ -49,7 +49,10 @@ impl Client {
     pub fn new(source: &Source) -> anyhow::Result<Client> {
         let (genesis, founding) = node::genesis_file::read_with_founding(&source.genesis)?;
         let founding = founding.with_context(|| {
-            format!("{}: names no validators, so nobody signs blocks of this chain", source.genesis.display())
+            format!(
+                "{}: the genesis names no validators, so nobody signs blocks of this chain",
+                source.genesis.display()
+            )
         })?;
         let mut lineage = founding.lineage(&genesis);
         let mut base = Beginning::Genesis;
@@ -76,8 +79,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Begins with the state that somebody has told. Where validators never change it only has to be the one that they
-    /// signed.
+    /// Starts from a pinned state. Where validators never change, the state only has to be the one that they signed.
     fn begin_at(&mut self, pin: &Pin) -> anyhow::Result<()> {
         let Pin { height, state } = *pin;
         if self.lineage.schedule.is_fixed() {
@@ -85,18 +87,20 @@ impl Client {
             ensure!(
                 certified.state == state,
                 "the validators of this genesis signed another state of block {height} than --trust names: either the pin \
-                 is of another network, or more than a third of these validators have signed two histories. Believe \
-                 nothing of this network's answers until its operators have said which"
+                 is of another network, or more than a third of these validators have signed two histories. Trust \
+                 no answer of this network until its operators have said which"
             );
         } else {
             let epoch = self.lineage.epoch_shown_at(height).with_context(|| {
-                format!("--trust {pin}: no committee is shown by the state of block {height}; `walras light pin` prints a pin")
+                format!(
+                    "--trust {pin}: the state of block {height} shows no committee; `walras light pin` prints a pin"
+                )
             })?;
             let handover = self.handover(epoch)?;
             self.lineage.begin_at(epoch, &state, &handover.validators).with_context(|| {
                 format!(
                     "the node at {} shows another state of block {height} than --trust names: it is of another network, or \
-                     it shows a history that is not this network's. Give another --server",
+                     its history is not that of this network. Give another --server",
                     self.server
                 )
             })?;
@@ -106,28 +110,28 @@ impl Client {
         Ok(())
     }
 
-    /// What shows the committee of an epoch.
+    /// The proof of the committee of an epoch.
     fn handover(&self, epoch: u64) -> anyhow::Result<Handover> {
         let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
         let entry = &body["handovers"][0]["handover"];
         ensure!(
             entry.is_string(),
-            "the node at {} does not show the committee of epoch {epoch}: it is behind, and then it will in a while; or give \
+            "the node at {} does not show the committee of epoch {epoch}: if it lags, try again later, or give \
              another --server",
             self.server
         );
         decode(entry)
     }
 
-    /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but
-    /// then the next certificate could be of an epoch before the one that is trusted.
+    /// Stores the progress: up to the epoch of the newest certificate. The walk may have gone further, but then the
+    /// next certificate could be of an epoch before the trusted one.
     pub fn remember(&self) -> anyhow::Result<()> {
         let Some(path) = &self.source.remember else { return Ok(()) };
         let shown = self.chains.iter().find(|chain| chain.epoch == self.shown);
         trust::remember(path, shown.expect("the walk has come there"))
     }
 
-    /// The committee of an epoch, proved by handovers from the last that is trusted.
+    /// The committee of an epoch, proved by handovers from the last trusted one.
     fn committee(&mut self, epoch: u64) -> anyhow::Result<&Chain> {
         let first = self.chains[0].epoch;
         trust::check_epoch(self.base, first, epoch, self.unbonding_epochs)?;
@@ -139,8 +143,8 @@ impl Client {
             let page = body["handovers"].as_array().map(Vec::as_slice).unwrap_or_default();
             ensure!(
                 !page.is_empty(),
-                "the node shows no handover to epoch {from}, which it takes to prove the committee of epoch {epoch}: give \
-                 another --server"
+                "the node shows no handover to epoch {from}, which is needed to prove the committee of epoch {epoch}: \
+                 give another --server"
             );
             for entry in page {
                 let handover: Handover = decode(&entry["handover"])?;
@@ -156,8 +160,8 @@ impl Client {
         };
         known.with_context(|| {
             format!(
-                "the certificate is of epoch {epoch}, before epoch {first}, at which {begins} begins: leave {begins} out, \
-                 or ask for something later"
+                "the certificate is of epoch {epoch}, before epoch {first}, where {begins} starts: omit {begins}, \
+                 or ask for a later height"
             )
         })
     }
@@ -165,7 +169,7 @@ impl Client {
     /// Waits until a block with the proof's state is certified.
     pub fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
         let begun = Instant::now();
-        // The genesis is in no block, and has no time.
+        // The genesis is not a block and has no time.
         let (height, body) = loop {
             let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
             match body["height"].as_u64().context("the answer has no height")? {
@@ -177,7 +181,7 @@ impl Client {
         let proof: AccountProof = decode(&body["proof"])?;
         let root = proof.parts.root();
         let begun = Instant::now();
-        // Where each block changes the state, this proof is good for one certificate, which is still to come.
+        // If every block changes the state, this proof matches only one certificate, which is still to come.
         let certified = 'found: loop {
             // The last blocks may be empty ones that changed nothing.
             for height in (height.saturating_sub(2 * self.lineage.lag).max(1)..=height).rev() {
@@ -194,7 +198,7 @@ impl Client {
         };
         let time_ms = self.check_fresh(&certified)?;
         self.ask_witnesses(&certified)?;
-        let account = proof.verify(&certified.state, address).context("the proof does not hold")?;
+        let account = proof.verify(&certified.state, address).context("the proof is invalid: give another --server")?;
         let symbol = |asset: primitives::AssetId| self.genesis.assets[asset.0 as usize].symbol.clone();
         let balances = account.map(|account| {
             let amounts = account.balances.iter().map(|(asset, amount)| (symbol(*asset), json!(amount.to_string())));
@@ -216,17 +220,17 @@ impl Client {
         let height = body["height"].as_u64().context("the transaction is in no block yet")?;
         let proof: ReceiptProof = decode(&body["proof"])?;
         let certified = self.wait_for(height)?;
-        // Whoever signed it may have been paid back since, though the newest committee has not.
+        // The signers may have been paid back since, although the newest committee has not.
         let at_risk = trust::last_epoch(certified.epoch, self.unbonding_epochs) >= head.epoch;
         ensure!(
             at_risk || !self.witnesses.is_empty(),
             "block {height} is of epoch {}, whose validators' stakes have been paid back: their signatures alone prove \
-             nothing any more. Give one or more --witness that show the same",
+             nothing any more. Give one or more --witness that show the same block",
             certified.epoch
         );
         let time_ms = self.time_of(&certified)?;
         self.ask_witnesses(&certified)?;
-        let outcome = proof.verify(&certified.receipts, id).context("the proof does not hold")?;
+        let outcome = proof.verify(&certified.receipts, id).context("the proof is invalid: give another --server")?;
         let proved = json!({
             "transaction": id.to_string(),
             "outcome": outcome.map(|outcome| match outcome.refusal() {
@@ -238,8 +242,8 @@ impl Client {
         Ok(self.signed(proved, &certified, time_ms))
     }
 
-    /// What somebody else can begin with: the state that shows the newest committee, or where validators never change
-    /// the newest state.
+    /// A pin for another client: the state that shows the newest committee, or the newest state if validators never
+    /// change.
     pub fn pin(&mut self, own_node: bool) -> anyhow::Result<Value> {
         if own_node && !self.lineage.schedule.is_fixed() {
             self.believe_newest()?;
@@ -250,7 +254,7 @@ impl Client {
         let pin = match head.epoch {
             0 => Pin { height: head.height, state: head.state },
             epoch => {
-                // The committee of its epoch, by the state that shows it.
+                // Proves the committee of its epoch from the state that shows it.
                 let handover = self.handover(epoch)?;
                 let pin = Pin { height: self.lineage.state_height(epoch), state: handover.validators.parts.root() };
                 let mut from_pin = self.lineage.clone();
@@ -258,7 +262,7 @@ impl Client {
                 let known = self.chains.iter().find(|chain| chain.epoch == epoch).expect("the walk has come there");
                 ensure!(
                     from_pin.chain == *known,
-                    "the node shows another committee of epoch {epoch} than the one that was proved: give another --server"
+                    "the node shows a committee of epoch {epoch} other than the proved one: give another --server"
                 );
                 pin
             }
@@ -266,10 +270,10 @@ impl Client {
         Ok(self.signed(json!({ "pin": pin.to_string() }), &head, time_ms))
     }
 
-    /// Begins with the newest committee that the node shows.
+    /// Starts from the newest committee that the node shows.
     fn believe_newest(&mut self) -> anyhow::Result<()> {
         let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
-        // The next committee may be proved before it acts.
+        // The next committee may be proved before its epoch begins.
         let last = self.lineage.schedule.epoch_of(newest.saturating_sub(self.lineage.lag + 2));
         if last > self.lineage.chain.epoch {
             let handover = self.handover(last)?;
@@ -279,7 +283,7 @@ impl Client {
         Ok(())
     }
 
-    /// What was proved, with who signed it.
+    /// A proved fact, with its signers.
     fn signed(&self, mut proved: Value, certified: &Certified, time_ms: u64) -> Value {
         let more = json!({
             "height": certified.height,
@@ -295,7 +299,7 @@ impl Client {
         proved
     }
 
-    /// The newest block that is certified.
+    /// The newest certified block.
     fn head(&mut self) -> anyhow::Result<Certified> {
         let begun = Instant::now();
         loop {
@@ -316,7 +320,7 @@ impl Client {
         }
     }
 
-    /// Whether a block is certified by an earlier committee than the first that is trusted.
+    /// Whether a block is certified by a committee earlier than the first trusted one.
     fn is_before(&self, height: Height) -> bool {
         self.lineage.schedule.epoch_of(height.saturating_add(self.lineage.lag)) < self.chains[0].epoch
     }
@@ -332,7 +336,7 @@ impl Client {
         }
     }
 
-    /// The certificate of a block's outcome, checked; `None` if there is none yet.
+    /// The verified certificate of a block's outcome; `None` if there is none yet.
     fn certified(&mut self, height: Height) -> anyhow::Result<Option<Certified>> {
         let Ok(body) = self.get(&format!("/v1/blocks/{height}/certificate")) else { return Ok(None) };
         let certificate: Certificate = decode(&body["certificate"])?;
@@ -342,7 +346,7 @@ impl Client {
         let chain = self.committee(epoch)?;
         certificate.verify(chain).with_context(|| {
             format!(
-                "the certificate of block {height} does not hold under the validators that this client trusts. {}",
+                "the certificate of block {height} is invalid for the validators that this client trusts. {}",
                 foreign(&server)
             )
         })?;
@@ -359,19 +363,19 @@ impl Client {
         );
         ensure!(
             statement.root == outcome_root(&state, &receipts),
-            "the roots are not those that were signed: give another --server"
+            "the roots differ from the signed ones: give another --server"
         );
         Ok(Some(Certified { height, state, receipts, certificate, validators, epoch }))
     }
 
-    /// Refuses a block that is not new; its time.
+    /// Refuses a block that is too old; returns its time.
     fn check_fresh(&self, certified: &Certified) -> anyhow::Result<u64> {
         let time_ms = self.time_of(certified)?;
         trust::check_freshness(certified.height, time_ms, trust::now_ms(), self.source.max_age)?;
         Ok(time_ms)
     }
 
-    /// The time of a certified block: its receipts root names the block, and the block has its time.
+    /// The time of a certified block: the receipts root contains the block's digest, and the block contains its time.
     fn time_of(&self, certified: &Certified) -> anyhow::Result<u64> {
         let (height, lie) = (certified.height, "the node's answer proves nothing: give another --server");
         let body = self.get(&format!("/v1/blocks/{height}/accounts/{}", Address([0; 20])))?;
@@ -402,9 +406,9 @@ impl Client {
             let shown: Certificate = decode(&body["certificate"])?;
             ensure!(
                 shown.statement == certified.certificate.statement,
-                "the witness {witness} shows another block {height} than {}: one of the two shows a history that is not \
-                 this network's, or belongs to another network. Believe neither; compare \
-                 `walras light pin` with the pin of somebody whom you trust, and give that as --trust HEIGHT:DIGEST",
+                "the witness {witness} shows another block {height} than {}: one of the two has a history that is not \
+                 this network's, or belongs to another network. Trust neither; compare \
+                 `walras light pin` with the pin of somebody you trust, and give that pin as --trust HEIGHT:DIGEST",
                 self.server
             );
         }
@@ -420,7 +424,7 @@ impl Client {
         let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
         match &value["error"] {
             Value::Null => Ok(value),
-            error => bail!("{}", error["message"].as_str().unwrap_or("the node refuses")),
+            error => bail!("{}", error["message"].as_str().unwrap_or("the node refuses the request")),
         }
     }
 
@@ -430,24 +434,29 @@ impl Client {
         let agent: ureq::Agent = config.build().into();
         let response = agent.get(format!("{server}{path}")).call();
         let mut response = response.with_context(|| format!("no node answers at {server}; give another address"))?;
-        response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().context("the node's answer is cut off")
+        response
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES)
+            .read_to_vec()
+            .context("cannot read the node's whole answer")
     }
 }
 
-/// What it means that a node's answer is signed by others than those whom the client trusts.
+/// The explanation if a node's answer is not signed by the validators that the client trusts.
 fn foreign(server: &str) -> String {
     format!(
-        "Either the genesis file is of another network than the node at {server}: get the file from somebody who runs a \
-         validator of it; or the node lies: give another --server. Believe nothing of its answers until then"
+        "Either the genesis file is of another network than the node at {server}: get the file from an operator of a \
+         validator; or the node is faulty: give another --server. Trust none of its answers until then"
     )
 }
 
-/// What a node encoded in hexadecimal.
+/// A value that a node encoded in hexadecimal.
 fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
     let text = value.as_str().context("the answer has no proof")?;
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
     let bytes: Option<Vec<u8>> =
         digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?)).collect();
-    borsh::from_slice(&bytes.context("a proof that is not hexadecimal")?).context("a proof that cannot be read")
+    borsh::from_slice(&bytes.context("the proof is not hexadecimal")?).context("the proof cannot be decoded")
 }

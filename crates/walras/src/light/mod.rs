@@ -1,10 +1,10 @@
-//! `walras light`: what a quorum of validators has signed, checked with nothing but the genesis file.
+//! `walras light`: verifies what a quorum of validators has signed, with only the genesis file.
 //!
-//! Certificates are signed by the committee of their epoch. From the founders, whom the genesis names, the client walks
-//! over the handovers (`node::handover`) to the epoch of the certificate that it checks, and believes nothing on the
-//! way that the committee before has not signed. With `--remember` it writes down how far it has come, and begins there
-//! the next time; with `--trust HEIGHT:DIGEST` it begins with a state that somebody has told it. [`trust`] says how far
-//! it goes from there.
+//! Certificates are signed by the committee of their epoch. Starting from the founders, whom the genesis names, the
+//! client follows the handovers (`node::handover`) to the epoch of the certificate that it verifies, and accepts only
+//! what the committee before has signed. With `--remember` it stores how far it has come, and starts there the next
+//! time; with `--trust HEIGHT:DIGEST` it starts from a pinned state. [`trust`] says how far it follows committees
+//! from there.
 
 mod client;
 mod trust;
@@ -21,10 +21,10 @@ use self::client::Client;
 use self::trust::{Pin, span};
 use crate::decimal::from_units;
 
-/// Checks an account or a receipt of a node that is not trusted, against certificates and the genesis file alone.
+/// Verifies an account or a receipt of an untrusted node with only certificates and the genesis file.
 #[derive(clap::Subcommand)]
 pub enum Light {
-    /// Prove what an account holds.
+    /// Prove an account's balances.
     #[command(after_help = "Examples:
   walras light account --genesis genesis.json --server http://127.0.0.1:8080 0x1111111111111111111111111111111111111111
   walras light account --genesis genesis.json --server https://a.example --witness https://b.example \\
@@ -35,7 +35,7 @@ pub enum Light {
         /// The account.
         address: Address,
     },
-    /// Prove what became of a transaction.
+    /// Prove the fate of a transaction.
     #[command(after_help = "Example:
   walras light transaction --genesis genesis.json --server http://127.0.0.1:8080 0x6e0b…")]
     Transaction {
@@ -44,19 +44,19 @@ pub enum Light {
         /// Its id.
         id: TransactionId,
     },
-    /// Print the HEIGHT:DIGEST that somebody who trusts you can give as --trust.
+    /// Print the HEIGHT:DIGEST that others who trust you can give as --trust.
     #[command(after_help = "Example:
   walras light pin --genesis genesis.json --server http://127.0.0.1:8080 --own-node")]
     Pin {
         #[command(flatten)]
         source: Source,
-        /// The node is run by yourself: believe the newest committee that it shows, without a proof.
+        /// You run this node: trust the newest committee that it shows, without a proof.
         #[arg(long, conflicts_with = "trust")]
         own_node: bool,
     },
 }
 
-/// Whom to ask, and whom to believe.
+/// The nodes to ask, and the sources to trust.
 #[derive(Clone, clap::Args)]
 pub struct Source {
     /// The genesis file, from somebody you trust.
@@ -65,20 +65,19 @@ pub struct Source {
     /// Any node of the network.
     #[arg(long, env = "WALRAS_SERVER", default_value = "http://127.0.0.1:8080")]
     server: String,
-    /// Another node, of somebody else, that must show the same; can be repeated.
+    /// Another node, of another operator, that must show the same; can be repeated.
     #[arg(long = "witness", value_name = "URL")]
     witnesses: Vec<String>,
-    /// Begin with this state, which somebody you trust has told you: `walras light pin` prints it.
+    /// Start from this state, which somebody you trust gave you: `walras light pin` prints it.
     #[arg(long, value_name = "HEIGHT:DIGEST")]
     trust: Option<Pin>,
-    /// A file in which the last proved committee is remembered; the next run begins there instead of at the genesis.
+    /// A file that stores the last proved committee; the next run starts there instead of at the genesis.
     #[arg(long, value_name = "FILE")]
     remember: Option<PathBuf>,
-    /// How long ago the remembered committee may have been proved: less than the time that a stake takes to be paid
-    /// back.
+    /// Maximum age of the stored committee: less than the time until a stake is paid back.
     #[arg(long, value_name = "SPAN", default_value = "7d", value_parser = span)]
     trust_period: Duration,
-    /// How old the newest block may be.
+    /// Maximum age of the newest block.
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
     max_age: Duration,
 }
@@ -102,7 +101,7 @@ impl Light {
     }
 }
 
-/// What was proved, for people: amounts in decimals.
+/// The proved fact in words, with amounts in decimals.
 fn in_words(proved: &Value, genesis: &Genesis) -> String {
     let text = |name: &str| proved[name].as_str().unwrap_or("?");
     let amount = |(symbol, units): (&String, &Value)| {

@@ -1,11 +1,11 @@
-//! What a light client believes, for how long, and where it begins.
+//! What a light client trusts, for how long, and where it starts.
 //!
-//! Signatures prove nothing by themselves: whoever has bought the keys of validators that have left can sign another
-//! history from their epoch on, at no risk. What keeps validators from that is their stake, which can be punished until
-//! `unbonding_epochs` epochs behind the last one that it counted in. So a client that begins with the committee of an
-//! epoch follows it no further than that, and not if it has not looked for longer than its trust period, which is to be
-//! shorter than those epochs take. Later it begins with a *pin* that somebody tells it whom it trusts: a height, and
-//! the root of the state after it.
+//! Signatures alone prove nothing: an attacker who has bought the keys of validators that have left can sign another
+//! history from their epoch on, at no risk. The validators' stake prevents this: it can be punished until
+//! `unbonding_epochs` epochs after the last one in which it counted. So a client that starts from the committee of an
+//! epoch follows it no further than that, and only if its last run is not longer ago than its trust period, which
+//! must be shorter than those epochs take. After that it starts from a *pin* that a trusted source gives it: a
+//! height, and the root of the state after it.
 
 use std::fmt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use node::Lineage;
 use primitives::{Digest, Height, PublicKey};
 use serde_json::{Value, json};
 
-/// A height and the root of the state after it, from somebody who is trusted.
+/// A height and the root of the state after it, from a trusted source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
     pub height: Height,
@@ -29,7 +29,7 @@ impl FromStr for Pin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Pin, String> {
-        let form = || format!("{text:?} is no HEIGHT:DIGEST, such as 1200:0x6e0b…; `walras light pin` prints one");
+        let form = || format!("{text:?} is not HEIGHT:DIGEST, such as 1200:0x6e0b…; `walras light pin` prints one");
         let (height, state) = text.split_once(':').ok_or_else(form)?;
         Ok(Pin { height: height.parse().map_err(|_| form())?, state: state.parse().map_err(|_| form())? })
     }
@@ -41,9 +41,9 @@ impl fmt::Display for Pin {
     }
 }
 
-/// A span of time as people write it: a number and s, m, h or d.
+/// Reads a span of time: a number and s, m, h or d.
 pub fn span(text: &str) -> Result<Duration, String> {
-    let form = || format!("{text:?} is no span of time; write a number with s, m, h or d, such as 12h");
+    let form = || format!("{text:?} is not a span of time; write a number with s, m, h or d, such as 12h");
     let unit = text.char_indices().next_back().ok_or_else(form)?;
     let seconds: u64 = match unit.1 {
         's' => 1,
@@ -56,14 +56,14 @@ pub fn span(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(form)
 }
 
-/// Where a client begins.
+/// Where a client starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// With the founders.
+    /// From the founders.
     Genesis,
-    /// With what it proved before, at this time.
+    /// From what it proved before, at this time.
     Memory { proved_ms: u64 },
-    /// With what it was told.
+    /// From a pin.
     Pin,
 }
 
@@ -76,14 +76,14 @@ impl Beginning {
         }
     }
 
-    /// Refuses what was proved longer ago than the trust period.
+    /// Refuses a proof that is older than the trust period.
     pub fn check_age(self, now_ms: u64, period: Duration) -> anyhow::Result<()> {
         let Beginning::Memory { proved_ms } = self else { return Ok(()) };
         let age = Duration::from_millis(now_ms.abs_diff(proved_ms));
         ensure!(
             age <= period,
-            "what is remembered was proved {} hours ago, and the trust period is {} hours: validators of then may have \
-             sold their keys since. Ask somebody whom you trust for a pin (`walras light pin` at a node of \
+            "the remembered committee was proved {} hours ago, and the trust period is {} hours: its validators may \
+             have sold their keys since. Ask somebody you trust for a pin (`walras light pin` at a node of \
              theirs), and give it as --trust HEIGHT:DIGEST",
             age.as_secs() / 3_600,
             period.as_secs() / 3_600
@@ -92,7 +92,7 @@ impl Beginning {
     }
 }
 
-/// The last epoch whose certificates count for a client that began with the committee of `from`: as long as that
+/// The last epoch whose certificates count for a client that started from the committee of `from`: as long as that
 /// committee's stakes can be punished.
 pub fn last_epoch(from: u64, unbonding_epochs: u64) -> u64 {
     from.saturating_add(unbonding_epochs)
@@ -102,23 +102,23 @@ pub fn last_epoch(from: u64, unbonding_epochs: u64) -> u64 {
 pub fn check_epoch(base: Beginning, from: u64, epoch: u64, unbonding_epochs: u64) -> anyhow::Result<()> {
     ensure!(
         epoch <= last_epoch(from, unbonding_epochs),
-        "the answer is of epoch {epoch}, and this client begins with the validators of epoch {from} ({}): their stakes \
-         have been paid back since, so that their keys prove nothing any more. Ask somebody whom you trust for a pin \
+        "the answer is of epoch {epoch}, and this client starts from the validators of epoch {from} ({}): their stakes \
+         have been paid back since, so their keys prove nothing any more. Ask somebody you trust for a pin \
          (`walras light pin` at a node of theirs), and give it as --trust HEIGHT:DIGEST",
         base.name()
     );
     Ok(())
 }
 
-/// Refuses a state that was the newest too long ago.
+/// Refuses a newest state that is too old.
 pub fn check_freshness(height: Height, time_ms: u64, now_ms: u64, max_age: Duration) -> anyhow::Result<()> {
     let off = Duration::from_millis(now_ms.abs_diff(time_ms));
     let when = if time_ms > now_ms { "ahead of this machine's clock" } else { "old" };
     ensure!(
         off <= max_age,
-        "block {height}, the newest that is shown, is {} seconds {when}: the node lags or hides later blocks, the \
-         network stands still, or this machine's clock is wrong. Ask another --server, set the clock, or say with \
-         --max-age that it is new enough",
+        "block {height}, the newest that the node shows, is {} seconds {when}: the node lags or hides later blocks, \
+         the network has stalled, or this machine's clock is wrong. Ask another --server, set the clock, or accept it \
+         with a larger --max-age",
         off.as_secs()
     );
     Ok(())
@@ -130,7 +130,7 @@ pub fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Goes on from a committee that was proved before; when that was.
+/// Continues from a committee that was proved before; returns when that was.
 pub fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<Beginning> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| name.to_string())?;
@@ -138,20 +138,20 @@ pub fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<Beginning> {
     let network = lineage.chain.genesis;
     ensure!(
         remembered["network"] == network.to_string(),
-        "{name}: is of another network than the genesis: give another --remember, or the genesis that it belongs to"
+        "{name}: belongs to another network than the genesis: give another --remember, or the matching genesis"
     );
     let number = |field: &str| remembered[field].as_u64().with_context(|| format!("{name}: has no {field}"));
     let (epoch, proved_ms) = (number("epoch")?, number("proved_ms")?);
-    let keys = remembered["keys"].as_array().with_context(|| format!("{name}: names no keys"))?;
+    let keys = remembered["keys"].as_array().with_context(|| format!("{name}: has no keys"))?;
     let keys: Option<Vec<PublicKey>> = keys.iter().map(|key| key.as_str()?.parse().ok()).collect();
     let keys = keys.filter(|keys| (1..=consensus::committee::MEMBERS_MAX).contains(&keys.len()));
-    let keys = keys.with_context(|| format!("{name}: keys that are none"))?;
+    let keys = keys.with_context(|| format!("{name}: invalid keys"))?;
     let heights = lineage.schedule.first_height(epoch)..=lineage.schedule.last_height(epoch);
     lineage.chain = Chain { genesis: network, epoch, heights, keys };
     Ok(Beginning::Memory { proved_ms })
 }
 
-/// Writes down a committee that was proved now.
+/// Stores a committee that was proved now.
 pub fn remember(path: &Path, chain: &Chain) -> anyhow::Result<()> {
     let Chain { genesis, epoch, keys, .. } = chain;
     let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
@@ -203,7 +203,7 @@ mod tests {
         let check = |base: Beginning| base.check_age(100 * DAY_MS, period);
         assert!(check(Beginning::Memory { proved_ms: 93 * DAY_MS }).is_ok());
         assert!(check(Beginning::Memory { proved_ms: 93 * DAY_MS - 1 }).is_err());
-        // A clock that has been set back makes nothing younger.
+        // Setting the clock back makes nothing younger.
         assert!(check(Beginning::Memory { proved_ms: 108 * DAY_MS }).is_err());
         assert!(check(Beginning::Pin).is_ok() && check(Beginning::Genesis).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Lane addresses: a key for people to copy, with a checksum that also names the lane.
+//! Lane addresses: a key in a form for people to copy, with a checksum that also identifies the lane.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub fn lane_address(network: &Digest, key: &PublicKey) -> String {
     format!("{PREFIX}{}{}", to_hex(&key.0), to_hex(&checksum(network, key)))
 }
 
-/// Whom somebody pays: a key in the lane, or an account of the ledger.
+/// A payee: a key in the lane, or an account of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payee {
     Lane(PublicKey, [u8; 4]),
@@ -33,7 +33,7 @@ impl Payee {
             Payee::Account(account) => Ok(Recipient::Account(*account)),
             Payee::Lane(key, sum) => {
                 let is_right = checksum(network, key) == *sum;
-                ensure!(is_right, "the address was mistyped, or is of another lane: copy it again from where it came");
+                ensure!(is_right, "the address is mistyped or belongs to another lane: copy it again from its source");
                 Ok(Recipient::Key(*key))
             }
         }
@@ -46,7 +46,8 @@ impl FromStr for Payee {
     fn from_str(given: &str) -> Result<Payee, String> {
         let lower = given.to_ascii_lowercase();
         let Some(digits) = lower.strip_prefix(PREFIX) else {
-            let form = |error| format!("{error}; give an account, 0x…, or what `walras pay address` prints, lane:…");
+            let form =
+                |error| format!("{error}; give an account (0x…) or a lane address (lane:…, from `walras pay address`)");
             return given.parse().map(Payee::Account).map_err(form);
         };
         let bytes: [u8; 36] = from_hex(digits).map_err(|_| "a lane address has 72 digits after lane:")?;
@@ -55,7 +56,7 @@ impl FromStr for Payee {
     }
 }
 
-/// A recipient for people.
+/// A recipient in printed form.
 pub struct Shown<'a>(pub &'a Digest, pub Recipient);
 
 impl fmt::Display for Shown<'_> {

@@ -1,8 +1,8 @@
-//! `walras audit`: proves from stores that the payment lane neither lost nor made money.
+//! `walras audit`: proves from stores that the payment lane neither lost nor created money.
 //!
-//! From the ledger: escrow = genesis backing + deposits − redemptions − verdicts, for each asset, where escrow is what
-//! is issued less what all accounts, offers, stakes and remainders hold. From validators' lane logs: every payment
-//! conserves each asset, traces to a deposit or the genesis, and no output is certified twice.
+//! From the ledger: escrow = genesis backing + deposits − redemptions − verdicts, for each asset, where escrow is the
+//! issue minus what all accounts, offers, stakes and remainders hold. From validators' lane logs: every payment
+//! conserves each asset and traces to a deposit or the genesis, and no output is certified twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -19,14 +19,14 @@ use store::{RealDisk, View};
 
 use super::network::LaneNetwork;
 
-/// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or made.
+/// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or created.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras audit --home ./exchange
   walras audit --home network/validator-0 --home network/validator-1 --home network/validator-2
 
-The ledger is read from the first home; the lane's logs from all, and 2f+1 of 3f+1 validators are needed. Nodes may be
-running. Homes of others: copies of `data/lane` suffice.")]
+The ledger is read from the first home, the lane's logs from all; 2f+1 of 3f+1 validators are needed. Nodes may be
+running. For homes of others, copies of `data/lane` suffice.")]
 pub struct LaneAudit {
     /// A home, or a copy of one.
     #[arg(long, required = true, value_name = "DIR")]
@@ -55,7 +55,7 @@ impl LaneAudit {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let first = &self.home[0];
         let network = LaneNetwork::of_genesis(&first.join("genesis.json"))?;
-        // Logs first: what they say is in a later state of the ledger.
+        // Logs are read first: their contents are then included in the state of the ledger, which is later.
         let mut logs = Vec::new();
         for home in &self.home {
             logs.extend(lane_logs(home, &network)?);
@@ -114,10 +114,10 @@ impl LaneAudit {
         }
         match counted.is_some() {
             true => println!("Deposits are those of the blocks, counted from the first."),
-            false => println!("Deposits are the ledger's: not all blocks are kept here."),
+            false => println!("Deposits are those of the ledger's state, because not all blocks are kept here."),
         }
         if logs.is_empty() {
-            println!("No lane logs are here: payments in the lane were not looked at.");
+            println!("There are no lane logs here: payments in the lane were not checked.");
         } else {
             println!(
                 "{} payments in {} logs of {} validators: each conserves every asset, traces to a deposit, and no output \
@@ -128,13 +128,13 @@ impl LaneAudit {
             );
         }
         if report.from_before > 0 {
-            println!("{} inputs were created in epochs whose logs are destroyed by now.", report.from_before);
+            println!("{} inputs were created in epochs whose logs have been destroyed.", report.from_before);
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The newest state of a home, and what exists of each asset.
+/// The newest state of a home, and the issue of each asset.
 fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
     let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
     let data = home.join("data");
@@ -144,7 +144,7 @@ fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
     Ok((state, assets))
 }
 
-/// What the ledger says of the lane. Escrow is measured: what is issued and nowhere else.
+/// The ledger's facts about the lane. Escrow is measured as the part of the issue that is nowhere else.
 fn facts(state: &Ledger, assets: &[AssetAudit]) -> anyhow::Result<LedgerFacts> {
     let bridge = state.lane().context("this chain has no payment lane")?.bridge();
     let mut facts = LedgerFacts {
@@ -158,7 +158,7 @@ fn facts(state: &Ledger, assets: &[AssetAudit]) -> anyhow::Result<LedgerFacts> {
         let elsewhere: u128 = elsewhere.into_iter().map(u128::from).sum();
         let deposits = if number == 0 { bridge.case_deposits() } else { 0 };
         let held = u128::from(asset.issued).checked_sub(elsewhere).and_then(|held| held.checked_sub(deposits));
-        facts.escrow.insert(AssetId(number), held.context("more is held than was issued")?);
+        facts.escrow.insert(AssetId(number), held.context("the accounts hold more than was issued")?);
     }
     let epochs: Vec<_> = bridge.epochs().map(|(epoch, _)| epoch).collect();
     for home in epochs {
@@ -169,7 +169,8 @@ fn facts(state: &Ledger, assets: &[AssetAudit]) -> anyhow::Result<LedgerFacts> {
 
 /// Units of each asset that blocks withdraw into the lane; `None` if not all blocks are kept.
 fn deposits_in_blocks(home: &Path, height: u64) -> anyhow::Result<Option<BTreeMap<AssetId, u128>>> {
-    let View { archive, first, .. } = store::view(RealDisk::existing(home.join("data")).context("the store")?)?;
+    let View { archive, first, .. } =
+        store::view(RealDisk::existing(home.join("data")).context("cannot open the store")?)?;
     if first > 1 {
         return Ok(None);
     }
@@ -181,7 +182,7 @@ fn deposits_in_blocks(home: &Path, height: u64) -> anyhow::Result<Option<BTreeMa
         let mut applied: BTreeSet<_> =
             receipts.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).map(|(id, _)| *id).collect();
         for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
-            // A copy in the same block has had no effect.
+            // A copy in the same block had no effect.
             if let Operation::Withdraw { asset, amount, .. } = transaction.body.operation
                 && applied.remove(&transaction.id())
             {
@@ -220,7 +221,7 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whose log a file is, by its name: `lane-HOME-VALIDATOR-SHARD`.
+/// The owner of a log, from its file name: `lane-HOME-VALIDATOR-SHARD`.
 fn owner_of(path: &Path, network: &LaneNetwork) -> Option<LogOwner> {
     let mut parts = path.file_name()?.to_str()?.strip_prefix("lane-")?.split('-');
     let home = parts.next()?.parse().ok()?;

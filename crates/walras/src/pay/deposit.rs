@@ -15,7 +15,7 @@ use crate::wallet::fate::Fate;
 use crate::wallet::send::Sender;
 use crate::wallet::server::{Server, text};
 
-/// How long a deposit's block may take to be certified.
+/// Maximum time for a deposit's block to be certified.
 pub(super) const CERTIFIED_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn deposit(
@@ -29,7 +29,7 @@ pub(super) fn deposit(
     let (asset, amount) = purse.network.units(asset, amount)?;
     let least = purse.network.rules().assets.get(&asset).map_or(1, |rule| rule.least_units);
     ensure!(amount >= least, "a deposit of this asset has at least {}", purse.network.money(asset, least));
-    // The node must be of the purse's lane, else the money would become another lane's.
+    // The node must be of the purse's lane; otherwise the money would go to another lane.
     LaneNow::ask(sender.server(), &purse.network)?;
     resolve_deposits(&purse, sender.server(), Duration::ZERO)?;
     let account = sender.account()?;
@@ -37,7 +37,7 @@ pub(super) fn deposit(
     let same = waiting.find(|one| (one.asset, one.amount) == (asset.0, amount) && one.account == account.to_string());
     if let Some(same) = same.filter(|_| !sender.is_again()) {
         bail!(
-            "the same was deposited before as {0}, and its end is not known: `walras wallet status {0}` tells, \
+            "the same deposit was sent before as {0}, and its result is unknown: `walras wallet status {0}` shows it, \
              `walras pay settle` takes it into the purse. To do it twice, add --again",
             same.transaction
         );
@@ -82,17 +82,17 @@ pub(super) fn deposit(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Looks what became of deposits; waits so long for blocks to be certified.
+/// Checks the results of deposits; waits up to `patience` for blocks to be certified.
 pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duration) -> anyhow::Result<()> {
     let begun = Instant::now();
     for mut deposit in purse.contents()?.deposits {
-        let id = deposit.transaction.parse().context("the id of a deposit")?;
+        let id = deposit.transaction.parse().context("invalid transaction id of a deposit")?;
         let height = match Fate::of(server, &id)? {
             Fate::Refused(_) => {
                 purse.forget_deposit(&deposit)?;
                 continue;
             }
-            Fate::Committed(body) => body["height"].as_u64().context("the height of a deposit")?,
+            Fate::Committed(body) => body["height"].as_u64().context("the answer has no height of the deposit")?,
             Fate::Waiting(_) | Fate::Unknown(_) => continue,
         };
         while !is_certified(server, height)? {
@@ -112,14 +112,14 @@ pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duratio
     Ok(())
 }
 
-/// Whether validators of the lane accept what the block of this height backs.
+/// Whether validators of the lane accept outputs of the block at this height.
 fn is_certified(server: &Server, height: u64) -> anyhow::Result<bool> {
     let answered = server.ask("/v1/validator")?;
-    // A node that is alone certifies nothing.
+    // A single node certifies nothing.
     Ok(answered.status == 404 || answered.sound()?["certified_anywhere"].as_u64().is_some_and(|at| at >= height))
 }
 
-/// The home of a deposit: the epoch for which the ledger knows its output. The name is computed here.
+/// The home of a deposit: the epoch in which the ledger knows its output. The output's id is computed here.
 fn home_of(purse: &Purse, server: &Server, deposit: &Deposit) -> anyhow::Result<Option<HomeEpoch>> {
     let now = LaneNow::ask(server, &purse.network)?.epoch;
     let account: Address = deposit.account.parse()?;
@@ -131,7 +131,7 @@ fn home_of(purse: &Purse, server: &Server, deposit: &Deposit) -> anyhow::Result<
         }
         let output = answered.sound()?;
         let is_same = text(&output["to"]) == deposit.to && text(&output["amount"]) == deposit.amount.to_string();
-        ensure!(is_same, "the node shows another output {id} than was deposited; give another --server");
+        ensure!(is_same, "the node's output {id} differs from the deposit; give another --server");
         return Ok(Some(home));
     }
     Ok(None)

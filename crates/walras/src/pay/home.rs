@@ -1,4 +1,4 @@
-//! The way back to the ledger: redemptions, contested money, accounts at which money came home.
+//! The way back to the ledger: redemptions, contested money, accounts to which money was returned.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,11 +35,11 @@ pub(super) fn redeem(
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         learn(sender.server(), &purse.network)?;
         for slip in Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())? {
-            slip.verify(&purse.network).with_context(|| format!("{}: it proves nothing", file.display()))?;
+            slip.verify(&purse.network).with_context(|| format!("{}: the receipt proves nothing", file.display()))?;
             match slip {
                 Slip::ToAccounts(body, certificate) => certified.push((body, certificate)),
                 Slip::Receipt(_) | Slip::Deposit(_) => {
-                    bail!("{}: it pays a lane address: walras pay receive {0}", file.display())
+                    bail!("{}: this receipt pays a lane address: use walras pay receive {0}", file.display())
                 }
             }
         }
@@ -85,12 +85,13 @@ pub(super) fn redeem(
         }
     }
     if waiting > 0 {
-        println!("{waiting} claims wait for the limit on outflow; they are paid in order and do not expire");
+        println!("{waiting} claims are delayed by the limit on outflow; they are paid in order and do not expire");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Posts something about the lane to the ledger; its transaction, if it was committed. Else what happened is told.
+/// Posts an operation of the lane to the ledger. Returns its transaction if it was committed; otherwise prints what
+/// happened.
 pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> anyhow::Result<Option<TransactionId>> {
     let (transaction, assets) = sender.sign(|_, _, _| Ok(Operation::Lane(operation.encode().into())))?;
     let fate = sender.commit(json, &transaction)?;
@@ -104,13 +105,13 @@ pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> 
 pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let sent = spend::find(&purse, name)?;
-    ensure!(sent.certificate.is_none(), "the payment is confirmed: nobody can contest its money with success");
+    ensure!(sent.certificate.is_none(), "the payment is confirmed: contesting it cannot succeed");
     let now = LaneNow::ask(sender.server(), &purse.network)?;
     let (contents, seed) = (purse.contents()?, purse.seed(&place.passphrase())?);
     let mut opened = Vec::new();
     purse.keep_contested(&sent.payment.digest)?;
     for SpentOutput { id, asset, amount } in PaymentView::parse(&sent.payment.payment)?.inputs() {
-        let held = contents.spent.get(&id).with_context(|| format!("the purse has lost what proves output {id}"))?;
+        let held = contents.spent.get(&id).with_context(|| format!("the purse has lost the proof of output {id}"))?;
         let output = SpentOutput { id, asset, amount };
         let contested = ContestedOutput { output, home: held.home, owner: held.owner };
         let exit = PaymentBody::new(contested.exit(purse.network.id));
@@ -130,7 +131,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         return Ok(ExitCode::SUCCESS);
     }
     for (id, account, _) in &opened {
-        println!("contested output {id}: if no payment of it stands, it comes to account {}", account.checked());
+        println!("contested output {id}: if no payment of it is valid, it is paid to account {}", account.checked());
     }
     println!("`walras pay account-key` writes the key of such an account.");
     Ok(ExitCode::SUCCESS)
@@ -161,8 +162,8 @@ pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyho
         println!("{}  {}", account.checked(), held.join(", "));
     }
     if !rows.is_empty() {
-        println!("`walras pay account-key` writes the key of such an account. A transaction of it pays its fee in the");
-        println!("first asset: where it has none, send it a little first.");
+        println!("`walras pay account-key` writes the key of such an account. Its transactions pay their fees in the");
+        println!("first asset: if it has none, send it a little first.");
     }
     Ok(ExitCode::SUCCESS)
 }

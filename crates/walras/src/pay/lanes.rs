@@ -1,4 +1,4 @@
-//! The lane as a purse reaches it: how it stands, and a client for each home.
+//! Access of a purse to the lane: its current state, and a client for each home.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use payments::{AnswerScheme, HomeEpoch};
 use super::network::{LaneNetwork, LaneNow};
 use crate::wallet::server::Server;
 
-/// A payment that is built so few heights before the end of its epoch may come too late, and then its money is stuck:
-/// the end is waited for.
+/// A payment built this many heights before the end of its epoch may come too late, and then its money is stuck, so
+/// the purse waits for the end.
 const MARGIN_HEIGHTS: u64 = 3;
-/// A chain without traffic makes no blocks, and no epoch ends.
+/// Maximum wait: a chain without traffic makes no blocks, and no epoch ends.
 const MARGIN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How validators are asked.
@@ -21,7 +21,7 @@ const MARGIN_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Asking {
     /// How long to wait for a quorum.
     pub patience: Duration,
-    /// What they sign answers to payments with.
+    /// The keys with which they sign answers to payments.
     pub scheme: AnswerScheme,
 }
 
@@ -35,13 +35,13 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Asks a node how the lane stands.
+    /// Asks a node for the state of the lane.
     pub fn new(server: &Server, network: &LaneNetwork, patience: Duration) -> anyhow::Result<Lanes> {
         let now = LaneNow::ask(server, network)?;
         Ok(Lanes { now, network: network.clone(), clients: BTreeMap::new(), patience, scheme: AnswerScheme::Tree })
     }
 
-    /// The same, at a moment at which new payments may be built.
+    /// The same, at a time when new payments may be built.
     pub fn to_spend(server: &Server, network: &LaneNetwork, asking: Asking) -> anyhow::Result<Lanes> {
         let begun = Instant::now();
         let mut lanes = Lanes { scheme: asking.scheme, ..Lanes::new(server, network, asking.patience)? };
@@ -53,7 +53,7 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// The client of a home's committee, under the scheme that was asked for where the committee has keys for it.
+    /// The client of a home's committee, with the requested scheme if the committee has keys for it.
     pub fn client(&mut self, home: HomeEpoch) -> &mut LaneClient {
         let directory = || self.now.directory(&self.network, home);
         let client =
@@ -61,10 +61,10 @@ impl Lanes {
         self.clients.entry(home).or_insert_with(client)
     }
 
-    /// Whether a home's committee has keys for the scheme that was asked for.
+    /// Checks that a home's committee has keys for the requested scheme.
     ///
     /// # Errors
-    /// What to do if it has none.
+    /// If it has none; the error says what to do.
     pub fn check_scheme(&self, home: HomeEpoch) -> anyhow::Result<()> {
         LaneClient::new(self.now.directory(&self.network, home)).under(self.scheme)?;
         Ok(())

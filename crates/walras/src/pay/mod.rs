@@ -1,5 +1,5 @@
-//! `walras pay`: a purse for the payment lane. Money comes from the ledger by a deposit, moves with the signatures of a
-//! quorum in one round trip, and goes back by a redemption.
+//! `walras pay`: a purse for the payment lane. A deposit brings money from the ledger, a quorum's signatures move it
+//! in one round trip, and a redemption returns it to the ledger.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,13 +38,13 @@ use crate::keystore::Passphrase;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
-/// Where the purse is.
+/// The location of the purse.
 #[derive(Clone, clap::Args)]
 pub struct PursePlace {
     /// The purse's folder.
     #[arg(long, value_name = "DIR", env = "WALRAS_PURSE", default_value = "walras-purse")]
     purse: PathBuf,
-    /// File whose first line is the purse's passphrase; else WALRAS_PASSPHRASE, else it is asked for.
+    /// File whose first line is the purse's passphrase; otherwise WALRAS_PASSPHRASE, otherwise a prompt.
     #[arg(long, value_name = "FILE")]
     purse_passphrase_file: Option<PathBuf>,
 }
@@ -59,12 +59,12 @@ impl PursePlace {
     }
 }
 
-/// How the lane is reached.
+/// Options of the access to the lane.
 #[derive(Clone, clap::Args)]
 pub struct Reach {
     #[command(flatten)]
     server: Server,
-    /// How long to wait for a quorum, in seconds. What is not confirmed by then is finished later.
+    /// How long to wait for a quorum, in seconds. A payment that is not confirmed by then is finished later.
     #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
     lane_patience: u64,
 }
@@ -75,14 +75,14 @@ impl Reach {
     }
 }
 
-/// What validators sign a payment with.
+/// The keys with which validators sign a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scheme {
     /// The keys of shards, each in a tree over its answers: a certificate of some hundred bytes for each signer.
     Merkle,
-    /// BLS keys: one aggregated signature of 48 bytes and a bitmap of its signers, where the lane epoch has such keys.
+    /// BLS keys: one aggregated signature of 48 bytes and a bitmap of its signers, if the lane epoch has such keys.
     Bls,
-    /// Shares of the group key that the members made for the lane epoch, where they made one: 48 bytes.
+    /// Shares of the group key that the members made for the lane epoch, if they made one: 48 bytes.
     Threshold,
 }
 
@@ -96,7 +96,7 @@ impl From<Scheme> for AnswerScheme {
     }
 }
 
-/// Pays in the payment lane: confirmed by a quorum in one round trip.
+/// Pays in the payment lane: a quorum confirms in one round trip.
 #[derive(clap::Subcommand)]
 pub enum Pay {
     /// Make a purse for the lane of a node, or of a genesis file.
@@ -132,10 +132,10 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
-    /// Show what the purse holds: what is settled, fast and pending.
+    /// Show the purse's money: settled, fast and pending.
     #[command(after_help = "Example:\n  walras pay balance")]
     Balance {
-        /// Ask no node. What can only go home is then not told apart.
+        /// Do not ask a node. Money that can only be returned to the ledger is then not shown separately.
         #[arg(long)]
         offline: bool,
         #[command(flatten)]
@@ -146,7 +146,7 @@ pub enum Pay {
     /// Pay a lane address, or a ledger account.
     #[command(after_help = "Examples:
   walras pay send --to lane:5b01… --asset EUR --amount 12.50 --receipt coffee.txt
-  walras pay send --to 0x53e0… --asset EUR --amount 12.50    # an account: redeem the receipt then
+  walras pay send --to 0x53e0… --asset EUR --amount 12.50    # to an account: redeem the receipt afterwards
   walras pay send --to lane:5b01… --asset EUR --amount 12.50 --scheme bls    # a short receipt")]
     Send {
         /// A lane address, as `walras pay address` prints it, or an account of the ledger.
@@ -158,13 +158,13 @@ pub enum Pay {
         /// Amount, in whole assets.
         #[arg(long)]
         amount: String,
-        /// File for the receipt, which the recipient needs; else receipt-….txt here.
+        /// File for the receipt, which the recipient needs; otherwise receipt-….txt here.
         #[arg(long, value_name = "FILE")]
         receipt: Option<PathBuf>,
         /// Leave settling to the recipient.
         #[arg(long)]
         no_settle: bool,
-        /// What validators sign it with.
+        /// The keys with which validators sign it.
         #[arg(long, value_enum, default_value_t = Scheme::Merkle)]
         scheme: Scheme,
         #[command(flatten)]
@@ -177,7 +177,7 @@ pub enum Pay {
     Receive {
         /// File with receipts.
         file: PathBuf,
-        /// Check and keep only; settle later.
+        /// Only check and keep it; settle later.
         #[arg(long)]
         no_settle: bool,
         #[command(flatten)]
@@ -185,15 +185,16 @@ pub enum Pay {
         #[command(flatten)]
         reach: Reach,
     },
-    /// Finish and settle everything, and renew what can be spent for the last time in this epoch.
-    #[command(after_help = "Example:\n  walras pay settle       # run it once in each lane epoch at least")]
+    /// Finish and settle everything, and renew money that can be spent for the last time in this epoch.
+    #[command(after_help = "Example:\n  walras pay settle       # run it at least once in each lane epoch")]
     Settle {
         #[command(flatten)]
         place: PursePlace,
         #[command(flatten)]
         reach: Reach,
     },
-    /// Check a receipt offline, with the keys of the lane alone. This proves that it is fast, not that it is settled.
+    /// Check a receipt offline, with only the keys of the lane. This proves that the payment is fast, not that it is
+    /// settled.
     #[command(after_help = "Examples:
   walras pay verify coffee.txt --purse bob
   walras pay verify coffee.txt --genesis exchange/genesis.json")]
@@ -206,14 +207,14 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
-    /// Write the receipts of an own payment again: to a file, and as QR codes in the terminal.
+    /// Write the receipts of one of the purse's payments again: to a file, and as QR codes in the terminal.
     #[command(after_help = "Examples:
   walras pay export 0x6e0b12 --qr
   walras pay export 0x6e0b12 --file coffee.txt")]
     Export {
-        /// The payment's digest, or its beginning.
+        /// The payment's digest, or its first digits.
         payment: String,
-        /// File to write; else standard output.
+        /// File to write; otherwise standard output.
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
         /// Draw QR codes.
@@ -225,8 +226,8 @@ pub enum Pay {
     /// Move money back to a ledger account, or post receipts of payments to accounts.
     #[command(after_help = "Examples:
   walras pay redeem --key alice.json --asset EUR --amount 50    # to the key's account
-  walras pay redeem --key bob.json coffee.txt                   # what a receipt pays to accounts
-  walras pay redeem --key alice.json                            # what an earlier command left")]
+  walras pay redeem --key bob.json coffee.txt                   # the amounts that a receipt pays to accounts
+  walras pay redeem --key alice.json                            # the rest of an earlier command")]
     Redeem {
         /// Files with receipts of payments to accounts.
         files: Vec<PathBuf>,
@@ -243,22 +244,22 @@ pub enum Pay {
         /// How long to wait for a quorum, in seconds.
         #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
         lane_patience: u64,
-        /// What validators sign a new payment with.
+        /// The keys with which validators sign a new payment.
         #[arg(long, value_enum, default_value_t = Scheme::Merkle)]
         scheme: Scheme,
     },
-    /// Contest the money of a payment that is stuck: the ledger decides whether the payment stands or the money comes
-    /// back to the account of its key. Takes a deposit, which comes back if the payment was not confirmed.
+    /// Contest the money of a payment that is stuck: the ledger decides whether the payment is valid or the money
+    /// returns to the account of its key. Requires a deposit, which is returned if the payment was not confirmed.
     #[command(after_help = "Example:\n  walras pay contest 0x6e0b12 --key alice.json")]
     Contest {
-        /// The payment's digest, or its beginning.
+        /// The payment's digest, or its first digits.
         payment: String,
         #[command(flatten)]
         sender: Sender,
         #[command(flatten)]
         place: PursePlace,
     },
-    /// Leave receipts of all that the purse holds for a watcher (`walras watch`), which needs no key.
+    /// Leave receipts of all the purse's money for a watcher (`walras watch`), which needs no key.
     #[command(after_help = "Example:\n  walras pay leave watched")]
     Leave {
         /// The watcher's folder.
@@ -266,7 +267,7 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
-    /// List the ledger accounts at which money of this purse came home, by itself or by a watcher.
+    /// List the ledger accounts to which money of this purse was returned, by this purse or by a watcher.
     #[command(after_help = "Example:\n  walras pay accounts")]
     Accounts {
         #[command(flatten)]
@@ -274,12 +275,12 @@ pub enum Pay {
         #[command(flatten)]
         server: Server,
     },
-    /// Write the key of an account at which money of this purse came home, for `walras wallet`.
+    /// Write the key of an account to which money of this purse was returned, for `walras wallet`.
     #[command(after_help = "Example:\n  walras pay account-key 0x53e0… --out home.json")]
     AccountKey {
         /// The account.
         account: Address,
-        /// Key file to write, under the purse's passphrase.
+        /// Key file to write, encrypted with the purse's passphrase.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -330,7 +331,7 @@ fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server
         println!("Purse        {purse}");
         println!("Network      {}", network.id);
         println!("Fingerprint  {fingerprint} of {} validators' keys", network.members.len());
-        println!("Compare the fingerprint with somebody you trust. The purse believes these keys from now on.");
+        println!("Compare the fingerprint with somebody you trust. The purse trusts these keys from now on.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -353,7 +354,7 @@ fn balance(json: bool, offline: bool, place: &PursePlace, server: &Server) -> an
     let now = match offline {
         true => None,
         false => {
-            let now = LaneNow::ask(server, &purse.network).context("to ask no node, add --offline")?;
+            let now = LaneNow::ask(server, &purse.network).context("to work without a node, add --offline")?;
             resolve_deposits(&purse, server, Duration::ZERO)?;
             Some(now.epoch)
         }

@@ -1,5 +1,4 @@
-//! The lane that a purse is for: pinned when the purse is made, so that no node can put other validators in their
-//! place later.
+//! The lane of a purse: pinned when the purse is made, so that no node can substitute other validators later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -28,7 +27,7 @@ pub struct LaneMoney {
 }
 
 impl LaneMoney {
-    /// An amount for people.
+    /// An amount in decimals with its symbol.
     pub fn money(&self, units: Amount) -> String {
         format!("{} {}", from_units(units, self.decimals), self.symbol)
     }
@@ -37,12 +36,12 @@ impl LaneMoney {
 /// Keys of lane epochs by epoch and member, each signed by a registrar.
 type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;
 
-/// The keys of so many epochs are kept: of those whose receipts may still be worth something, and some more.
+/// Number of epochs whose keys are kept: those whose receipts may still have value, and some more.
 const EPOCHS_KEPT: HomeEpoch = 16;
 pub const EPOCHS: &str = "epochs.json";
 const BOARDS: &str = "boards.json";
 
-/// What was learned of lane epochs.
+/// What was learned about lane epochs.
 #[derive(Debug, Default)]
 struct Learned {
     keys: EpochKeys,
@@ -52,19 +51,19 @@ struct Learned {
     checked: BTreeMap<HomeEpoch, LaneCommittee>,
 }
 
-/// What never changes of a lane, and what was learned of its epochs.
+/// The constants of a lane, and what was learned about its epochs.
 #[derive(Clone, Debug)]
 pub struct LaneNetwork {
-    /// What everything that is signed names.
+    /// The network identity that is part of everything signed.
     pub id: Digest,
     /// The keys of each member's shards in the first epoch.
     pub members: Vec<Vec<PublicKey>>,
-    /// For each member the key that registers its keys of later epochs; none if keys do not change.
+    /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<PublicKey>,
     pub assets: Vec<LaneMoney>,
-    /// What any of its clones learns all know.
+    /// Shared by all clones.
     learned: Arc<Mutex<Learned>>,
-    /// Where what is learned is kept.
+    /// The folder in which learned keys are stored.
     folder: Option<PathBuf>,
 }
 
@@ -76,7 +75,7 @@ impl PartialEq for LaneNetwork {
 }
 
 impl LaneNetwork {
-    /// As a genesis file says, which somebody trusted has handed over.
+    /// Reads it from a genesis file of a trusted source.
     pub fn of_genesis(path: &Path) -> anyhow::Result<LaneNetwork> {
         let (genesis, _) = node::genesis_file::read_with_founding(path)?;
         let state = Ledger::new(&genesis)?;
@@ -95,13 +94,15 @@ impl LaneNetwork {
         Ok(LaneNetwork::new(lane.network(), terms.members.clone(), terms.registrars.clone(), assets))
     }
 
-    /// As a node says.
+    /// Reads it from a node.
     pub fn of_server(server: &Server) -> anyhow::Result<LaneNetwork> {
-        let lane = server.get("/v1/lane").context("the node's lane")?;
+        let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
         let listed = server.assets()?;
         let money = |entry: &Value| {
             let known = listed.find(text(&entry["asset"]))?;
-            let units = |name: &str| text(&entry[name]).parse::<Amount>().context("an amount of the lane");
+            let units = |name: &str| {
+                text(&entry[name]).parse::<Amount>().context("invalid amount in the node's answer about the lane")
+            };
             Ok(json!({
                 "asset": known.asset.0,
                 "symbol": known.symbol,
@@ -129,12 +130,12 @@ impl LaneNetwork {
         LaneNetwork { id, members, registrars, assets, learned: Arc::default(), folder: None }
     }
 
-    /// The same, with what was learned before; what it learns is kept in this folder.
+    /// Adds what was learned before from this folder, and stores there what is learned later.
     pub fn kept_in(mut self, folder: &Path) -> anyhow::Result<LaneNetwork> {
         let path = folder.join(EPOCHS);
         if path.exists() {
             let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
-            let damaged = || format!("{} is damaged: remove it, a node tells it again", path.display());
+            let damaged = || format!("{} is damaged: remove it, and it is fetched from a node again", path.display());
             let known: Vec<Value> = serde_json::from_slice(&text).with_context(damaged)?;
             for one in known {
                 self.admit(registration(&one).with_context(damaged)?).with_context(damaged)?;
@@ -143,15 +144,15 @@ impl LaneNetwork {
         let path = folder.join(BOARDS);
         if path.exists() {
             let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
-            let damaged = || format!("{} is damaged: remove it, a node tells it again", path.display());
+            let damaged = || format!("{} is damaged: remove it, and it is fetched from a node again", path.display());
             self.known().boards = serde_json::from_slice(&text).with_context(damaged)?;
         }
         self.folder = Some(folder.into());
         Ok(self)
     }
 
-    /// Learns how the members made the group keys of epochs that a node lists. It can tell none that members did not
-    /// make: they have signed what they dealt.
+    /// Learns the group keys of the epochs that a node lists. The node cannot invent one: members have signed their
+    /// dealings.
     fn learn_boards(&self, server: &Server, lane: &Value) -> anyhow::Result<()> {
         let listed = lane["group_keys"].as_array().map_or(&[][..], Vec::as_slice);
         let mut is_new = false;
@@ -159,11 +160,11 @@ impl LaneNetwork {
             if self.known().boards.contains_key(&epoch) {
                 continue;
             }
-            // It may be forgotten by now; without it aggregates serve.
+            // The board may be discarded by now; without it aggregates are used.
             let Ok(told) = server.get(&format!("/v1/lane/boards/{epoch}")) else { continue };
             let board = text(&told["board"]).trim_start_matches("0x").to_string();
             let committee = with_board(self.plain_committee(epoch), &board).with_context(|| {
-                format!("the node tells a group key of lane epoch {epoch} that is not its members'")
+                format!("the node's group key of lane epoch {epoch} is not that of its members: give another --server")
             })?;
             let mut known = self.known();
             known.checked.insert(epoch, committee);
@@ -182,10 +183,11 @@ impl LaneNetwork {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the keys of a member in an epoch, if its registrar has signed them; whether they are new. The first that
-    /// are known stay.
+    /// Accepts the keys of a member in an epoch, if its registrar has signed them; returns whether they are new. The
+    /// first known keys are kept.
     fn admit(&self, registration: LaneRegistration) -> anyhow::Result<bool> {
-        let registrar = self.registrars.get(usize::from(registration.member)).context("a stranger's keys")?;
+        let registrar =
+            self.registrars.get(usize::from(registration.member)).context("the keys belong to no member")?;
         registration.verify(&self.id, registrar)?;
         let key = (registration.epoch, registration.member);
         let mut known = self.known();
@@ -195,13 +197,14 @@ impl LaneNetwork {
         Ok(is_new)
     }
 
-    /// Learns the keys of epochs from what a node tells of the lane. It can tell none that the pinned registrars have
-    /// not signed.
+    /// Learns the keys of epochs from a node's answer about the lane. The node cannot add any that the pinned
+    /// registrars have not signed.
     pub fn learn(&self, lane: &Value) -> anyhow::Result<()> {
         let mut is_new = false;
         for told in lane["registrations"].as_array().map_or(&[][..], Vec::as_slice) {
-            is_new |=
-                self.admit(registration(told)?).context("the node tells keys of the lane that are not its members'")?;
+            is_new |= self
+                .admit(registration(told)?)
+                .context("the node's keys of the lane are not those of its members: give another --server")?;
         }
         if let (true, Some(folder)) = (is_new, &self.folder) {
             let mut known = self.known();
@@ -214,7 +217,7 @@ impl LaneNetwork {
         Ok(())
     }
 
-    /// Whether the keys of an epoch are known, of a quorum.
+    /// Whether the keys of a quorum are known for an epoch.
     pub fn knows(&self, epoch: HomeEpoch) -> bool {
         let known = || self.known().keys.range((epoch, 0)..=(epoch, u8::MAX)).count();
         let quorum = || payments::Quorums::new(self.registrars.len()).certificate;
@@ -223,8 +226,9 @@ impl LaneNetwork {
 
     /// Reads what [`LaneNetwork::encode`] writes.
     pub fn parse(value: &Value) -> anyhow::Result<LaneNetwork> {
-        let key = |key: &Value| text(key).parse::<PublicKey>().context("the key of a shard");
-        let shards = |shards: &Value| shards.as_array().context("a member has shards")?.iter().map(key).collect();
+        let key = |key: &Value| text(key).parse::<PublicKey>().context("invalid key of a shard");
+        let shards =
+            |shards: &Value| shards.as_array().context("a member has no list of shards")?.iter().map(key).collect();
         let money = |entry: &Value| {
             let number = |name: &str| entry[name].as_u64().with_context(|| format!("an asset has no {name}"));
             Ok(LaneMoney {
@@ -241,7 +245,7 @@ impl LaneNetwork {
         ensure!(registrars.is_empty() || registrars.len() == members.len(), "each member has a registrar, or none has");
         let sound = (1..=payments::VALIDATORS_MAX).contains(&members.len()) && members.iter().all(|of| !of.is_empty());
         ensure!(sound, "a lane has 1 to 256 members, each with a shard");
-        let id = text(&value["network"]).parse().context("the lane's network")?;
+        let id = text(&value["network"]).parse().context("invalid identity of the lane's network")?;
         let assets = list("assets")?.iter().map(money).collect::<anyhow::Result<_>>()?;
         Ok(LaneNetwork::new(id, members, registrars, assets))
     }
@@ -263,7 +267,7 @@ impl LaneNetwork {
         json!({"network": self.id.to_string(), "members": members, "registrars": registrars, "assets": assets})
     }
 
-    /// A short name of network and keys, for people to compare.
+    /// A short digest of network and keys, for people to compare.
     pub fn fingerprint(&self) -> String {
         let mut bytes = self.id.0.to_vec();
         for shards in &self.members {
@@ -274,7 +278,7 @@ impl LaneNetwork {
         Digest::of("walras 2026 lane fingerprint v1", &bytes).to_string()[2..18].into()
     }
 
-    /// The committee of an epoch, with the keys that are known.
+    /// The committee of an epoch, with the known keys.
     pub fn committee(&self, epoch: HomeEpoch) -> LaneCommittee {
         let plain = self.plain_committee(epoch);
         let board = {
@@ -284,7 +288,7 @@ impl LaneNetwork {
             }
             known.boards.get(&epoch).cloned()
         };
-        // A file may be damaged: without a group key aggregates serve.
+        // A file may be damaged: without a group key aggregates are used.
         let Some(with) = board.and_then(|board| with_board(plain.clone(), &board).ok()) else { return plain };
         self.known().checked.insert(epoch, with.clone());
         with
@@ -323,35 +327,38 @@ impl LaneNetwork {
         found.map_or_else(|| format!("asset {asset}"), |money| money.symbol.clone())
     }
 
-    /// An amount for people.
+    /// An amount in decimals with its symbol.
     pub fn money(&self, asset: AssetId, units: Amount) -> String {
         let found = self.assets.iter().find(|money| money.asset == asset);
         found.map_or_else(|| format!("{units} units of asset {asset}"), |money| money.money(units))
     }
 }
 
-/// The same committee with the group key that a board tells, in hexadecimal.
+/// The same committee with the group key of a board, which is given in hexadecimal.
 fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommittee> {
-    let bytes = super::slip::hex(board).context("a board is hexadecimal")?;
+    let bytes = super::slip::hex(board).context("the board is not hexadecimal")?;
     Ok(with_told_board(committee, &bytes)?)
 }
 
-/// A registration as the interface tells it.
+/// A registration as the interface returns it.
 fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
     let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
-    let keys = told["keys"].as_array().context("a registration has keys")?;
-    let key = |key: &Value| text(key).parse::<PublicKey>().context("the key of a shard");
+    let keys = told["keys"].as_array().context("a registration has no keys")?;
+    let key = |key: &Value| text(key).parse::<PublicKey>().context("invalid key of a shard");
     let bls = told["bls"].as_array().map_or(&[][..], Vec::as_slice);
     let bls_key = |of: &Value| {
-        let key = from_hex(text(&of["key"])).context("the BLS key of a shard")?;
-        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(text(&of["proof"])).context("the proof of a BLS key")?) })
+        let key = from_hex(text(&of["key"])).context("invalid BLS key of a shard")?;
+        Ok(RegisteredBls {
+            key,
+            proof: BlsSignature(from_hex(text(&of["proof"])).context("invalid proof of a BLS key")?),
+        })
     };
     Ok(LaneRegistration {
         epoch: number("epoch")?,
         member: u8::try_from(number("member")?)?,
         keys: keys.iter().map(key).collect::<anyhow::Result<_>>()?,
         bls: bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
-        signature: Signature(from_hex(text(&told["signature"])).context("a registrar's signature")?),
+        signature: Signature(from_hex(text(&told["signature"])).context("invalid signature of a registrar")?),
     })
 }
 
@@ -362,20 +369,20 @@ fn told(registration: &LaneRegistration) -> Value {
     json!({"epoch": epoch, "member": member, "keys": keys, "bls": bls, "signature": to_hex(&signature.0)})
 }
 
-/// Asks a node of this network how the lane stands, and learns the keys of epochs by it.
+/// Asks a node of this network for the state of the lane, and learns the keys of epochs from it.
 pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<Value> {
-    let lane = server.get("/v1/lane").context("the node's lane")?;
+    let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
     let pinned = network.encode();
     ensure!(
         ["network", "members", "registrars"].iter().all(|name| lane[name] == pinned[name]),
-        "the node is of another lane than this purse, or names other keys: nothing was sent. Give another --server"
+        "the node has another lane than this purse, or other keys: nothing was sent. Give another --server"
     );
     network.learn(&lane)?;
     network.learn_boards(server, &lane)?;
     Ok(lane)
 }
 
-/// How the lane stands, as a node says.
+/// The state of the lane, as a node reports it.
 #[derive(Clone, Debug)]
 pub struct LaneNow {
     pub epoch: HomeEpoch,
@@ -390,27 +397,29 @@ pub struct LaneNow {
 }
 
 impl LaneNow {
-    /// Asks a node, which must be of this network and know its members by the same keys. The network learns the keys of
-    /// epochs by it.
+    /// Asks a node, which must be of this network and have the same keys of its members. The network learns the keys
+    /// of epochs from the answer.
     pub fn ask(server: &Server, network: &LaneNetwork) -> anyhow::Result<LaneNow> {
         let lane = learn(server, network)?;
-        let address = |address: &Value| text(address).parse::<SocketAddr>().context("the address of a shard");
-        let shards = |shards: &Value| shards.as_array().context("addresses of shards")?.iter().map(address).collect();
-        let addresses = lane["addresses"].as_array().context("the node names no shards")?;
+        let address = |address: &Value| text(address).parse::<SocketAddr>().context("invalid address of a shard");
+        let shards = |shards: &Value| {
+            shards.as_array().context("a member has no list of addresses")?.iter().map(address).collect()
+        };
+        let addresses = lane["addresses"].as_array().context("the node lists no shards")?;
         let addresses: Vec<Vec<SocketAddr>> = addresses.iter().map(shards).collect::<anyhow::Result<_>>()?;
         let counts = network.members.iter().map(Vec::len);
         ensure!(
             addresses.iter().map(Vec::len).eq(counts),
             "the node does not know where the lane's shards are: give the --server of a member, or set [lane] addresses"
         );
-        let number = |name: &str| lane[name].as_u64().with_context(|| format!("the node tells no {name}"));
+        let number = |name: &str| lane[name].as_u64().with_context(|| format!("the node's answer has no {name}"));
         let convicted = lane["convicted"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(LaneNow {
             epoch: number("epoch")?,
             heights_left: number("heights_left")?,
             halted: lane["halted"] == true,
             convicted: convicted.iter().filter_map(|member| u8::try_from(member.as_u64()?).ok()).collect(),
-            case_deposit: text(&lane["case_deposit"]).parse().context("the deposit of a case")?,
+            case_deposit: text(&lane["case_deposit"]).parse().context("invalid deposit of a case")?,
             addresses,
             tls: lane["tls"] == true,
             home_ports: number("home_ports")?.max(1),

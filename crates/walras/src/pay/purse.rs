@@ -1,20 +1,20 @@
-//! A purse: a folder with a seed, the keys made of it, and what proves its money.
+//! A purse: a folder with a seed, the keys made of it, and the proofs of its money.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `lane.json` | the lane that the purse is for, pinned when it was made |
-//! | `epochs.json` | the keys of lane epochs, as far as a node has told them; the lane's registrars have signed them |
+//! | `epochs.json` | the keys of lane epochs learned from nodes, signed by the lane's registrars |
 //! | `seed.json` | the seed, encrypted like other keys |
 //! | `keys.json` | the public keys made of the seed: one for each deposit, address and change |
 //! | `deposits/` | withdrawals from the ledger that become outputs |
 //! | `received/` | receipts of others' payments, and marks of those that are settled |
 //! | `outbox/` | payments, durable before they are first sent, with their certificates |
-//! | `posted/` | marks of payments whose certificate the ledger has |
+//! | `posted/` | marks of payments whose certificate is in the ledger |
 //! | `contested/` | marks of payments whose money the ledger was asked to decide about |
-//! | `device` | a file that a copy of the folder has not: how a purse knows that it was restored |
+//! | `device` | a file that copies of the folder do not match: it shows a purse that it was restored |
 //!
-//! What the purse holds follows from these: outputs of deposits, of received receipts and of own payments, less what
-//! own payments spend. A file has its name once it is durable.
+//! The purse's balance follows from these files: outputs of deposits, of received receipts and of own payments, minus
+//! what own payments spend. A file gets its name once it is durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -50,11 +50,11 @@ const CONTESTED: &str = "contested";
 const OUTBOX: &str = "outbox";
 const SETTLED: &str = ".settled";
 const KEY_CONTEXT: &str = "walras 2026 purse key v1";
-/// Keys of an earlier life that a restored purse looks for behind the last that it knows.
+/// Number of keys, beyond the last known one, among which a restored purse looks for keys of its earlier life.
 const LOST_KEYS: u32 = 1_000;
 
-/// A key of the purse: H(seed, salt, index). A purse that was restored draws another salt, so that two copies of a
-/// purse never make the same key.
+/// A key of the purse: H(seed, salt, index). A restored purse draws another salt, so two copies of a purse never make
+/// the same key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PurseKey {
     public: String,
@@ -64,7 +64,7 @@ pub struct PurseKey {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Keys {
-    /// Of the next key.
+    /// Salt of the next key.
     salt: String,
     keys: Vec<PurseKey>,
 }
@@ -82,7 +82,7 @@ pub struct Deposit {
     pub home: Option<HomeEpoch>,
 }
 
-/// An output that the purse can spend, or could.
+/// An output that the purse can or could spend.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub holding: Holding,
@@ -92,11 +92,11 @@ pub struct Held {
     pub payment: Option<(PaymentSummary, payments::PaymentCertificate)>,
     /// Whether a quorum has acknowledged that payment, or the ledger created the output.
     pub is_settled: bool,
-    /// Whether the receipt came from outside, not from an own payment.
+    /// Whether the receipt came from another payer, not from an own payment.
     pub is_received: bool,
 }
 
-/// What a purse has.
+/// The contents of a purse.
 #[derive(Default)]
 pub struct PurseContents {
     /// Outputs that no own payment spends.
@@ -109,7 +109,7 @@ pub struct PurseContents {
     pub deposits: Vec<Deposit>,
 }
 
-/// The seed, for as long as keys are made of it.
+/// The seed, kept only while keys are made of it.
 pub struct Seed(Zeroizing<[u8; 32]>);
 
 impl Seed {
@@ -125,11 +125,11 @@ pub struct Purse {
     pub network: LaneNetwork,
     keys: Keys,
     pub outbox: Outbox<RealDisk>,
-    /// Keeps other commands out.
+    /// Excludes other commands.
     _lock: File,
 }
 
-/// Writes a file whole and durably.
+/// Writes a file completely and durably.
 pub fn write_durable(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || {
         let mut unfinished = path.as_os_str().to_owned();
@@ -154,7 +154,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
 
 fn random_salt() -> anyhow::Result<String> {
     let mut salt = [0; 16];
-    getrandom::fill(&mut salt).context("the system gives no random numbers")?;
+    getrandom::fill(&mut salt).context("the system provides no random numbers")?;
     Ok(to_hex(&salt))
 }
 
@@ -184,7 +184,7 @@ impl Purse {
 
     /// Opens a purse; no other command can use it meanwhile.
     pub fn open(folder: &Path) -> anyhow::Result<Purse> {
-        let missing = || format!("{0} is no purse; make one with: walras pay new --purse {0}", folder.display());
+        let missing = || format!("{0} is not a purse; make one with: walras pay new --purse {0}", folder.display());
         ensure!(folder.join(LANE).exists(), missing());
         let disk = RealDisk::existing(folder).with_context(|| folder.display().to_string())?;
         let _lock = lock(&disk, folder)?;
@@ -198,7 +198,7 @@ impl Purse {
         Ok(Seed(Zeroizing::new(keystore::open(&self.folder.join(SEED), passphrase)?.to_seed())))
     }
 
-    /// Makes a key, durably.
+    /// Makes a key and stores it durably.
     pub fn new_key(&mut self, seed: &Seed) -> anyhow::Result<SecretKey> {
         let index = self.keys.keys.iter().filter(|key| key.salt == self.keys.salt).map(|key| key.index + 1).max();
         let (salt, index) = (self.keys.salt.clone(), index.unwrap_or(0));
@@ -216,20 +216,20 @@ impl Purse {
         self.keys.keys.iter().filter_map(|key| Some((key.public.parse().ok()?, key))).collect()
     }
 
-    /// The secret of one of its public keys.
+    /// The secret key of one of the purse's public keys.
     pub fn secret(&self, seed: &Seed, public: &PublicKey) -> anyhow::Result<SecretKey> {
         let owned = self.owned();
-        let known = owned.get(public).with_context(|| format!("{public} is no key of this purse"))?;
+        let known = owned.get(public).with_context(|| format!("{public} is not a key of this purse"))?;
         let key = seed.key(&known.salt, known.index);
-        ensure!(key.public() == *public, "{SEED} is of another purse than {KEYS}: restore both from one copy");
+        ensure!(key.public() == *public, "{SEED} and {KEYS} belong to different purses: restore both from one copy");
         Ok(key)
     }
 
-    /// The secret of the key whose ledger account this is.
+    /// The secret key of one of the purse's ledger accounts.
     pub fn secret_of_account(&self, seed: &Seed, account: &Address) -> anyhow::Result<SecretKey> {
         let owned = self.owned();
         let public = owned.keys().find(|key| key.address() == *account);
-        self.secret(seed, public.with_context(|| format!("{account} is the account of no key of this purse"))?)
+        self.secret(seed, public.with_context(|| format!("{account} is not the account of a key of this purse"))?)
     }
 
     /// The ledger accounts of all its keys.
@@ -237,7 +237,7 @@ impl Purse {
         self.owned().keys().map(PublicKey::address).collect()
     }
 
-    /// Whether a key is the purse's.
+    /// Whether the purse owns a key.
     pub fn owns(&self, key: &PublicKey) -> bool {
         self.owned().contains_key(key)
     }
@@ -248,14 +248,14 @@ impl Purse {
         !matches!((mark, device(&self.folder)), (Ok(mark), Ok(device)) if mark == device)
     }
 
-    /// Notes that the purse knows what was spent: it is no copy any more. New keys are made under another salt.
+    /// Records that the purse knows what was spent, so it no longer counts as a copy. New keys use another salt.
     pub fn settle_in(&mut self) -> anyhow::Result<()> {
         self.keys.salt = random_salt()?;
         write_json(&self.folder.join(KEYS), &self.keys)?;
         mark_device(&self.folder)
     }
 
-    /// Looks for keys of an earlier life among these, and keeps those that it finds.
+    /// Looks for keys of its earlier life among these, and keeps those that it finds.
     pub fn find_lost_keys(&mut self, seed: &Seed, wanted: &[PublicKey]) -> anyhow::Result<()> {
         let salts: BTreeMap<String, u32> = self.keys.keys.iter().fold(BTreeMap::new(), |mut salts, key| {
             let last = salts.entry(key.salt.clone()).or_insert(0);
@@ -278,12 +278,12 @@ impl Purse {
         Ok(())
     }
 
-    /// Notes a withdrawal before it is sent, and whenever more is known of it.
+    /// Records a withdrawal before it is sent, and again when more is known about it.
     pub fn keep_deposit(&self, deposit: &Deposit) -> anyhow::Result<()> {
         write_json(&self.folder.join(DEPOSITS).join(format!("{}.json", deposit.transaction)), deposit)
     }
 
-    /// Forgets a withdrawal that had no effect.
+    /// Removes a withdrawal that had no effect.
     pub fn forget_deposit(&self, deposit: &Deposit) -> anyhow::Result<()> {
         let path = self.folder.join(DEPOSITS).join(format!("{}.json", deposit.transaction));
         std::fs::remove_file(&path).with_context(|| path.display().to_string())
@@ -301,7 +301,7 @@ impl Purse {
         Ok(paths)
     }
 
-    /// Keeps a receipt that was verified; false if it was there.
+    /// Stores a verified receipt; false if it was already there.
     pub fn keep_receipt(&self, id: &OutputId, receipt: &FastReceipt) -> anyhow::Result<bool> {
         let path = self.folder.join(RECEIVED).join(id.to_string());
         let is_new = !path.exists();
@@ -311,7 +311,7 @@ impl Purse {
         Ok(is_new)
     }
 
-    /// Notes that the payment behind an output is settled.
+    /// Records that the payment behind an output is settled.
     pub fn keep_settled(
         &self,
         held: &Held,
@@ -326,12 +326,12 @@ impl Purse {
         write_durable(&self.folder.join(RECEIVED).join(format!("{}{SETTLED}", held.holding.id)), &bytes)
     }
 
-    /// Notes that the ledger has the certificate of a payment.
+    /// Records that the ledger has the certificate of a payment.
     pub fn keep_posted(&self, digest: &Digest, transaction: &TransactionId) -> anyhow::Result<()> {
         write_durable(&self.folder.join(POSTED).join(digest.to_string()), transaction.to_string().as_bytes())
     }
 
-    /// Notes that the money of a payment is contested.
+    /// Records that the money of a payment is contested.
     pub fn keep_contested(&self, digest: &Digest) -> anyhow::Result<()> {
         write_durable(&self.folder.join(CONTESTED).join(digest.to_string()), &[])
     }
@@ -344,7 +344,7 @@ impl Purse {
         self.folder.join(POSTED).join(digest.to_string()).exists()
     }
 
-    /// Everything that the purse has.
+    /// All contents of the purse.
     pub fn contents(&self) -> anyhow::Result<PurseContents> {
         let mut contents = PurseContents { sent: self.outbox.all()?, ..PurseContents::default() };
         let mut outputs: BTreeMap<OutputId, Held> = BTreeMap::new();
@@ -360,7 +360,7 @@ impl Purse {
                 continue;
             }
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let damaged = || format!("{}: get the receipt again from who paid", path.display());
+            let damaged = || format!("{}: get the receipt again from the payer", path.display());
             let Slip::Receipt(receipt) = Slip::parse(&text, &self.network.id).with_context(damaged)? else { continue };
             let settled = PathBuf::from(format!("{}{SETTLED}", path.display())).exists();
             let held = self.held(&receipt, settled, true).with_context(damaged)?;
@@ -385,10 +385,10 @@ impl Purse {
         Ok(contents)
     }
 
-    /// Forgets confirmed payments of which nothing can come any more, with what they spent: no committee signs or views
-    /// what concerns them, and the ledger redeems nothing of theirs. How many. So a purse costs what it did in the last
-    /// epochs, not in its life. Payments without a certificate stay, and so does money that was never spent: somebody
-    /// may ask where it went.
+    /// Removes confirmed payments that can have no further effect, with what they spent: no committee signs or views
+    /// anything about them, and the ledger redeems none of their outputs. Returns their number. So the cost of a
+    /// purse depends on the last epochs, not on its whole life. Payments without a certificate are kept, and so is
+    /// money that was never spent: its owner may ask where it went.
     pub fn forget_old(&self, now: HomeEpoch) -> anyhow::Result<usize> {
         let contents = self.contents()?;
         let mut over = Vec::new();
@@ -398,7 +398,7 @@ impl Purse {
                 over.push((sent.payment.digest, view.inputs().map(|input| input.id).collect::<Vec<_>>()));
             }
         }
-        // What was spent goes first, so that it never seems to be unspent.
+        // Spent outputs are removed first, so that none ever seems unspent.
         for id in over.iter().flat_map(|(_, inputs)| inputs) {
             let receipt = self.folder.join(RECEIVED).join(id.to_string());
             remove(&receipt)?;
@@ -419,7 +419,7 @@ impl Purse {
         Ok(digests.len())
     }
 
-    /// What a receipt is worth to this purse; `None` if it is for somebody else.
+    /// The value of a receipt to this purse; `None` if it is for another recipient.
     fn held(&self, receipt: &FastReceipt, is_settled: bool, is_received: bool) -> anyhow::Result<Option<Held>> {
         let Recipient::Key(owner) = receipt.output.to else { return Ok(None) };
         if !self.owns(&owner) {
@@ -450,20 +450,20 @@ impl Deposit {
     }
 }
 
-/// The lane of a purse, without opening the purse.
+/// Reads the lane of a purse without opening the purse.
 pub fn read_network(folder: &Path) -> anyhow::Result<LaneNetwork> {
     let path = folder.join(LANE);
     let network = LaneNetwork::parse(&read_json(&path)?).with_context(|| format!("{} is damaged", path.display()))?;
     network.kept_in(folder)
 }
 
-/// What tells the file `device` from its copies.
+/// The properties that distinguish the file `device` from its copies.
 fn device(folder: &Path) -> std::io::Result<Value> {
     let of = std::fs::metadata(folder.join(DEVICE))?;
     Ok(serde_json::json!({"inode": of.ino(), "changed": [of.ctime(), of.ctime_nsec()]}))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 fn remove(path: &Path) -> anyhow::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(path.display().to_string()),
@@ -472,7 +472,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 fn mark_device(folder: &Path) -> anyhow::Result<()> {
-    // A new file: the mark of the one before, which may be a copy, must not fit.
+    // A new file is needed: the mark in the earlier file, which may be a copy, must not match.
     write_durable(&folder.join(DEVICE), &[])?;
     write_json(&folder.join(DEVICE_MARK), &device(folder)?)
 }

@@ -1,4 +1,4 @@
-//! Receipts: checking them, taking them into the purse, settling everything.
+//! Receipts: checks them, adds them to the purse, and settles everything.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,25 +28,29 @@ pub(super) fn receive(
     let slips = Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())?;
     let lanes = settles.then(|| Lanes::new(&reach.server, &purse.network, reach.patience()));
     let mut taken = Vec::new();
-    // All of a file, or nothing.
+    // All receipts of a file, or none.
     for slip in &slips {
         let (receipt, holding) = match (slip, slip.verify(&purse.network)) {
             (Slip::Receipt(receipt), Ok(ProvedSlip::Output(holding))) => (receipt, holding),
             (Slip::ToAccounts(..), _) => {
-                bail!("{}: it pays ledger accounts: walras pay redeem --key KEY {0}", file.display())
+                bail!("{}: this receipt pays ledger accounts: use walras pay redeem --key KEY {0}", file.display())
             }
-            (_, Err(refusal)) => bail!("{}: it proves nothing: {refusal}", file.display()),
-            _ => bail!("{}: it proves no output", file.display()),
+            (_, Err(refusal)) => bail!("{}: the receipt proves nothing: {refusal}", file.display()),
+            _ => bail!("{}: the receipt proves no output", file.display()),
         };
         match holding.output.to {
             Recipient::Key(owner) if purse.owns(&owner) => {}
-            to => bail!("{}: it pays {}, which is not of this purse", file.display(), Shown(&purse.network.id, to)),
+            to => bail!(
+                "{}: the receipt pays {}, which does not belong to this purse",
+                file.display(),
+                Shown(&purse.network.id, to)
+            ),
         }
         let home = receipt.proof.summary.into;
         if let Some(Ok(Lanes { now, .. })) = &lanes {
             ensure!(
                 now.epoch < home || spend::is_spendable(home, now.epoch),
-                "{}: it is of lane epoch {home}, and now is {}: it cannot be spent any more. Ask the payer to pay anew",
+                "{}: the receipt is of lane epoch {home}, and now is {}: too late to spend it. Ask for a new payment",
                 file.display(),
                 now.epoch
             );
@@ -60,7 +64,7 @@ pub(super) fn receive(
     }
     let failed = match lanes {
         Some(lanes) => settle_received(&purse, lanes),
-        None => vec!["it was not asked for".into()],
+        None => vec!["--no-settle was given".into()],
     };
     let now_held = purse.contents()?.held;
     let is_settled =
@@ -91,7 +95,7 @@ pub(super) fn receive(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Settles what was received; why some is not.
+/// Settles received receipts; returns why some are not settled.
 fn settle_received(purse: &Purse, lanes: anyhow::Result<Lanes>) -> Vec<String> {
     match lanes.and_then(|mut lanes| spend::settle_all(purse, &mut lanes)) {
         Ok((_, failed)) => failed,
@@ -136,9 +140,9 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
                 "failed": failed})
         );
     } else {
-        println!("finished {finished}, settled {settled}, renewed {renewed}, sent home {sent_home}");
+        println!("finished {finished}, settled {settled}, renewed {renewed}, returned to the ledger {sent_home}");
         if !unposted.is_empty() {
-            println!("{} payments to accounts wait to be redeemed: walras pay redeem --key KEY", unposted.len());
+            println!("{} payments to accounts are not redeemed yet: use walras pay redeem --key KEY", unposted.len());
         }
         failed.iter().for_each(|reason| eprintln!("not done: {reason}"));
     }

@@ -1,5 +1,5 @@
-//! What a purse does first after it was copied or restored: it asks a quorum what spends each of its outputs, finishes
-//! the payments that it hears of, and so finds the change that they made.
+//! The first step of a purse that was copied or restored: it asks a quorum what spends each of its outputs, finishes
+//! the payments that it learns of, and so finds their change.
 
 use anyhow::Context;
 use lane::SentPayment;
@@ -10,7 +10,7 @@ use super::lanes::Lanes;
 use super::purse::{Held, Purse, Seed};
 use super::spend::confirm;
 
-/// Asks until nothing new is heard; how many payments were found that the purse had forgotten.
+/// Asks until nothing new is learned; returns the number of payments that the purse did not know.
 pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
     let mut found = 0;
     loop {
@@ -21,8 +21,9 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
             }
             let (key, patience) = (purse.secret(seed, &held.owner)?, lanes.patience);
             let spender = lanes.client(held.home).spender(&key, &held.holding.id, patience);
-            let spender =
-                spender.context("the purse was copied or restored, and what it has spent since is not known")?;
+            let spender = spender.context(
+                "the purse was copied or restored, and the validators did not answer what it has spent since",
+            )?;
             heard.extend(spender);
         }
         if heard.is_empty() {
@@ -50,8 +51,8 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
     }
 }
 
-/// The request of a payment that validators know. They are bound to it, so that proofs of inputs that the purse has
-/// lost do not matter to those that answer.
+/// The request of a payment that validators know. Those that answer have reserved its inputs, so proofs of inputs
+/// that the purse has lost do not matter to them.
 fn signed(purse: &Purse, spender: &KnownSpender) -> anyhow::Result<SignedPayment> {
     let contents = purse.contents()?;
     let view = PaymentView::parse(&spender.payment)?;

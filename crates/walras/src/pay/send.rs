@@ -1,4 +1,4 @@
-//! Sending, and handing receipts on.
+//! Sends payments and writes receipts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use super::spend::Confirmed;
 use super::{PursePlace, Reach, Scheme, restore, show, spend, watch};
 use crate::wallet::server::Server;
 
-/// What is to be sent.
+/// An amount to be sent to a payee.
 pub(super) struct Order {
     pub to: Payee,
     pub asset: String,
@@ -55,13 +55,13 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
     confirmed.iter().for_each(show::tell);
     println!("Receipt  {}", file.display());
     match is_account {
-        true => println!("Anybody redeems it:  walras pay redeem --key KEY {}", file.display()),
-        false => println!("The recipient takes it:  walras pay receive {}", file.display()),
+        true => println!("Anybody can redeem it:  walras pay redeem --key KEY {}", file.display()),
+        false => println!("The recipient runs:  walras pay receive {}", file.display()),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The slips for the others of payments.
+/// The receipts of payments for their recipients.
 fn slips(purse: &Purse, confirmed: &[Confirmed]) -> anyhow::Result<Vec<String>> {
     let mut slips = Vec::new();
     for one in confirmed {
@@ -82,7 +82,7 @@ fn slips_of(
     Ok(slips.iter().map(|slip| slip.encode(&purse.network.id)).collect())
 }
 
-/// A purse that is about to spend: it knows its secrets, the lane, and what it has spent.
+/// A purse that is about to spend: its secrets, the lane, and what it has spent are known.
 pub(super) struct Session<'a> {
     pub purse: &'a mut Purse,
     pub seed: Seed,
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
         if purse.is_copy() {
             let found = restore::ask(purse, &seed, &mut lanes)?;
             eprintln!(
-                "the purse was copied or restored: a quorum told what it has spent, {found} payments it had lost"
+                "the purse was copied or restored: a quorum reported its spending, and {found} lost payments were found"
             );
         }
         Ok(Session { purse, seed, lanes })
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
             confirmed.push(spend::confirm(self.purse, &mut self.lanes, payment)?);
         }
         for one in confirmed.iter_mut().filter(|_| settles) {
-            // The receipt is good without it, and it is tried again.
+            // The receipt is valid without it, and settling is tried again later.
             if let Err(error) = spend::settle(self.purse, &mut self.lanes, one) {
                 eprintln!("not settled yet: {error:#}");
             }
@@ -133,7 +133,7 @@ pub(super) fn export(
 ) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let sent = spend::find(&purse, name)?;
-    let waits = "the payment is not confirmed yet: walras pay settle";
+    let waits = "the payment is not confirmed yet: use walras pay settle";
     let slips = slips_of(&purse, &sent.payment, sent.certificate.as_ref().context(waits)?)?;
     if let Some(file) = &file {
         std::fs::write(file, slips.join("\n") + "\n").with_context(|| file.display().to_string())?;
@@ -144,7 +144,7 @@ pub(super) fn export(
     }
     for slip in &slips {
         if codes {
-            let long = || format!("a receipt of {} characters does not fit a QR code: hand on a file", slip.len());
+            let long = || format!("a receipt of {} characters does not fit into a QR code: use a file", slip.len());
             println!("{}", qr(slip).with_context(long)?);
         } else if file.is_none() {
             println!("{slip}");

@@ -11,7 +11,7 @@ use super::network::LaneNetwork;
 use super::purse::{Purse, PurseContents};
 use super::spend::Confirmed;
 
-/// What the two receipts promise.
+/// The guarantees of the two receipts.
 pub const FAST: &str = "no other payment of this money can be confirmed. If the payer contests it you have at least \
      one epoch to settle; after that it can lapse.";
 pub const SETTLED: &str = "final.";
@@ -55,7 +55,7 @@ fn money(network: &LaneNetwork, asset: AssetId, units: u128) -> String {
     u64::try_from(units).map_or_else(|_| format!("{units} units"), |units| network.money(asset, units))
 }
 
-/// Prints what the purse holds. `now` is the present lane epoch, if a node told it.
+/// Prints the contents of the purse. `now` is the current lane epoch, if a node returned it.
 pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Result<()> {
     let (network, contents) = (&purse.network, purse.contents()?);
     let rows = rows(purse, &contents, now)?;
@@ -113,7 +113,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
             ("settled: final", row.settled),
             ("fast: `walras pay settle` makes it final", row.fast),
             ("pending: a deposit or payment that is not confirmed yet", row.pending),
-            ("can only go home to the ledger: walras pay settle", row.home_only),
+            ("can only be returned to the ledger: walras pay settle", row.home_only),
             ("lost: its epoch is over, it stays in escrow", row.lost),
         ];
         for (words, units) in parts.into_iter().filter(|(_, units)| *units > 0) {
@@ -124,7 +124,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
         println!("Payments that are not confirmed: {unfinished}. `walras pay settle` finishes them.");
     }
     for sent in unposted {
-        println!("Payment {} waits to be redeemed: walras pay redeem --key KEY", sent.payment.digest);
+        println!("Payment {} is not redeemed yet: walras pay redeem --key KEY", sent.payment.digest);
     }
     if purse.is_copy() {
         println!("This purse was copied or restored: it asks a quorum what it has spent before it spends again.");
@@ -132,13 +132,13 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
     Ok(())
 }
 
-/// Whether a payment is not confirmed yet and may still be. What is contested comes to the ledger, or is confirmed
-/// there.
+/// Whether a payment is not confirmed yet and may still be. A contested one is excluded: its money returns to the
+/// ledger, or it is confirmed there.
 fn is_pending(purse: &Purse, sent: &lane::SentPayment) -> bool {
     sent.certificate.is_none() && !purse.is_contested(&sent.payment.digest)
 }
 
-/// Whether a payment pays accounts and the ledger does not have its certificate from here.
+/// Whether a payment pays accounts and the ledger has not received its certificate from this purse.
 pub fn is_unposted(purse: &Purse, sent: &lane::SentPayment) -> bool {
     let pays = super::spend::to_accounts(&sent.payment).is_ok_and(|sums| !sums.is_empty());
     pays && sent.certificate.is_some() && !purse.is_posted(&sent.payment.digest)
@@ -157,7 +157,7 @@ pub fn confirmed_body(confirmed: &Confirmed) -> Value {
     })
 }
 
-/// Tells how far a payment has come, and what that promises.
+/// Prints how far a payment has come, and what that guarantees.
 pub fn tell(confirmed: &Confirmed) {
     println!("Payment {}", confirmed.payment.digest);
     println!("Fast     {:>6.1} ms: {FAST}", milliseconds(confirmed.fast));

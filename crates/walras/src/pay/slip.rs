@@ -1,4 +1,4 @@
-//! Receipts as people hand them on: one line of text, in a file or a QR code.
+//! Receipts in the form that people exchange: one line of text, in a file or a QR code.
 //!
 //! ```text
 //! slip   "WALRAS:" · hexadecimal of: version 1 (1) · kind 1 · network 32 · body
@@ -7,7 +7,7 @@
 //!        kind 3   home 8 · output 32 · owner 32 · asset 4 · amount 8     a deposit, for a watcher; it proves nothing
 //! ```
 //!
-//! Digits are capitals, so that a QR code stores them densely.
+//! Hexadecimal digits are upper-case, so that a QR code stores them densely.
 
 use anyhow::{Context, bail, ensure};
 use payments::{
@@ -25,15 +25,15 @@ const VERSION: u8 = 1;
 const RECEIPT: u8 = 1;
 const TO_ACCOUNTS: u8 = 2;
 const DEPOSIT: u8 = 3;
-/// Bytes of the longest slip that is read: a request of the largest payment is smaller.
+/// Maximum bytes of a slip that is read: a request of the largest payment is smaller.
 const BYTES_MAX: usize = 1 << 20;
 
 /// A receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slip {
-    /// Of an output in the lane.
+    /// A receipt of an output in the lane.
     Receipt(FastReceipt),
-    /// A certified payment, for the ledger to pay out what it sends to accounts.
+    /// A certified payment; the ledger pays what it sends to accounts.
     ToAccounts(PaymentBody, PaymentCertificate),
     /// An output that the ledger created: validators know it.
     Deposit(DepositSlip),
@@ -101,18 +101,18 @@ impl Slip {
     /// Reads a slip of this network.
     pub fn parse(line: &str, network: &Digest) -> anyhow::Result<Slip> {
         let digits = line.trim().strip_prefix(PREFIX).context("a receipt begins with WALRAS:")?;
-        ensure!(digits.len() <= 2 * BYTES_MAX, "it is longer than any receipt");
+        ensure!(digits.len() <= 2 * BYTES_MAX, "the text is longer than any receipt");
         let bytes = hex(digits).context("a receipt is hexadecimal after WALRAS:")?;
-        let [version, kind, rest @ ..] = &bytes[..] else { bail!("it ends too early") };
+        let [version, kind, rest @ ..] = &bytes[..] else { bail!("the receipt ends too early") };
         ensure!(*version == VERSION, "receipts of version {version} are not known: use a newer walras");
-        let (of, body) = rest.split_first_chunk::<32>().context("it ends too early")?;
-        ensure!(of == &network.0, "it is of another network, {}", Digest(*of));
+        let (of, body) = rest.split_first_chunk::<32>().context("the receipt ends too early")?;
+        ensure!(of == &network.0, "the receipt is of another network, {}", Digest(*of));
         match *kind {
             RECEIPT => Ok(Slip::Receipt(FastReceipt::parse(body)?)),
             TO_ACCOUNTS => {
-                let (length, rest) = body.split_first_chunk::<2>().context("it ends too early")?;
+                let (length, rest) = body.split_first_chunk::<2>().context("the receipt ends too early")?;
                 let length = u16::from_le_bytes(*length).into();
-                let (payment, certificate) = rest.split_at_checked(length).context("it ends too early")?;
+                let (payment, certificate) = rest.split_at_checked(length).context("the receipt ends too early")?;
                 Ok(Slip::ToAccounts(PaymentBody::parse(payment)?, PaymentCertificate::parse(certificate)?))
             }
             DEPOSIT => Ok(Slip::Deposit(DepositSlip::parse(body).context("a deposit is damaged")?)),
@@ -120,15 +120,15 @@ impl Slip {
         }
     }
 
-    /// The slips of a file: one a line.
+    /// The slips of a file, one per line.
     pub fn read(text: &str, network: &Digest) -> anyhow::Result<Vec<Slip>> {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let slips: Vec<Slip> = lines.map(|line| Slip::parse(line, network)).collect::<anyhow::Result<_>>()?;
-        ensure!(!slips.is_empty(), "there is no receipt in it");
+        ensure!(!slips.is_empty(), "the file contains no receipt");
         Ok(slips)
     }
 
-    /// Verifies it with nothing but the keys of the lane.
+    /// Verifies it with only the keys of the lane.
     pub fn verify(&self, network: &LaneNetwork) -> Result<ProvedSlip, LaneRefusal> {
         let roots = &mut RootCache::new(0);
         let home = match self {
@@ -165,13 +165,13 @@ impl Slip {
     }
 }
 
-/// What a slip proves.
+/// The facts that a slip proves.
 pub enum ProvedSlip {
     Output(Box<Holding>),
     Payment(PaymentBody),
 }
 
-/// Bytes of hexadecimal digits.
+/// The bytes of hexadecimal digits.
 pub fn hex(digits: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
     let pair = |pair: &[u8]| Some(value(pair[0])? << 4 | value(*pair.get(1)?)?);
@@ -181,7 +181,7 @@ pub fn hex(digits: &str) -> Option<Vec<u8>> {
 /// A QR code for the terminal; `None` if the text is too long for one.
 pub fn qr(text: &str) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
-    // Dark on light, also where the terminal is dark.
+    // Dark on light, even in a dark terminal.
     let (dark, light) = (Dense1x2::Light, Dense1x2::Dark);
     Some(code.render::<Dense1x2>().dark_color(dark).light_color(light).build())
 }

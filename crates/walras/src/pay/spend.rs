@@ -1,4 +1,4 @@
-//! Choosing what to spend, building payments, getting them confirmed and settled, and finishing what a crash left.
+//! Chooses what to spend, builds payments, has them confirmed and settled, and finishes payments after a crash.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -37,8 +37,8 @@ pub fn is_spendable(home: HomeEpoch, now: HomeEpoch) -> bool {
     matches!(HomePhase::of(home, now), HomePhase::Own | HomePhase::Next)
 }
 
-/// Which outputs make up an amount, in as few payments as are easily found. A payment spends outputs of one owner and
-/// one home, and pays the fee of its asset.
+/// Chooses outputs that make up an amount, in as few payments as are easily found. A payment spends outputs of one
+/// owner and one home, and pays the fee of its asset.
 pub fn choose(
     held: &[Held],
     asset: AssetId,
@@ -59,7 +59,7 @@ pub fn choose(
     }
     let total = |group: &[&Held]| group.iter().map(|held| u128::from(units(held))).sum::<u128>();
     let wanted = u128::from(amount) + u128::from(rule.fee);
-    // The smallest group that suffices alone goes first, then the largest ones.
+    // The smallest group that suffices alone comes first, then the largest ones.
     groups.sort_by_key(|group| match total(group) {
         sum if sum >= wanted => (0, sum),
         sum => (1, u128::MAX - sum),
@@ -74,13 +74,13 @@ pub fn choose(
     ensure!(
         left == 0,
         "the purse cannot make up this amount: {} units are missing, with fees and least outputs. `walras pay balance` \
-         shows what can be spent; money that waits is spendable after `walras pay settle`",
+         shows what can be spent; pending money can be spent after `walras pay settle`",
         left
     );
     Ok(parts)
 }
 
-/// The part of a payment that one group makes; `None` if it is worth nothing.
+/// The part of a payment that one group contributes; `None` if it contributes nothing.
 fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> {
     let (mut inputs, mut sum) = (Vec::new(), 0u128);
     for held in group {
@@ -93,7 +93,7 @@ fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> 
     let usable = sum.checked_sub(rule.fee.into())?;
     let mut paid = usable.min((*left).into());
     let least = u128::from(rule.least_units);
-    // Neither the change nor what others have to pay may be too small for an output.
+    // Neither the change nor the amount that others have to pay may be too small for an output.
     let rest = |paid: u128| (usable - paid, u128::from(*left) - paid);
     let is_too_small = |units: u128| units > 0 && units < least;
     let (change, later) = rest(paid);
@@ -108,7 +108,7 @@ fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> 
     Some(Part { inputs, paid: Amount::try_from(paid).ok()?, change: Amount::try_from(change).ok()? })
 }
 
-/// A payment of everything in some outputs of one owner and home, by whoever has its key.
+/// A payment that spends some outputs of one owner and home completely, signed by the owner's key.
 fn built(
     purse: &Purse,
     seed: &Seed,
@@ -116,13 +116,13 @@ fn built(
     into: HomeEpoch,
     outputs: Vec<Output>,
 ) -> anyhow::Result<SignedPayment> {
-    let first = inputs.first().context("a payment spends something")?;
+    let first = inputs.first().context("a payment has no inputs")?;
     let key = purse.secret(seed, &first.owner)?;
     let holdings = inputs.iter().map(|held| held.holding.clone()).collect();
     Ok(build_payment(&purse.network.rules(), &key, first.home, into, holdings, outputs)?)
 }
 
-/// Builds the payments of an amount and makes them durable. They may be sent, and must be finished.
+/// Builds the payments of an amount and makes them durable. From then on they may be sent, and must be finished.
 pub fn begin(
     purse: &mut Purse,
     seed: &Seed,
@@ -133,7 +133,7 @@ pub fn begin(
     let rules = purse.network.rules();
     let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
     let parts = choose(&purse.contents()?.held, asset, rule, amount, lanes.now.epoch)?;
-    // Before anything is signed.
+    // Checked before anything is signed.
     parts.iter().flat_map(|part| &part.inputs).try_for_each(|held| lanes.check_scheme(held.home))?;
     let mut payments = Vec::new();
     for Part { inputs, paid, change } in parts {
@@ -148,7 +148,7 @@ pub fn begin(
     Ok(payments)
 }
 
-/// Gets a payment that is in the outbox confirmed.
+/// Has a payment in the outbox confirmed.
 pub fn confirm(purse: &Purse, lanes: &mut Lanes, payment: SignedPayment) -> anyhow::Result<Confirmed> {
     let home = PaymentView::parse(&payment.payment)?.home();
     let (begun, patience) = (Instant::now(), lanes.patience);
@@ -160,13 +160,13 @@ pub fn confirm(purse: &Purse, lanes: &mut Lanes, payment: SignedPayment) -> anyh
 
 fn stuck(payment: &SignedPayment) -> String {
     format!(
-        "payment {} is not confirmed. `walras pay settle` sends the same bytes again; if validators go on refusing, \
-         `walras pay contest` gets its money back to the ledger",
+        "payment {} is not confirmed. `walras pay settle` sends the same bytes again; if validators still refuse it, \
+         `walras pay contest` returns its money to the ledger",
         payment.digest
     )
 }
 
-/// Gets a confirmed payment acknowledged by a quorum.
+/// Has a confirmed payment acknowledged by a quorum.
 pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> anyhow::Result<()> {
     let summary = PaymentView::parse(&confirmed.payment.payment)?.summary();
     let (begun, patience) = (Instant::now(), lanes.patience);
@@ -175,7 +175,8 @@ pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> an
     Ok(purse.outbox.settle(&confirmed.payment.digest, &proof)?)
 }
 
-/// Settles what is confirmed and not settled: own payments and received receipts. How many, and why some are not.
+/// Settles own payments and received receipts that are confirmed and not settled. Returns their number, and why some
+/// are not settled.
 pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Vec<String>)> {
     let (contents, patience, now) = (purse.contents()?, lanes.patience, lanes.now.epoch);
     let (mut settled, mut failed) = (0, Vec::new());
@@ -208,13 +209,13 @@ pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Ve
     Ok((settled, failed))
 }
 
-/// Outputs that can be spent in this epoch for the last time.
+/// Outputs that can be spent for the last time in this epoch.
 pub fn to_renew(purse: &Purse, now: HomeEpoch) -> anyhow::Result<Vec<Held>> {
     let held = purse.contents()?.held;
     Ok(held.into_iter().filter(|held| HomePhase::of(held.home, now) == HomePhase::Next).collect())
 }
 
-/// Moves outputs of the epoch before into this one, to new keys. What is not worth the fee stays.
+/// Moves outputs of the previous epoch into this one, to new keys. Outputs worth less than the fee are not moved.
 pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(PublicKey, AssetId), Vec<Held>> = BTreeMap::new();
     for held in to_renew(purse, lanes.now.epoch)? {
@@ -243,7 +244,7 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
     Ok(renewed)
 }
 
-/// Sends home what can only go home: to the ledger accounts of its keys. Says how many outputs.
+/// Returns outputs that can only go to the ledger to the accounts of their keys. Returns the number of outputs.
 pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
     let is_late = |held: &Held| HomePhase::of(held.home, lanes.now.epoch) == HomePhase::Exit;
     let late: Vec<Held> = purse.contents()?.held.into_iter().filter(is_late).collect();
@@ -258,7 +259,7 @@ pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
     Ok(late.len())
 }
 
-/// The receipts that the others of a payment get: of all outputs but the purse's own.
+/// The receipts for the other parties of a payment: of all outputs except the purse's own.
 pub fn receipts(
     purse: &Purse,
     payment: &SignedPayment,
@@ -274,7 +275,7 @@ pub fn receipts(
     Ok(all.filter(is_others).collect())
 }
 
-/// An own payment by its digest, or by the beginning of it.
+/// One of the purse's payments, by its digest or the first digits of it.
 pub fn find(purse: &Purse, text: &str) -> anyhow::Result<lane::SentPayment> {
     let start = if text.starts_with("0x") { text.to_string() } else { format!("0x{text}") };
     let mut found = purse.outbox.all()?;
@@ -282,11 +283,11 @@ pub fn find(purse: &Purse, text: &str) -> anyhow::Result<lane::SentPayment> {
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => bail!("the purse made no payment {text}; `walras pay balance` lists them"),
-        _ => bail!("{text} begins the names of several payments: write more of it"),
+        _ => bail!("{text} matches several payments: write more digits"),
     }
 }
 
-/// What a payment pays to accounts, in units by asset.
+/// The amounts that a payment pays to accounts, in units by asset.
 pub fn to_accounts(payment: &SignedPayment) -> anyhow::Result<BTreeMap<AssetId, u128>> {
     let mut sums = BTreeMap::new();
     for output in PaymentView::parse(&payment.payment)?.outputs() {
@@ -297,7 +298,7 @@ pub fn to_accounts(payment: &SignedPayment) -> anyhow::Result<BTreeMap<AssetId, 
     Ok(sums)
 }
 
-/// The digest of a payment for people.
+/// The short printed form of a payment's digest.
 pub fn short(digest: &Digest) -> String {
     digest.to_string()[..10].into()
 }
@@ -327,7 +328,7 @@ mod tests {
         // The smallest group that suffices.
         assert_eq!(chosen(&purse, (1, 0), 55), Ok(vec![(1, 55, 5)]));
         assert_eq!(chosen(&purse, (1, 0), 65), Ok(vec![(2, 65, 5)]));
-        // Several payments where none suffices; what is too old is not spent.
+        // Several payments if no group suffices; outputs that are too old are not spent.
         assert_eq!(chosen(&purse, (1, 0), 165), Ok(vec![(1, 100, 0), (2, 65, 5)]));
         assert_eq!(chosen(&purse, (1, 0), 230).map(|parts| parts.len()), Ok(3));
         assert!(chosen(&purse, (1, 0), 231).expect_err("too much").contains("1 units are missing"));

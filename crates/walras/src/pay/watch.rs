@@ -1,9 +1,9 @@
-//! `walras watch`: looks after receipts for wallets that are offline. It holds no key of theirs.
+//! `walras watch`: acts on receipts for wallets that are offline. It holds no key of theirs.
 //!
 //! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
-//! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its
-//! owner. Among what it holds it looks for validators that confirmed two payments of one output, and accuses them. It
-//! pays the ledger's fees itself.
+//! payment that somebody contests, and in the last epoch of an output returns it to the ledger account of its owner.
+//! It looks among its receipts for validators that confirmed two payments of one output, and accuses them. It pays
+//! the ledger's fees itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,26 +32,27 @@ use crate::wallet::server::text;
 
 const STATE: &str = "watch.json";
 const LANE: &str = "lane.json";
-/// Confirmations of one look that are kept to be compared.
+/// Maximum confirmations of one pass that are kept for comparison.
 const CONFIRMATIONS_MAX: usize = 1 << 20;
 
-/// Settles receipts and sends money home for wallets that are offline.
+/// Settles receipts and returns money to the ledger for wallets that are offline.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras pay leave watched                                    # a wallet leaves its receipts
   walras watch --receipts watched --key fees.json             # until it is stopped
   walras watch --receipts watched --key fees.json --once --json")]
 pub struct Watch {
-    /// Folder with receipts; what was done with them is noted there.
+    /// Folder with receipts; what was done with them is recorded there.
     #[arg(long, value_name = "DIR")]
     receipts: PathBuf,
-    /// Take network and keys from this genesis file; else from the node, once, and from the folder afterwards.
+    /// Take network and keys from this genesis file; otherwise from the node at the first pass, and from the folder
+    /// afterwards.
     #[arg(long, value_name = "FILE")]
     genesis: Option<PathBuf>,
-    /// Seconds between two looks.
+    /// Seconds between two passes.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     interval: u64,
-    /// Look once, and end.
+    /// Make one pass, then exit.
     #[arg(long)]
     once: bool,
     /// How long to wait for a quorum, in seconds.
@@ -67,11 +68,11 @@ struct Done {
     settled: bool,
     /// Its payment's certificate is in the ledger.
     posted: bool,
-    /// Nothing is left to do, and why.
+    /// Set when nothing is left to do, with the reason.
     over: Option<String>,
 }
 
-/// What happened in one look.
+/// The results of one pass.
 #[derive(Default)]
 struct Looked {
     settled: usize,
@@ -89,7 +90,7 @@ struct Pass<'a> {
     json: bool,
     /// Payments of open cases.
     candidates: Vec<(OutputId, Vec<Arc<PaymentBody>>)>,
-    /// What validators confirmed, of this look.
+    /// The confirmations by validators seen in this pass.
     finder: EvidenceFinder,
     looked: Looked,
 }
@@ -107,7 +108,7 @@ impl Watch {
                     self.tell(json, &looked);
                     !looked.failed.is_empty()
                 }
-                // A node that does not answer will, or another does.
+                // The node may answer later, or another node does.
                 Err(error) if !self.once => {
                     eprintln!("nothing was done: {error:#}");
                     true
@@ -147,7 +148,7 @@ impl Watch {
             });
             println!("{body}");
         } else if self.once || settled + sent_home + posted + accused + failed.len() > 0 {
-            println!("settled {settled}, sent home {sent_home}, posted {posted}");
+            println!("settled {settled}, returned to the ledger {sent_home}, posted {posted}");
             if *accused > 0 {
                 println!("accused {accused} validators that confirmed two payments of one output");
             }
@@ -162,11 +163,11 @@ impl Watch {
         }
         let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
         let damaged =
-            || format!("{} is damaged: remove it; what was done is done again, which does no harm", path.display());
+            || format!("{} is damaged: remove it; the work is then repeated, which is harmless", path.display());
         serde_json::from_slice(&bytes).with_context(damaged)
     }
 
-    /// One look at everything.
+    /// One pass over everything.
     fn look(&self, json: bool, network: &LaneNetwork) -> anyhow::Result<Looked> {
         let server = self.sender.server();
         let lanes = Lanes::new(server, network, Duration::from_secs(self.lane_patience))?;
@@ -197,7 +198,7 @@ impl Watch {
         Ok(pass.looked)
     }
 
-    /// The slips of all files of the folder. A file that is none is told of and left alone.
+    /// The slips of all files in the folder. Invalid files are reported and not changed.
     fn slips(&self, network: &LaneNetwork, failed: &mut Vec<String>) -> anyhow::Result<Vec<(PathBuf, Vec<Slip>)>> {
         let entries = std::fs::read_dir(&self.receipts).with_context(|| self.receipts.display().to_string())?;
         let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
@@ -221,7 +222,7 @@ fn candidates_of(case: &Value) -> anyhow::Result<Option<(OutputId, Vec<Arc<Payme
     let Some(candidates) = case["candidates"].as_array() else { return Ok(None) };
     let body = |candidate: &Value| {
         let digits = text(&candidate["payment"]);
-        let bytes = super::slip::hex(digits.trim_start_matches("0x")).context("a payment in hexadecimal")?;
+        let bytes = super::slip::hex(digits.trim_start_matches("0x")).context("a payment is not hexadecimal")?;
         Ok(Arc::new(PaymentBody::parse(&bytes)?))
     };
     let bodies = candidates.iter().map(body).collect::<anyhow::Result<_>>()?;
@@ -232,7 +233,9 @@ impl Pass<'_> {
     fn attend(&mut self, slip: &Slip, state: &mut BTreeMap<String, Done>) -> anyhow::Result<()> {
         match slip {
             Slip::Receipt(receipt) => {
-                let ProvedSlip::Output(holding) = slip.verify(self.network)? else { bail!("it proves no output") };
+                let ProvedSlip::Output(holding) = slip.verify(self.network)? else {
+                    bail!("the receipt proves no output")
+                };
                 let done = state.entry(holding.id.to_string()).or_default();
                 self.attend_receipt(receipt, &holding, done)
             }
@@ -314,11 +317,11 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Looks for validators that confirmed this payment and another one of an input of it, and accuses them. The
-    /// certificate was verified.
+    /// Looks for validators that confirmed this payment and another one with a common input, and accuses them. The
+    /// certificate has been verified.
     fn note(&mut self, body: &PaymentBody, certificate: &PaymentCertificate) {
         if !is_redeemable(body.payment.home, self.lanes.now.epoch) {
-            // The ledger has forgotten the keys.
+            // The ledger no longer has the keys.
             return;
         }
         for evidence in self.finder.note_certificate(body, certificate) {
@@ -333,7 +336,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Gets an exit certified, which needs no signature of the owner, and posts it.
+    /// Has an exit certified, which needs no signature of the owner, and posts it.
     fn send_home(&mut self, home: HomeEpoch, exit: Payment, proof: OutputProof, done: &mut Done) -> anyhow::Result<()> {
         let (payment, signature) = (exit.encode(), Signature([0; 64]));
         let (digest, request) = (PaymentBody::new(exit).digest, spend_request(&payment, &signature, &[proof]));
@@ -342,14 +345,14 @@ impl Pass<'_> {
         let certificate: PaymentCertificate = match self.lanes.client(home).confirm(&signed, patience) {
             Ok(certificate) => certificate,
             Err(error @ LaneClientError::Refused { .. }) => {
-                // Most often the owner has moved it.
+                // The usual reason is that the owner has moved it.
                 done.over = Some(error.to_string());
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
         self.post(&BridgeOperation::Redeem { payment, certificate })?;
-        done.over = Some("sent home".into());
+        done.over = Some("returned to the ledger".into());
         self.looked.sent_home += 1;
         Ok(())
     }
@@ -362,12 +365,12 @@ impl Pass<'_> {
 
     fn submit(&self, operation: &BridgeOperation) -> anyhow::Result<()> {
         let posted = super::home::post(self.json, &self.watch.sender, operation)?;
-        ensure!(posted.is_some(), "the ledger has not taken it yet");
+        ensure!(posted.is_some(), "the ledger has not accepted it yet");
         Ok(())
     }
 }
 
-/// Writes a slip for each output of a purse, for a watcher.
+/// Writes a slip for each output of a purse into a watcher's folder.
 pub fn leave(slips: &[Slip], network: &LaneNetwork, folder: &Path) -> anyhow::Result<usize> {
     RealDisk::new(folder).with_context(|| folder.display().to_string())?;
     let mut named = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Ethereum's state tests as they are published: files of JSON, each with tests, each with cases by fork.
+//! Ethereum's state tests as published: JSON files with tests, each with cases by fork.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ pub struct FixtureAccount {
 /// A state by address.
 pub type FixtureState = BTreeMap<Address, FixtureAccount>;
 
-/// One case: a transaction, the state before it, and what must come of it.
+/// One case: a transaction, the state before it, and the expected result.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// File, test, fork and number of the case.
     pub name: String,
     pub pre: Arc<FixtureState>,
     pub context: Arc<EvmContext>,
-    /// The transaction; `None` if its bytes are none, as they must be then.
+    /// The transaction; `None` if its bytes do not decode, as the case then expects.
     pub transaction: Option<Arc<TxEnv>>,
     /// Whether the transaction must be refused.
     pub is_refused: bool,
@@ -37,11 +37,11 @@ pub struct Case {
     pub logs: B256,
 }
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Default)]
 pub struct FixtureFile {
     pub cases: Vec<Case>,
-    /// Cases that are left out, each with the reason.
+    /// Cases that are skipped, each with the reason.
     pub unsupported: Vec<(String, String)>,
 }
 
@@ -121,10 +121,10 @@ struct Indexes {
     value: usize,
 }
 
-/// The files of tests under a folder, in order.
+/// The test files under a folder, in order.
 ///
 /// # Errors
-/// Names what cannot be read.
+/// If something cannot be read; the error names it.
 pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -146,11 +146,11 @@ pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
 /// Reads the cases of a file.
 ///
 /// # Errors
-/// Names the file, and what is wrong with it.
+/// If the file is invalid; the error names the file and the problem.
 pub fn read(path: &Path) -> Result<FixtureFile> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let tests: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(&text).with_context(|| format!("{}: no file of tests", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{}: not a test file", path.display()))?;
     let mut file = FixtureFile::default();
     let short = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     for (name, test) in tests {
@@ -192,8 +192,8 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
     Ok(())
 }
 
-/// Whether what was later than Cancun was made by retesteth, which ended with Cancun: the fork was not final, and
-/// became another one.
+/// Whether a case later than Cancun was made by retesteth, which ended with Cancun: the fork was not final then and
+/// changed later.
 fn is_draft(fork: &str, info: &Info) -> bool {
     fork != "Cancun" && info.tool.starts_with("retesteth")
 }
@@ -223,7 +223,7 @@ fn case(
     Ok(Case { name, pre, context, transaction, is_refused, root: post.hash.0, logs: post.logs.0 })
 }
 
-/// A fork with the most blobs of a transaction, and how fast the price of blobs changes.
+/// A fork with the maximum number of blobs of a transaction, and the rate at which the price of blobs changes.
 struct Rules {
     spec: SpecId,
     blobs: u64,
@@ -294,7 +294,7 @@ pub fn block_hash(number: u64) -> B256 {
     keccak256(number.to_string())
 }
 
-/// A hash as it is shown.
+/// A hash in printed form.
 pub fn shown(hash: &B256) -> String {
     hex::encode_prefixed(hash)
 }

@@ -1,10 +1,10 @@
 //! `walras statetest`: Ethereum's published state tests through the executor of the contract phase.
 //!
-//! Each case runs three times. *Sequentially*, by the plain loop; the state root and the hash of the logs must be the
-//! published ones. In a *block of many cases* by Block-STM, where each case has a space of its own, so that the
-//! published roots still hold for each. And, where a test has several cases that begin with one state, in a *block of
-//! one state* with nonces that follow each other, where the transactions conflict as they please: Block-STM must then
-//! come to what the plain loop comes to.
+//! Each case runs three times. *Sequentially*, by the plain loop: the state root and the hash of the logs must be the
+//! published ones. In a *block of many cases* by Block-STM, where each case has a space of its own, so the published
+//! roots still hold for each. And, where a test has several cases with the same start state, in a *block of one
+//! state* with consecutive nonces, where the transactions may conflict: Block-STM must then produce the result of the
+//! plain loop.
 
 mod fixture;
 mod roots;
@@ -25,7 +25,7 @@ use fixture::{Case, FixtureFile, FixtureState};
 
 /// Cases of a block whose cases have spaces of their own.
 const CASES: usize = 64;
-/// What fixtures need that the ledger's phase does differently.
+/// Differences between what fixtures need and what the ledger's phase does.
 const SWITCHES: [&str; 6] = [
     "the proposer is paid after each case, not after the block",
     "legacy transactions without a chain id are executed",
@@ -49,7 +49,7 @@ pub struct StateTest {
     pub only: Option<String>,
 }
 
-/// What was found.
+/// The results.
 #[derive(Default)]
 struct Report {
     passed: usize,
@@ -65,7 +65,7 @@ impl StateTest {
     /// Runs the tests; exits 1 if one fails.
     ///
     /// # Errors
-    /// Names the file that cannot be read.
+    /// If a file cannot be read; the error names it.
     pub fn run(self, json: bool) -> Result<ExitCode> {
         let files = fixture::files(&self.path)?;
         let mut report = Report::default();
@@ -107,7 +107,7 @@ impl EvmState for Spaces {
     }
 
     fn code(&self, _: u32, hash: &B256) -> ledger::contracts::EvmCode {
-        unreachable!("accounts of fixtures have their code with them, {hash} as well")
+        unreachable!("accounts of fixtures include their code, also {hash}")
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {
@@ -119,14 +119,14 @@ fn job(space: u32, case: &Case, transaction: &Arc<TxEnv>) -> EvmJob {
     EvmJob { space, context: case.context.clone(), transaction: transaction.clone() }
 }
 
-/// What a case came to, held against what was published.
+/// Compares the result of a case with the published one.
 fn check(case: &Case, outcome: &EvmOutcome, writes: Vec<(EvmPlace, EvmContent)>) -> Result<(), String> {
     let mut state = FixtureState::clone(&case.pre);
     let mut logs = &Vec::new();
     match outcome {
         EvmOutcome::Skipped(_) if case.is_refused => {}
         EvmOutcome::Skipped(why) => return Err(format!("refused: {why:?}")),
-        EvmOutcome::Executed(_) if case.is_refused => return Err("executed, and had to be refused".into()),
+        EvmOutcome::Executed(_) if case.is_refused => return Err("executed, but it should be refused".into()),
         EvmOutcome::Executed(execution) => {
             roots::write(&mut state, writes.into_iter());
             roots::reward(&mut state, case.context.block.beneficiary, execution.tip);
@@ -141,7 +141,7 @@ fn check(case: &Case, outcome: &EvmOutcome, writes: Vec<(EvmPlace, EvmContent)>)
     }
 }
 
-/// Whether an account has storage and neither code nor nonce: where a contract is created over it, Ethereum's answer
+/// Whether an account has storage and neither code nor nonce: if a contract is created over it, Ethereum's answer
 /// depends on storage that no chain has.
 fn has_unreachable_storage(pre: &FixtureState) -> bool {
     pre.values().any(|account| {
@@ -155,7 +155,7 @@ impl Report {
         match verdict {
             Ok(()) => self.passed += usize::from(how.is_empty()),
             Err(_) if has_unreachable_storage(&case.pre) => {
-                let why = "a contract over storage, where no code and no nonce was: this cannot come about (EIP-7610)";
+                let why = "a contract over an account with storage but no code and nonce: this cannot occur (EIP-7610)";
                 *self.unsupported.entry(why.into()).or_default() += usize::from(how.is_empty());
             }
             Err(why) => self.failed.push((case.name.clone(), format!("{how}{why}"))),
@@ -191,7 +191,7 @@ impl Report {
         self.in_blocks += cases.len();
     }
 
-    /// Runs cases that begin with one state in one block, above one another.
+    /// Runs cases with the same start state in one block, one after another.
     fn shared(&mut self, cases: &[Case], workers: &mut ledger::contracts::Workers) {
         let mut nonces: BTreeMap<Address, u64> = BTreeMap::new();
         let mut follow = |case: &Case| {
@@ -207,7 +207,7 @@ impl Report {
         let count = jobs.len();
         let (found, ..) = program(jobs).execute(workers, &parallel_tuning());
         if found != expected {
-            let why = "by Block-STM, above the other cases of its test: not what the plain loop comes to";
+            let why = "by Block-STM, after the other cases of its test: differs from the result of the plain loop";
             self.failed.push((cases[0].name.clone(), why.into()));
         }
         self.shared_blocks += 1;
@@ -232,7 +232,7 @@ impl Report {
             return;
         }
         self.failed.iter().for_each(|(case, why)| println!("failed: {case}: {why}"));
-        self.unsupported.iter().for_each(|(why, count)| println!("left out: {count} cases: {why}"));
+        self.unsupported.iter().for_each(|(why, count)| println!("skipped: {count} cases: {why}"));
         SWITCHES.iter().for_each(|switch| println!("switch: {switch}"));
         println!("{} files, {} cases passed, {} failed", files, self.passed, self.failed.len());
         println!("by Block-STM: {} in {} blocks of many cases", self.in_blocks, self.blocks);

@@ -1,4 +1,4 @@
-//! Ethereum's own tries, for the roots of fixtures: hexary Merkle-Patricia by Keccak.
+//! Ethereum's own tries, for the roots of fixtures: hexary Merkle-Patricia with Keccak.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use ledger::contracts::{AccountInfo, EvmContent, EvmPlace};
 
 use super::fixture::{FixtureAccount, FixtureState};
 
-/// Works what a block wrote into a state.
+/// Applies the writes of a block to a state.
 pub fn write(state: &mut FixtureState, writes: impl Iterator<Item = (EvmPlace, EvmContent)>) {
     for (EvmPlace { address, slot, .. }, content) in writes {
         match (slot, content) {
@@ -31,7 +31,7 @@ fn entry(state: &mut FixtureState, address: Address) -> &mut FixtureAccount {
     state.entry(address).or_insert_with(|| FixtureAccount { info: AccountInfo::default(), storage: BTreeMap::new() })
 }
 
-/// Pays a proposer after a transaction. An empty account that is paid nothing goes (EIP-161).
+/// Pays a proposer after a transaction. An empty account that is paid nothing is removed (EIP-161).
 pub fn reward(state: &mut FixtureState, proposer: Address, tip: U256) {
     if !tip.is_zero() {
         let account = entry(state, proposer);

@@ -1,4 +1,4 @@
-//! What became of a transaction, and how that is told.
+//! The fate of a transaction, and how it is reported.
 
 use std::process::ExitCode;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::server::{Assets, Server, text};
 
-/// The transaction waits for a block.
+/// The transaction is pending.
 const WAITING: u8 = 3;
-/// The node knows nothing of it.
+/// The node does not know the transaction.
 const UNKNOWN: u8 = 4;
 
 /// What is known of a transaction.
@@ -18,14 +18,14 @@ pub(crate) enum Fate {
     Committed(Value),
     /// It is in a block without effect. The node's answer.
     Refused(Value),
-    /// It waits for a block. Why it waits, if anything is wrong.
+    /// It is pending, with the problem if there is one.
     Waiting(Option<String>),
-    /// The node knows nothing of it, or does not answer. Why, if it is known.
+    /// The node does not know it or does not answer, with the reason if it is known.
     Unknown(Option<String>),
 }
 
 impl Fate {
-    /// What a node knows.
+    /// What a node knows about a transaction.
     ///
     /// # Errors
     /// If it does not answer.
@@ -42,7 +42,7 @@ impl Fate {
         })
     }
 
-    /// Whether nothing can change it any more.
+    /// Whether the fate is final.
     pub fn is_final(&self) -> bool {
         matches!(self, Fate::Committed(_) | Fate::Refused(_))
     }
@@ -65,22 +65,22 @@ impl Fate {
         }
     }
 
-    /// What the user can do, where something is left to do.
+    /// The user's next step, if there is one.
     fn advice(&self) -> Option<&'static str> {
         match self {
             Fate::Waiting(_) => Some(
-                "It is not lost and needs nothing: ask again with `walras wallet status`. Do not pay anew. To hand it \
-                 to another node, `walras wallet retry` sends the same transaction; it takes effect once.",
+                "It is not lost; no action is needed: ask again with `walras wallet status`. Do not pay again. To send \
+                 it to another node, use `walras wallet retry`, which sends it unchanged; it takes effect once.",
             ),
             Fate::Unknown(_) => Some(
-                "It may have been lost, or wait elsewhere: ask another --server, or send the same transaction again \
-                 with `walras wallet retry`, which is safe: it takes effect once. Do not pay anew.",
+                "It may have been lost, or be pending elsewhere: ask another --server, or send the same transaction \
+                 again with `walras wallet retry`, which is safe: it takes effect once. Do not pay again.",
             ),
             Fate::Committed(_) | Fate::Refused(_) => None,
         }
     }
 
-    /// Prints it; the exit code says the same.
+    /// Prints it; the exit code reports the same.
     pub fn tell(&self, json: bool, id: &TransactionId, assets: &Assets) -> ExitCode {
         if json {
             println!("{}", self.body(id));
@@ -112,15 +112,15 @@ impl Fate {
             Fate::Refused(body) => {
                 format!("refused in block {}: {}", body["height"], text(&body["outcome"]["message"]))
             }
-            Fate::Waiting(None) => "waits for a block".into(),
-            Fate::Waiting(Some(reason)) => format!("waits for a block. {reason}"),
+            Fate::Waiting(None) => "is pending".into(),
+            Fate::Waiting(Some(reason)) => format!("is pending. {reason}"),
             Fate::Unknown(None) => "unknown to this node".into(),
             Fate::Unknown(Some(reason)) => format!("unknown: {reason}"),
         }
     }
 }
 
-/// What a committed transaction did, in decimals of its assets.
+/// The effect of a committed transaction, in decimals of its assets.
 fn in_words(body: &Value, assets: &Assets) -> String {
     let (operation, outcome) = (&body["operation"], &body["outcome"]);
     let money = |units: &Value, symbol: &str| assets.money(units, &operation[symbol]);

@@ -1,4 +1,4 @@
-//! `walras wallet`: keys, operations, balances, and what happens to them.
+//! `walras wallet`: keys, operations, balances, and the fate of transactions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub enum Wallet {
         after_help = "Examples:\n  walras wallet show --key alice.json\n  walras wallet show 0x53e0…"
     )]
     Show {
-        /// The account; else the key's.
+        /// The account; by default the key's.
         address: Option<Address>,
         /// The key file.
         #[arg(long, required_unless_present = "address")]
@@ -53,10 +53,10 @@ pub enum Wallet {
         #[command(flatten)]
         server: Server,
     },
-    /// Follow an account: outcomes, fills and balances as they come.
+    /// Follow an account: outcomes, fills and balances as they arrive.
     #[command(after_help = "Example:\n  walras wallet watch --key alice.json")]
     Watch {
-        /// The account; else the key's.
+        /// The account; by default the key's.
         address: Option<Address>,
         /// The key file.
         #[arg(long, required_unless_present = "address")]
@@ -75,7 +75,7 @@ pub enum Wallet {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Offer an asset for another; it meets the batch of the next block.
+    /// Offer an asset for another; the offer takes part in the batch of the next block.
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
   walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10")]
     Offer {
@@ -85,16 +85,16 @@ pub enum Wallet {
         /// Asset to receive.
         #[arg(long)]
         buy: String,
-        /// Amount to sell at most, in whole assets.
+        /// Maximum amount to sell, in whole assets.
         #[arg(long)]
         amount: String,
-        /// Least price: whole assets bought per whole asset sold, net of commission.
+        /// Minimum price: whole assets bought per whole asset sold, net of commission.
         #[arg(long)]
         limit: Price,
         #[command(flatten)]
         sender: Sender,
     },
-    /// Take a resting offer back.
+    /// Cancel a resting offer.
     #[command(after_help = "Example:\n  walras wallet cancel --key alice.json --offer 7")]
     Cancel {
         /// The offer's id, as `wallet show` lists it.
@@ -103,21 +103,21 @@ pub enum Wallet {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Register an account, or rotate the own key.
+    /// Register an account, or rotate this account's key.
     #[command(after_help = "Examples:
   walras wallet create-account --key alice.json --new-key 0x8a88…
   walras wallet create-account --key alice.json --new-key 0x8a88… --rotate")]
     CreateAccount {
-        /// Public key of the new account, or the own account's next key.
+        /// Public key of the new account, or this account's next key.
         #[arg(long)]
         new_key: PublicKey,
-        /// Put the own account under the new key instead of making an account.
+        /// Change this account's key to the new one instead of making an account.
         #[arg(long)]
         rotate: bool,
         #[command(flatten)]
         sender: Sender,
     },
-    /// Issue units of an own asset.
+    /// Issue units of an asset whose issuer this account is.
     #[command(
         after_help = "Example:\n  walras wallet issue --key issuer.json --to 0x53e0… --asset EUR --amount 1000000"
     )]
@@ -130,7 +130,7 @@ pub enum Wallet {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Burn units of an own asset.
+    /// Burn units of an asset whose issuer this account is.
     #[command(after_help = "Example:\n  walras wallet burn --key issuer.json --asset EUR --amount 1000")]
     Burn {
         #[command(flatten)]
@@ -138,47 +138,47 @@ pub enum Wallet {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Become a validator, add to the own stake, or change the validator's key or address.
+    /// Become a validator, add to the stake, or change the validator's key or address.
     #[command(after_help = "Examples:
   walras wallet stake --key alice.json --amount 1000 --validator-key home/validator-key.json --address a.example:9100
   walras wallet stake --key alice.json --validator-key new-home/validator-key.json    # the next draw has this key")]
     Stake {
-        /// What to add to the stake, in whole units of the first asset.
+        /// Amount to add to the stake, in whole units of the first asset.
         #[arg(long, default_value = "0")]
         amount: String,
-        /// Key file of the validator; else the account's own key validates.
+        /// Key file of the validator; by default the account's own key validates.
         #[arg(long, value_name = "FILE")]
         validator_key: Option<PathBuf>,
         /// File with the passphrase of the validator's key, if it has another one.
         #[arg(long, value_name = "FILE", requires = "validator_key")]
         validator_passphrase_file: Option<PathBuf>,
-        /// Where other validators reach it (UDP); else where they do now.
+        /// Where other validators reach it (UDP); by default the current address.
         #[arg(long, value_name = "HOST:PORT")]
         address: Option<String>,
         #[command(flatten)]
         sender: Sender,
     },
-    /// Take from the own stake. It is paid back when it can no longer be punished.
+    /// Reduce the stake. The amount is paid back when it can no longer be punished.
     #[command(after_help = "Example:\n  walras wallet unstake --key alice.json --amount 1000")]
     Unstake {
-        /// What to take, in whole units of the first asset.
+        /// Amount to take from the stake, in whole units of the first asset.
         #[arg(long)]
         amount: String,
         #[command(flatten)]
         sender: Sender,
     },
-    /// Tell what became of a transaction: committed (exit 0), refused (1), waiting (3) or unknown to the node (4).
+    /// Show the fate of a transaction: committed (exit 0), refused (1), pending (3) or unknown to the node (4).
     #[command(after_help = "Example:\n  walras wallet status 0x6e0b…")]
     Status {
-        /// The transaction's id, as it was told before sending.
+        /// The transaction's id, as printed before sending.
         id: TransactionId,
         #[command(flatten)]
         server: Server,
     },
-    /// Send a transaction again as it is, whose end is not known. It takes effect once.
+    /// Send a transaction with an unknown result again, unchanged. It takes effect once.
     #[command(after_help = "Example:\n  walras wallet retry 0x6e0b… --key alice.json")]
     Retry {
-        /// The transaction's id, as it was told before sending.
+        /// The transaction's id, as printed before sending.
         id: TransactionId,
         /// The key file, beside which the transaction is kept.
         #[arg(long)]
@@ -197,7 +197,7 @@ pub enum Wallet {
     },
 }
 
-/// How much of what.
+/// An amount of an asset.
 #[derive(clap::Args, Clone)]
 pub struct Quantity {
     /// The asset.
@@ -254,7 +254,7 @@ impl Wallet {
                 let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1000"))?;
                 let resting = listed["offers"].as_array().into_iter().flatten();
                 let found = resting.into_iter().find(|resting| resting["id"] == offer);
-                let found = found.with_context(|| format!("no offer {offer} of this account rests"))?;
+                let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
                 let (sell, buy) = (assets.find(text(&found["sell"]))?.asset, assets.find(text(&found["buy"]))?.asset);
                 Ok(Operation::CancelOffer { sell, buy, limit: text(&found["limit"]).parse()?, offer })
             }),
@@ -292,7 +292,8 @@ impl Wallet {
             Wallet::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
             Wallet::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
                 let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
-                let evidence: Evidence = borsh::from_slice(&bytes).context("--evidence: these bytes are none")?;
+                let evidence: Evidence =
+                    borsh::from_slice(&bytes).context("--evidence: these bytes are not evidence")?;
                 Ok(Operation::Accuse(Box::new(evidence)))
             }),
         }
@@ -304,7 +305,7 @@ fn staked_units(amount: &str, assets: &Assets) -> anyhow::Result<Amount> {
     to_units(amount, assets.first()?.decimals)
 }
 
-/// Where an account's validator is reached now.
+/// The current network address of an account's validator.
 fn network_address(server: &Server, account: &Address) -> anyhow::Result<String> {
     let body = server.get("/v1/validators")?;
     let mut validators = body["validators"].as_array().into_iter().flatten();
@@ -326,7 +327,7 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
         return;
     }
     match public {
-        // The address alone, for other commands to take.
+        // Only the address, for use by other commands.
         None => println!("{}", address.checked()),
         Some(public) => {
             println!("Address     {}", address.checked());

@@ -1,7 +1,7 @@
-//! Signed transactions whose end the wallet has not seen, in a folder beside the key file.
+//! Signed transactions whose result the wallet has not seen, in a folder beside the key file.
 //!
-//! A transaction is written there before it is sent, and removed when it is committed or cannot be any more. So it can
-//! be sent again as it is, with the same id, and takes effect once.
+//! A transaction is written there before it is sent, and removed when it is committed or can no longer be. So it can
+//! be sent again unchanged, with the same id, and takes effect once.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,7 +14,7 @@ use primitives::{Transaction, TransactionId};
 pub(super) struct Pending(PathBuf);
 
 impl Pending {
-    /// That of a key file.
+    /// The folder of a key file.
     pub fn of(key: &Path) -> Pending {
         let mut name = key.as_os_str().to_owned();
         name.push(".pending");
@@ -25,11 +25,11 @@ impl Pending {
         self.0.join(id.to_string())
     }
 
-    /// Writes a transaction down, durably.
+    /// Stores a transaction durably.
     pub fn keep(&self, transaction: &Transaction) -> anyhow::Result<()> {
         let path = self.file(&transaction.id());
         self.write(&path, &borsh::to_vec(transaction)?)
-            .with_context(|| format!("{}: nothing is sent that cannot be written down", path.display()))
+            .with_context(|| format!("cannot write {}, so nothing is sent", path.display()))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -40,25 +40,25 @@ impl Pending {
         std::fs::File::open(&self.0)?.sync_all()
     }
 
-    /// Removes a transaction whose end is known.
+    /// Removes a transaction whose result is known.
     pub fn forget(&self, id: &TransactionId) {
-        // It may not be there, and what stays is asked for again.
+        // The file may be missing; a file that remains is only asked about again.
         let _ = std::fs::remove_file(self.file(id));
         let _ = std::fs::remove_dir(&self.0);
     }
 
-    /// A transaction that is kept.
+    /// A stored transaction.
     pub fn get(&self, id: &TransactionId) -> anyhow::Result<Option<Transaction>> {
         let path = self.file(id);
         if !path.exists() {
             return Ok(None);
         }
         let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        let unreadable = || format!("{} holds no transaction: remove it", path.display());
+        let unreadable = || format!("{} does not contain a transaction: remove it", path.display());
         borsh::from_slice(&bytes).with_context(unreadable).map(Some)
     }
 
-    /// All that are kept.
+    /// All stored transactions.
     pub fn all(&self) -> anyhow::Result<Vec<Transaction>> {
         let Ok(entries) = std::fs::read_dir(&self.0) else { return Ok(Vec::new()) };
         let mut all = Vec::new();

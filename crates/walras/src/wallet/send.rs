@@ -1,5 +1,5 @@
-//! Sending a transaction, so that it is never lost from sight: its id is told and the transaction written down before
-//! it is sent; waiting is visible and ends; it can be sent again as it is.
+//! Sends a transaction so that it is never lost track of: its id is printed and the transaction stored before it is
+//! sent; waiting is visible and bounded; it can be sent again unchanged.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,26 +13,26 @@ use super::pending::Pending;
 use super::server::{Answered, Assets, Server, text};
 use crate::keystore::{self, Passphrase};
 
-/// How long a node that lags is waited for before anything is signed.
+/// Maximum wait for a node that lags, before anything is signed.
 const LAG_PATIENCE: Duration = Duration::from_secs(30);
-/// The first pause between two questions, and the longest.
+/// The first pause between two queries, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
-/// Waiting is told after this long, and then as often.
+/// Waiting is reported after the first time, then at the second interval.
 const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
-/// Who sends, and how.
+/// The sender and its options.
 #[derive(clap::Args, Clone)]
 pub struct Sender {
     /// The key file.
     #[arg(long)]
     pub(super) key: PathBuf,
-    /// The account, if it is not the one that the key was made for.
+    /// The account, if the key was not made for it.
     #[arg(long)]
     account: Option<Address>,
     /// Sequence number, if not the next free one.
     #[arg(long)]
     sequence: Option<Sequence>,
-    /// Send although the same operation was sent before and its end is not known.
+    /// Send although the same operation was sent before and its result is unknown.
     #[arg(long)]
     again: bool,
     #[command(flatten)]
@@ -44,10 +44,10 @@ pub struct Sender {
 /// Where to send, and how long to wait.
 #[derive(clap::Args, Clone)]
 pub struct Delivery {
-    /// Answer once the transaction waits, without waiting for its block.
+    /// Return once the transaction is pending, without waiting for its block.
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait for the block, in seconds; then exit with 3.
+    /// How long to wait for the block, in seconds; after that, exit with 3.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, conflicts_with = "no_wait")]
     patience: u64,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct Delivery {
 }
 
 impl Sender {
-    /// Makes a transaction of an operation, signs and delivers it.
+    /// Makes a transaction of an operation, signs it and delivers it.
     pub(super) fn send(
         self,
         json: bool,
@@ -75,17 +75,17 @@ impl Sender {
         self.account.map_or_else(|| keystore::address(&self.key), Ok)
     }
 
-    /// Whether to send although the same was sent before.
+    /// Whether to send although the same operation was sent before.
     pub fn is_again(&self) -> bool {
         self.again
     }
 
-    /// Delivers a transaction that [`Sender::sign`] made; what became of it.
+    /// Delivers a transaction that [`Sender::sign`] made and returns its fate.
     pub fn commit(&self, json: bool, transaction: &Transaction) -> anyhow::Result<Fate> {
         self.delivery.outcome(json, transaction, &Pending::of(&self.key))
     }
 
-    /// Makes a transaction of an operation, signs it and writes it down.
+    /// Makes a transaction of an operation, signs it and stores it.
     pub fn sign(
         &self,
         operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
@@ -97,8 +97,8 @@ impl Sender {
         let pending = Pending::of(&self.key);
         if let Some(id) = sent_before(&pending, server, &account, &operation)?.filter(|_| !self.again) {
             bail!(
-                "the same was sent before as {id}, and its end is not known: `walras wallet status {id}` tells, \
-                 `walras wallet retry {id} --key {}` sends it again as it is. To do it twice, add --again",
+                "the same operation was sent before as {id}, and its result is unknown: `walras wallet status {id}` \
+                 shows it, `walras wallet retry {id} --key {}` sends it again unchanged. To do it twice, add --again",
                 self.key.display()
             );
         }
@@ -107,7 +107,7 @@ impl Sender {
             None => {
                 server.wait_until_caught_up()?;
                 let state = server.get(&format!("/v1/accounts/{account}"))?;
-                state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
+                state["sequence"]["next"].as_u64().context("the node returns no next sequence number")?
             }
         };
         let (chain, network) = server.chain()?;
@@ -118,7 +118,7 @@ impl Sender {
     }
 }
 
-/// A transaction of the same account and operation whose end is not known. Those whose end is known are forgotten.
+/// A transaction of the same account and operation whose result is unknown. Those with a known result are removed.
 fn sent_before(
     pending: &Pending,
     server: &Server,
@@ -137,7 +137,7 @@ fn sent_before(
     Ok(same)
 }
 
-/// Sends a transaction that was made before once more.
+/// Sends a stored transaction again.
 pub(super) fn retry(
     json: bool,
     key: &std::path::Path,
@@ -146,18 +146,18 @@ pub(super) fn retry(
 ) -> anyhow::Result<ExitCode> {
     let pending = Pending::of(key);
     let kept = pending.get(id)?.with_context(|| {
-        format!("no transaction {id} is kept beside {}: its end is known, or another key made it", key.display())
+        format!("no transaction {id} is stored beside {}: its result is known, or another key made it", key.display())
     })?;
     delivery.deliver(json, &kept, &pending, &delivery.server.assets()?)
 }
 
-/// Tells what a node knows of a transaction.
+/// Prints what a node knows about a transaction.
 pub(super) fn status(json: bool, id: &TransactionId, server: &Server) -> anyhow::Result<ExitCode> {
     Ok(Fate::of(server, id)?.tell(json, id, &server.assets()?))
 }
 
 impl Delivery {
-    /// Tells the id, sends, waits, and tells the end.
+    /// Prints the id, sends, waits, and prints the result.
     fn deliver(
         &self,
         json: bool,
@@ -170,7 +170,7 @@ impl Delivery {
         Ok(if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code })
     }
 
-    /// Tells the id, sends and waits.
+    /// Prints the id, sends and waits.
     fn outcome(&self, json: bool, transaction: &Transaction, pending: &Pending) -> anyhow::Result<Fate> {
         let id = transaction.id();
         if json {
@@ -198,7 +198,7 @@ impl Delivery {
         match self.server.post("/v1/transactions", &bytes) {
             Err(error) => Err(Sent::Unknown(format!("{error:#}"))),
             Ok(Answered { status: 200..=299, .. }) => Ok(()),
-            // Who stops may have taken it.
+            // A node that is stopping may have accepted it.
             Ok(Answered { status: 500.., body }) if body["error"]["code"] != "follows" => {
                 Err(Sent::Unknown(text(&body["error"]["message"]).into()))
             }
@@ -206,7 +206,7 @@ impl Delivery {
         }
     }
 
-    /// Waits for the end, within patience. A node that has lost the transaction gets it again.
+    /// Waits for the result, up to the patience. Sends the transaction again to a node that has lost it.
     fn follow(&self, transaction: &Transaction) -> Fate {
         let (id, begun, patience) = (transaction.id(), Instant::now(), Duration::from_secs(self.patience));
         let (mut pause, mut tell) = (PAUSES.0, TELL.0);
@@ -216,7 +216,7 @@ impl Delivery {
                 return fate;
             }
             if matches!(fate, Fate::Unknown(None)) {
-                // What it answers is seen the next time.
+                // The effect of the answer is seen in the next query.
                 let _ = self.post(transaction);
             }
             if begun.elapsed() >= tell {
@@ -229,11 +229,11 @@ impl Delivery {
     }
 }
 
-/// How sending went, if not well.
+/// The reason why sending failed.
 enum Sent {
-    /// The node did not take it.
+    /// The node rejected it.
     Refused(anyhow::Error),
-    /// Nobody knows whether the node took it.
+    /// It is unknown whether the node accepted it.
     Unknown(String),
 }
 
@@ -243,13 +243,13 @@ fn tell_waiting(waited: Duration, fate: &Fate) {
         Fate::Unknown(None) => "the node has lost it; it is sent again",
         _ => "for a block",
     };
-    eprintln!("waits {} s: {reason}", waited.as_secs());
+    eprintln!("waiting {} s: {reason}", waited.as_secs());
 }
 
 impl Server {
-    /// Waits while the node lags behind the others, or has just started: what it says of an account's sequence numbers
-    /// may be out of date, and a transaction that repeats one that is done would seem to be committed. A stall is not
-    /// waited for where the validators that are not seen cannot have gone on without those that are.
+    /// Waits while the node lags behind the others or has just started: its sequence numbers of an account may be out
+    /// of date, and a transaction that repeats a committed one would seem to be committed. Does not wait out a stall
+    /// in which the validators that the node cannot reach are too few to continue without the others.
     fn wait_until_caught_up(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let mut tell = TELL.0;
@@ -260,21 +260,21 @@ impl Server {
             }
             ensure!(
                 begun.elapsed() < LAG_PATIENCE,
-                "the node has not caught up ({message}), and may name a sequence number that is used. Nothing is \
+                "the node has not caught up ({message}), and may return a used sequence number. Nothing was \
                  sent. Try again later, give another --server, or the number with --sequence"
             );
             if begun.elapsed() >= tell {
-                eprintln!("waits {} s, nothing is sent yet: {message}", begun.elapsed().as_secs());
+                eprintln!("waiting {} s, nothing is sent yet: {message}", begun.elapsed().as_secs());
                 tell = begun.elapsed() + TELL.1;
             }
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// Whether the validators that the node does not see are too few to decide anything.
+    /// Whether the validators that the node cannot reach are too few to decide anything.
     fn others_stall_too(&self) -> anyhow::Result<bool> {
         let status = self.get("/v1/validator")?;
-        let number = |name: &str| status[name].as_u64().with_context(|| format!("the node names no {name}"));
+        let number = |name: &str| status[name].as_u64().with_context(|| format!("the node returns no {name}"));
         let seen = number("connected")? + u64::from(status["follows"] == false);
         Ok(number("validators")?.saturating_sub(seen) < number("needed")?)
     }

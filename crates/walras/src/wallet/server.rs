@@ -1,4 +1,4 @@
-//! The node that a wallet talks to, and the assets that it lists.
+//! The node that a wallet uses, and the assets that it lists.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decimal::from_units;
 
-/// The node to talk to.
+/// The node to use.
 #[derive(clap::Args, Clone)]
 pub struct Server {
     /// Address of a node.
@@ -23,7 +23,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The body, or the node's error as ours.
+    /// The body, or the node's error as an error.
     pub fn sound(self) -> anyhow::Result<Value> {
         match &self.body["error"] {
             Value::Null => Ok(self.body),
@@ -39,17 +39,17 @@ impl Server {
         config.build().into()
     }
 
-    /// The JSON at a path, or the node's error as ours.
+    /// The JSON at a path, or the node's error as an error.
     pub fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.ask(path)?.sound()
     }
 
-    /// What the node answers at a path, errors included.
+    /// The node's answer at a path, errors included.
     pub fn ask(&self, path: &str) -> anyhow::Result<Answered> {
         self.json(Self::agent().get(format!("{}{path}", self.url)).call())
     }
 
-    /// What the node answers to a body.
+    /// The node's answer to a body.
     pub fn post(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
         let request = Self::agent().post(format!("{}{path}", self.url)).content_type("application/octet-stream");
         self.json(request.send(body))
@@ -62,7 +62,7 @@ impl Server {
         Ok(Answered { status: response.status().as_u16(), body })
     }
 
-    /// Whether the node is ready, and if not, its code and sentence.
+    /// `None` if the node is ready, otherwise its code and sentence.
     pub fn unready(&self) -> anyhow::Result<Option<(String, String)>> {
         let unreachable = || format!("no node answers at {}; give another --server", self.url);
         let mut response = Self::agent().get(format!("{}/readyz", self.url)).call().with_context(unreachable)?;
@@ -76,8 +76,8 @@ impl Server {
     /// The chain's number and the identity of the network, for which transactions are signed.
     pub fn chain(&self) -> anyhow::Result<(u64, Digest)> {
         let limits = self.get("/v1/limits")?;
-        let chain = limits["chain"].as_u64().context("the node names no chain")?;
-        Ok((chain, text(&limits["network"]).parse().context("the node names no network")?))
+        let chain = limits["chain"].as_u64().context("the node returns no chain number")?;
+        Ok((chain, text(&limits["network"]).parse().context("the node returns no network identity")?))
     }
 
     pub fn assets(&self) -> anyhow::Result<Assets> {
@@ -91,7 +91,7 @@ impl Server {
                 least_units: entry["least_units"].as_str()?.parse().ok()?,
             })
         });
-        listed.collect::<Option<_>>().map(Assets).context("the node's list of assets cannot be read")
+        listed.collect::<Option<_>>().map(Assets).context("cannot decode the node's list of assets")
     }
 }
 
@@ -107,7 +107,7 @@ pub struct Listed {
 }
 
 impl Assets {
-    /// The asset of a symbol.
+    /// The asset with a symbol.
     pub fn find(&self, symbol: &str) -> anyhow::Result<&Listed> {
         let known = || self.0.iter().map(|asset| asset.symbol.as_str()).collect::<Vec<_>>().join(", ");
         let found = self.0.iter().find(|asset| asset.symbol == symbol);
@@ -119,7 +119,7 @@ impl Assets {
         self.0.iter().find(|listed| listed.asset == AssetId(0)).context("the node lists no first asset")
     }
 
-    /// Units as people write them, with the symbol. `units` is what the node wrote.
+    /// Units in decimals, with the symbol. `units` is the node's value.
     pub fn money(&self, units: &Value, symbol: &Value) -> String {
         let (units, symbol) = (text(units), text(symbol));
         match (units.parse(), self.find(symbol)) {
@@ -130,7 +130,7 @@ impl Assets {
 }
 
 impl Listed {
-    /// An amount for people.
+    /// An amount in decimals with its symbol.
     pub fn money(&self, units: Amount) -> String {
         format!("{} {}", from_units(units, self.decimals), self.symbol)
     }

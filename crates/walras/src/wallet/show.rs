@@ -1,4 +1,4 @@
-//! Looking at accounts: once, or as they change.
+//! Shows accounts: once, or as they change.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// A limit price as people write it: whole assets bought per whole asset sold.
+/// A limit price in whole assets bought per whole asset sold.
 fn limit(offer: &Value, assets: &Assets) -> String {
     let (sell, buy) = (text(&offer["sell"]), text(&offer["buy"]));
     let price = || -> Option<Price> {

@@ -1,4 +1,4 @@
-//! The binary as a child process, and a client for what it serves.
+//! The binary as a child process, and a client for its interface.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ pub fn walras() -> Command {
     command
 }
 
-/// A node of its own process. Dropped, it gets SIGKILL: nothing that it has in hand is finished.
+/// A node in a process of its own. When dropped, it gets SIGKILL: requests in progress are not finished.
 pub struct Process {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -50,7 +50,7 @@ impl Process {
         process
     }
 
-    /// What it wrote to its log.
+    /// The contents of its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -61,7 +61,7 @@ impl Process {
         assert!(signal.expect("sh runs").success());
     }
 
-    /// SIGTERM, and how it ended.
+    /// Sends SIGTERM and returns the exit status.
     pub fn terminate(mut self) -> ExitStatus {
         self.signal("TERM");
         self.child.wait().expect("ends")
@@ -76,13 +76,13 @@ impl Drop for Process {
     }
 }
 
-/// An agent that takes an error of the node as an answer.
+/// An agent that returns an error of the node as an answer.
 pub fn agent() -> ureq::Agent {
     let patience = std::time::Duration::from_secs(60);
     ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience)).build().into()
 }
 
-/// What the node answers: status and JSON.
+/// The node's answer: status and JSON.
 pub fn get(agent: &ureq::Agent, server: &str, path: &str) -> (u16, Value) {
     let mut response = agent.get(format!("{server}{path}")).call().expect("the node answers");
     (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))

@@ -1,4 +1,4 @@
-//! A network of validator processes with a payment lane, and purses that pay there.
+//! A network of validator processes with a payment lane, and purses that pay on it.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,7 +30,7 @@ impl Network {
         Network::founded(validators, epoch_heights, &[], |_| {})
     }
 
-    /// With more arguments for `walras init`, and changes to the genesis that it makes.
+    /// A network founded with more arguments for `walras init`, and with changes to its genesis.
     pub fn founded(validators: usize, epoch_heights: u64, arguments: &[&str], edit: impl Fn(&mut Value)) -> Network {
         let folder = TempDir::new().expect("a folder");
         let count = validators.to_string();
@@ -81,7 +81,7 @@ impl Network {
         self.command(purse, arguments).output().expect("walras runs")
     }
 
-    /// What a command prints that must succeed.
+    /// The output of a command that must succeed.
     pub fn pay(&self, purse: &str, arguments: &[&str]) -> Value {
         let output = self.run(purse, &[arguments, &["--json"]].concat());
         let logs: Vec<String> = self.nodes.iter().map(Process::log).collect();
@@ -116,8 +116,8 @@ impl Network {
         found.map_or(0, |balance| balance["available"].as_str().expect("units").parse().expect("a number"))
     }
 
-    /// A payer of 4 EUR that gets SIGKILL between writing the payment down and sending it: nobody listens where its
-    /// door sends it.
+    /// A payer of 4 EUR that gets SIGKILL between storing the payment and sending it: nobody listens at the addresses
+    /// that its node returns.
     pub fn kill_before_it_sends(&self, purse: &str, to: &str) {
         let nowhere = Nowhere::new(self.server());
         let order = ["send", "--to", to, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
@@ -137,7 +137,7 @@ impl Network {
         payer.wait().expect("it ended");
     }
 
-    /// One look of a watcher: what it settled, sent home and posted.
+    /// One pass of a watcher: the numbers of what it settled, returned to the ledger and posted.
     pub fn watch(&self, key: &str) -> (u64, u64, u64) {
         let looked = self.look(key);
         let count = |name: &str| looked[name].as_u64().expect("a number");
@@ -152,7 +152,7 @@ impl Network {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Makes blocks, so that lane time goes on, until this epoch.
+    /// Makes blocks, so that lane time advances, until this epoch.
     pub fn pass_until_epoch(&self, epoch: u64) {
         loop {
             let (_, lane) = get(&agent(), self.server(), "/v1/lane");
@@ -168,7 +168,7 @@ impl Network {
     }
 }
 
-/// A door that says what the network says, but of shards' addresses: there is nobody.
+/// A server that answers as the network does, except for the shards' addresses, where nobody listens.
 struct Nowhere {
     url: String,
     is_done: Arc<AtomicBool>,
