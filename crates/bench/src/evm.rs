@@ -163,19 +163,19 @@ fn account(number: u64) -> Address {
 }
 
 /// A state that is made by transactions, and the nonces of their senders.
-pub(crate) struct Scene {
+pub(crate) struct EvmFixture {
     context: Arc<EvmContext>,
     maps: Maps,
     nonces: HashMap<Address, u64>,
 }
 
-impl Scene {
-    pub fn new(accounts: usize) -> Scene {
+impl EvmFixture {
+    pub fn new(accounts: usize) -> EvmFixture {
         let mut maps = Maps::default();
         for number in 0..accounts as u64 {
             maps.set_account(account(number), AccountInfo { balance: U256::from(RICH), ..AccountInfo::default() });
         }
-        Scene { context: context(), maps, nonces: HashMap::new() }
+        EvmFixture { context: context(), maps, nonces: HashMap::new() }
     }
 
     pub fn job(&mut self, from: u64, kind: TxKind, data: Bytes, value: u64, gas_limit: u64) -> EvmJob {
@@ -257,55 +257,56 @@ fn two(random: &mut Seeded, accounts: usize) -> (u64, u64) {
 }
 
 fn payments(options: &EvmOptions) -> Load {
-    let (mut scene, mut random) = (Scene::new(options.accounts), Seeded::new(1));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(1));
     let jobs = (0..options.transactions)
         .map(|_| {
             let (from, to) = two(&mut random, options.accounts);
-            scene.job(from, TxKind::Call(account(to)), Bytes::new(), 5, 21_000)
+            fixture.job(from, TxKind::Call(account(to)), Bytes::new(), 5, 21_000)
         })
         .collect();
-    scene.load(jobs)
+    fixture.load(jobs)
 }
 
 fn token(options: &EvmOptions) -> Load {
-    let (mut scene, mut random) = (Scene::new(options.accounts), Seeded::new(2));
-    let token = scene.create(TOKEN, &[]);
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(2));
+    let token = fixture.create(TOKEN, &[]);
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
-    let jobs =
-        (0..options.accounts as u64).map(|one| scene.job(one, TxKind::Call(token), mint.clone(), 0, 200_000)).collect();
-    scene.settle(jobs);
+    let jobs = (0..options.accounts as u64)
+        .map(|one| fixture.job(one, TxKind::Call(token), mint.clone(), 0, 200_000))
+        .collect();
+    fixture.settle(jobs);
     let jobs = (0..options.transactions)
         .map(|_| {
             let (from, to) = two(&mut random, options.accounts);
             let data = input("transfer(address,uint256)", &[word(account(to)), U256::from(3)]);
-            scene.job(from, TxKind::Call(token), data, 0, 100_000)
+            fixture.job(from, TxKind::Call(token), data, 0, 100_000)
         })
         .collect();
-    scene.load(jobs)
+    fixture.load(jobs)
 }
 
 fn swaps(options: &EvmOptions) -> Load {
-    let (mut scene, mut random) = (Scene::new(options.accounts), Seeded::new(3));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(3));
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
     let pools: Vec<Address> = (0..options.pools)
         .map(|_| {
-            let tokens = [scene.create(TOKEN, &[]), scene.create(TOKEN, &[])];
-            let pool = scene.create(POOL, &tokens);
+            let tokens = [fixture.create(TOKEN, &[]), fixture.create(TOKEN, &[])];
+            let pool = fixture.create(POOL, &tokens);
             let fund = input("transfer(address,uint256)", &[word(pool), U256::from(RICH / 2)]);
             let approve = input("approve(address,uint256)", &[word(pool), U256::MAX >> 1]);
             let mut jobs = Vec::new();
             for token in tokens {
-                jobs.push(scene.job(0, TxKind::Call(token), mint.clone(), 0, 200_000));
-                jobs.push(scene.job(0, TxKind::Call(token), fund.clone(), 0, 200_000));
+                jobs.push(fixture.job(0, TxKind::Call(token), mint.clone(), 0, 200_000));
+                jobs.push(fixture.job(0, TxKind::Call(token), fund.clone(), 0, 200_000));
             }
-            jobs.push(scene.job(0, TxKind::Call(pool), input("sync()", &[]), 0, 200_000));
+            jobs.push(fixture.job(0, TxKind::Call(pool), input("sync()", &[]), 0, 200_000));
             for trader in 0..options.accounts.min(TRADERS) as u64 {
                 for token in tokens {
-                    jobs.push(scene.job(trader, TxKind::Call(token), mint.clone(), 0, 200_000));
-                    jobs.push(scene.job(trader, TxKind::Call(token), approve.clone(), 0, 200_000));
+                    jobs.push(fixture.job(trader, TxKind::Call(token), mint.clone(), 0, 200_000));
+                    jobs.push(fixture.job(trader, TxKind::Call(token), approve.clone(), 0, 200_000));
                 }
             }
-            scene.settle(jobs);
+            fixture.settle(jobs);
             pool
         })
         .collect();
@@ -314,23 +315,23 @@ fn swaps(options: &EvmOptions) -> Load {
             let trader = random.below(options.accounts.min(TRADERS) as u64);
             let pool = pools[random.below(pools.len() as u64) as usize];
             let arguments = [U256::from(random.below(2)), U256::from(1_000 + random.below(1_000)), U256::ZERO];
-            scene.job(trader, TxKind::Call(pool), input("swap(bool,uint256,uint256)", &arguments), 0, 400_000)
+            fixture.job(trader, TxKind::Call(pool), input("swap(bool,uint256,uint256)", &arguments), 0, 400_000)
         })
         .collect();
-    scene.load(jobs)
+    fixture.load(jobs)
 }
 
 /// Accounts that hold tokens of every pool.
 const TRADERS: usize = 200;
 
 fn hot_slot(options: &EvmOptions) -> Load {
-    let (mut scene, mut random) = (Scene::new(options.accounts), Seeded::new(4));
-    let exchange = scene.create(EXCHANGE, &[]);
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(4));
+    let exchange = fixture.create(EXCHANGE, &[]);
     let data = input("buyApple()", &[]);
     let jobs = (0..options.transactions)
-        .map(|_| scene.job(random.below(options.accounts as u64), TxKind::Call(exchange), data.clone(), 0, 100_000))
+        .map(|_| fixture.job(random.below(options.accounts as u64), TxKind::Call(exchange), data.clone(), 0, 100_000))
         .collect();
-    scene.load(jobs)
+    fixture.load(jobs)
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {

@@ -84,7 +84,7 @@ struct Calls {
 }
 
 /// A node and its clients.
-struct Desk<'a> {
+struct Fixture<'a> {
     node: &'a Node,
     rpc: String,
     intake: String,
@@ -109,7 +109,7 @@ pub fn run(options: &EvmRpcOptions, say: &mut dyn FnMut(&str)) -> Result<Value, 
     let node = node.map_err(|error| start(&error))?;
     let address = node.ethereum_address().expect("the genesis has contracts");
     let (rpc, intake) = (format!("http://{address}/"), format!("http://{}/v1/ethereum/batch", node.address()));
-    let figures = Desk { node: &node, rpc, intake, options, keys }.measure(say);
+    let figures = Fixture { node: &node, rpc, intake, options, keys }.measure(say);
     runtime.block_on(node.stop());
     figures
 }
@@ -135,7 +135,7 @@ fn agent() -> Agent {
     Agent::new_with_config(Agent::config_builder().http_status_as_error(false).build())
 }
 
-impl Desk<'_> {
+impl Fixture<'_> {
     fn measure(&self, say: &mut dyn FnMut(&str)) -> Result<Value, EvmRpcError> {
         let each = self.options.transfers.div_ceil(self.options.senders);
         let contract = self.create_contract()?;

@@ -100,19 +100,19 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// # Panics
 /// If the system cannot start threads.
 pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
-    let mut scenes = Vec::new();
+    let mut runs = Vec::new();
     for &accounts in &options.accounts {
-        let scene = match options.fill {
+        let fixture = match options.fill {
             Some(offers) => fill(options, accounts, offers, directory, say)?,
             None => sizes(options, accounts, directory, say)?,
         };
-        scenes.push(scene);
+        runs.push(fixture);
     }
-    Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": scenes }))
+    Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": runs }))
 }
 
 /// The state that blocks are applied to, and the sources of blocks.
-struct Scene {
+struct ExchangeFixture {
     trading: Trading,
     ledger: Ledger,
     roots: Roots,
@@ -121,8 +121,8 @@ struct Scene {
     reservations: Reservations,
 }
 
-impl Scene {
-    fn new(accounts: usize, assets: u32, signs: bool, directory: &Path) -> Result<Scene, Error> {
+impl ExchangeFixture {
+    fn new(accounts: usize, assets: u32, signs: bool, directory: &Path) -> Result<ExchangeFixture, Error> {
         let population = Population::new(accounts, assets, signs);
         let ledger = Ledger::new(&population.genesis())?;
         let mut roots = Roots::of(&ledger);
@@ -132,7 +132,7 @@ impl Scene {
         let (store, _) = Store::open(RealDisk::new(log)?, store::Options::default())?;
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pools = vec![pool(1)?, pool(2)?];
-        Ok(Scene { trading, ledger, roots, store, pools, reservations: Reservations::default() })
+        Ok(ExchangeFixture { trading, ledger, roots, store, pools, reservations: Reservations::default() })
     }
 
     /// Adds resting offers until there are `offers`.
@@ -355,7 +355,7 @@ impl Samples {
 
 /// All kinds of run, in turn, each `blocks` times; before each the book is refilled to `offers`.
 fn measure(
-    scene: &mut Scene,
+    fixture: &mut ExchangeFixture,
     offers: usize,
     transactions: usize,
     kinds: &[Kind],
@@ -364,8 +364,8 @@ fn measure(
     let mut samples: BTreeMap<Kind, Samples> = BTreeMap::new();
     for _ in 0..blocks {
         for &kind in kinds {
-            scene.fill(offers);
-            let sample = scene.sample(transactions, kind)?;
+            fixture.fill(offers);
+            let sample = fixture.sample(transactions, kind)?;
             samples.entry(kind).or_default().add(sample);
         }
     }
@@ -392,25 +392,25 @@ fn sizes(
 ) -> Result<Value, Error> {
     let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
-    let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
+    let mut fixture = ExchangeFixture::new(accounts, options.assets, signs, directory)?;
     // The first batch finds the prices for the following ones.
-    scene.sample(FIRST_BLOCK, Kind { mode: Mode::Propose, signed: false, persists: false, threads: 2 })?;
-    scene.fill(options.resting);
+    fixture.sample(FIRST_BLOCK, Kind { mode: Mode::Propose, signed: false, persists: false, threads: 2 })?;
+    fixture.fill(options.resting);
     let mut runs = Vec::new();
     for &transactions in &options.transactions {
         let kinds = kinds(transactions <= options.signed_transactions);
         say(&format!("{accounts} accounts, blocks of {transactions}: {} kinds of run", kinds.len()));
         for kind in kinds.iter().cycle().take(WARM_UP) {
-            scene.sample(transactions, *kind)?;
+            fixture.sample(transactions, *kind)?;
         }
-        let samples = measure(&mut scene, options.resting, transactions, &kinds, options.blocks)?;
+        let samples = measure(&mut fixture, options.resting, transactions, &kinds, options.blocks)?;
         runs.push(json!({
             "transactions_per_block": transactions,
             "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
             "scaling": scaling(&samples),
         }));
     }
-    Ok(json!({ "accounts": accounts, "sizes": runs, "memory": weight(&mut scene) }))
+    Ok(json!({ "accounts": accounts, "sizes": runs, "memory": weight(&mut fixture) }))
 }
 
 fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {
@@ -421,15 +421,15 @@ fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {
     pairs.collect()
 }
 
-fn weight(scene: &mut Scene) -> Value {
-    let (accounts, offers) = (scene.ledger.accounts().len(), scene.ledger.book().len());
-    let (account_tries, offer_tries) = scene.roots.bytes();
+fn weight(fixture: &mut ExchangeFixture) -> Value {
+    let (accounts, offers) = (fixture.ledger.accounts().len(), fixture.ledger.book().len());
+    let (account_tries, offer_tries) = fixture.roots.bytes();
     let each = |bytes: usize, count: usize| bytes as f64 / count.max(1) as f64;
     json!({
         "accounts": accounts,
         "offers": offers,
-        "account_bytes": each(scene.ledger.accounts().bytes(), accounts),
-        "offer_bytes": each(scene.ledger.book().bytes(), offers),
+        "account_bytes": each(fixture.ledger.accounts().bytes(), accounts),
+        "offer_bytes": each(fixture.ledger.book().bytes(), offers),
         "account_trie_bytes": each(account_tries, accounts),
         "offer_trie_bytes": each(offer_tries, offers),
         "resident": resident_json(),
@@ -445,7 +445,7 @@ fn fill(
     say: &mut dyn FnMut(&str),
 ) -> Result<Value, Error> {
     say(&format!("making {accounts} accounts"));
-    let mut scene = Scene::new(accounts, options.assets, false, directory)?;
+    let mut fixture = ExchangeFixture::new(accounts, options.assets, false, directory)?;
     let transactions = options.transactions.first().copied().unwrap_or(100_000);
     let kinds = Mode::ALL.map(|mode| Kind { mode, signed: false, persists: false, threads: 2 });
     let by_mode = |of: &dyn Fn(Kind) -> Option<f64>| -> BTreeMap<&str, Option<f64>> {
@@ -455,11 +455,11 @@ fn fill(
     for step in 0..=FILL_STEPS {
         let resting = offers * step / FILL_STEPS;
         say(&format!("filling the book up to {resting} offers"));
-        measure(&mut scene, resting, transactions, &kinds, WARM_UP)?;
-        let samples = measure(&mut scene, resting, transactions, &kinds, options.blocks)?;
-        let checkpoint = checkpoint(&mut scene, transactions, kinds[0], samples[&kinds[0]].ms())?;
+        measure(&mut fixture, resting, transactions, &kinds, WARM_UP)?;
+        let samples = measure(&mut fixture, resting, transactions, &kinds, options.blocks)?;
+        let checkpoint = checkpoint(&mut fixture, transactions, kinds[0], samples[&kinds[0]].ms())?;
         steps.push(json!({
-            "offers": scene.ledger.book().len(),
+            "offers": fixture.ledger.book().len(),
             "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
             "transactions_per_second": by_mode(&|kind| Some(samples[&kind].per_second())),
             "checkpoint": checkpoint,
@@ -475,16 +475,16 @@ fn fill(
         "transactions_per_block": transactions,
         "steps": steps,
         "full_over_empty": full_over_empty,
-        "memory": weight(&mut scene),
+        "memory": weight(&mut fixture),
     }))
 }
 
 /// Delay of execution by a checkpoint: taking the state, and what the next block has to copy.
-fn checkpoint(scene: &mut Scene, transactions: usize, kind: Kind, usual_ms: f64) -> Result<Value, Error> {
+fn checkpoint(fixture: &mut ExchangeFixture, transactions: usize, kind: Kind, usual_ms: f64) -> Result<Value, Error> {
     let begun = Instant::now();
-    let state = scene.ledger.clone();
+    let state = fixture.ledger.clone();
     let clone_ms = milliseconds(begun);
-    let shared = scene.sample(transactions, kind)?;
+    let shared = fixture.sample(transactions, kind)?;
     drop(state);
     Ok(json!({ "clone_ms": clone_ms, "next_block_ms": shared.total_ms, "usual_block_ms": usual_ms }))
 }

@@ -16,7 +16,7 @@ use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, OFFERS, evm_workers, par
 use primitives::AssetId;
 use serde_json::{Value, json};
 
-use crate::evm::{Load, Scene};
+use crate::evm::{EvmFixture, Load};
 use ::clearing::workload::Seeded;
 
 /// Gas of a transaction in the search: the maximum that one may declare.
@@ -127,11 +127,11 @@ fn program(kernel: &[u8]) -> Vec<u8> {
 /// Nanoseconds for a unit of gas, and the gas.
 fn measure(kernel: Kernel, size: usize) -> (f64, u64) {
     let (body, input) = kernel(size);
-    let mut scene = Scene::new(1);
-    let target = scene.place(program(&body));
-    scene.fund(target, 1 << 62);
-    let job = scene.job(0, TxKind::Call(target), input.into(), 0, GAS);
-    let load = scene.load(vec![job]);
+    let mut fixture = EvmFixture::new(1);
+    let target = fixture.place(program(&body));
+    fixture.fund(target, 1 << 62);
+    let job = fixture.job(0, TxKind::Call(target), input.into(), 0, GAS);
+    let load = fixture.load(vec![job]);
     let program = EvmProgram { state: load.state, jobs: load.jobs };
     let begun = Instant::now();
     let block = program.execute_sequentially();
@@ -193,8 +193,8 @@ fn words(values: [usize; 2]) -> Bytes {
 }
 
 fn conflicts(name: &str) -> Load {
-    let mut scene = Scene::new(CONFLICTS);
-    let target = scene.place(if name == "cold slots" { READS } else { MOVES }.to_vec());
+    let mut fixture = EvmFixture::new(CONFLICTS);
+    let target = fixture.place(if name == "cold slots" { READS } else { MOVES }.to_vec());
     let mut jobs: Vec<EvmJob> = (0..CONFLICTS)
         .map(|at| {
             let (from, data) = match name {
@@ -203,13 +203,13 @@ fn conflicts(name: &str) -> Load {
                 "cold slots" => (at, words([at * 100, 0])),
                 _ => (0, words([at, at])),
             };
-            scene.job(from as u64, TxKind::Call(target), data, 0, 1_000_000)
+            fixture.job(from as u64, TxKind::Call(target), data, 0, 1_000_000)
         })
         .collect();
     if name == "nonce storm" {
         jobs.reverse();
     }
-    scene.load(jobs)
+    fixture.load(jobs)
 }
 
 /// Blocks of conflicts, sequentially and on two threads: microseconds for a transaction.
@@ -250,11 +250,11 @@ mod tests {
     fn programs_use_up_their_gas() {
         for (name, kernel) in KERNELS {
             let (body, input) = kernel(64);
-            let mut scene = Scene::new(1);
-            let target = scene.place(program(&body));
-            scene.fund(target, 1 << 62);
-            let job = scene.job(0, TxKind::Call(target), input.into(), 0, 500_000);
-            let load = scene.load(vec![job]);
+            let mut fixture = EvmFixture::new(1);
+            let target = fixture.place(program(&body));
+            fixture.fund(target, 1 << 62);
+            let job = fixture.job(0, TxKind::Call(target), input.into(), 0, 500_000);
+            let load = fixture.load(vec![job]);
             let block = EvmProgram { state: load.state, jobs: load.jobs }.execute_sequentially();
             assert!(gas_of(&block.outcomes) > 490_000, "{name}");
         }

@@ -37,20 +37,20 @@ pub struct RecoveryOptions {
 /// Offers in a block that fills the book.
 const FILL_BLOCK: usize = 500_000;
 
-struct Scene {
+struct RecoveryFixture {
     trading: Trading,
     ledger: Ledger,
     roots: Roots,
     store: Store<RealDisk>,
 }
 
-impl Scene {
-    fn new(options: &RecoveryOptions, data: &Path) -> Result<Scene, Error> {
+impl RecoveryFixture {
+    fn new(options: &RecoveryOptions, data: &Path) -> Result<RecoveryFixture, Error> {
         let population = Population::new(options.accounts, options.assets, false);
         let ledger = Ledger::new(&population.genesis())?;
         let roots = Roots::of(&ledger);
         let (store, _) = Store::open(RealDisk::new(data)?, store::Options::default())?;
-        Ok(Scene { trading: Trading::new(population, options.assets, 11), ledger, roots, store })
+        Ok(RecoveryFixture { trading: Trading::new(population, options.assets, 11), ledger, roots, store })
     }
 
     fn fill(&mut self, offers: usize) -> Result<(), Error> {
@@ -80,7 +80,7 @@ impl Scene {
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {})?;
         let taken = milliseconds(begun);
         self.roots.apply(&applied.changes);
-        self.store.put_receipts(block.height, &borsh::to_vec(&receipts(&block, &applied))?)?;
+        self.store.append_receipts(block.height, &borsh::to_vec(&receipts(&block, &applied))?)?;
         Ok(taken)
     }
 }
@@ -96,15 +96,15 @@ fn milliseconds(since: Instant) -> f64 {
 pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let data = directory.join("data");
     say("filling the ledger");
-    let mut scene = Scene::new(options, &data)?;
-    scene.fill(options.offers)?;
+    let mut fixture = RecoveryFixture::new(options, &data)?;
+    fixture.fill(options.offers)?;
     say("executing blocks");
-    let before = (0..options.blocks).map(|_| scene.trade(options.transactions)).collect::<Result<Vec<_>, _>>()?;
+    let before = (0..options.blocks).map(|_| fixture.trade(options.transactions)).collect::<Result<Vec<_>, _>>()?;
     say("executing blocks beside a checkpoint");
-    let checkpoint = beside_checkpoint(&mut scene, options)?;
-    let (height, root, offers) = (scene.ledger.height(), scene.roots.parts().root(), scene.ledger.book().len());
-    let chain = scene.ledger.chain();
-    drop(scene);
+    let checkpoint = beside_checkpoint(&mut fixture, options)?;
+    let (height, root, offers) = (fixture.ledger.height(), fixture.roots.parts().root(), fixture.ledger.book().len());
+    let chain = fixture.ledger.chain();
+    drop(fixture);
     say("recovering");
     let begun = Instant::now();
     let (mut store, found) = Store::open(RealDisk::new(&data)?, store::Options::default())?;
@@ -148,11 +148,11 @@ pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str
 }
 
 /// Executes blocks until the checkpoint is written, but at least the requested number.
-fn beside_checkpoint(scene: &mut Scene, options: &RecoveryOptions) -> Result<Value, Error> {
-    let height = scene.ledger.height();
-    let writer = scene.store.begin_checkpoint(height)?;
+fn beside_checkpoint(fixture: &mut RecoveryFixture, options: &RecoveryOptions) -> Result<Value, Error> {
+    let height = fixture.ledger.height();
+    let writer = fixture.store.begin_checkpoint(height)?;
     let begun = Instant::now();
-    let state = scene.ledger.clone();
+    let state = fixture.ledger.clone();
     let stopped = milliseconds(begun);
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || {
@@ -164,7 +164,7 @@ fn beside_checkpoint(scene: &mut Scene, options: &RecoveryOptions) -> Result<Val
         });
         let mut during = Vec::new();
         while during.len() < options.blocks || !writing.is_finished() {
-            during.push(scene.trade(options.transactions)?);
+            during.push(fixture.trade(options.transactions)?);
         }
         let first = during[0];
         let written = writing.join().map_err(|_| "the writer panicked")??;

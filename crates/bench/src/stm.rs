@@ -320,7 +320,8 @@ fn measure(payments: &Payments, rounds: usize, pools: &mut [Workers]) -> Value {
     let medians = |values: BTreeMap<String, Vec<f64>>| -> BTreeMap<String, f64> {
         values.into_iter().map(|(name, values)| (name, median(values))).collect()
     };
-    let executions: BTreeMap<String, Value> = tallies.into_iter().map(|(name, tally)| (name, told(&tally))).collect();
+    let executions: BTreeMap<String, Value> =
+        tallies.into_iter().map(|(name, tally)| (name, tally_json(&tally))).collect();
     json!({
         "us_per_transaction": medians(times),
         "times_sequential": medians(ratios),
@@ -328,7 +329,7 @@ fn measure(payments: &Payments, rounds: usize, pools: &mut [Workers]) -> Value {
     })
 }
 
-fn told(tally: &stm::Tally) -> Value {
+fn tally_json(tally: &stm::Tally) -> Value {
     json!({
         "sequential": tally.sequential,
         "executions": tally.executions,

@@ -464,7 +464,7 @@ mod tests {
         (sockets, addresses)
     }
 
-    fn take(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
         let mut buffer = [0; 100];
         let (bytes, from) = socket.recv_from(&mut buffer).expect("received");
         (buffer[..bytes].to_vec(), from)
@@ -476,19 +476,19 @@ mod tests {
         let switch = Switch::start(&addresses, 1).expect("starts");
         let (to_1, to_2) = (switch.address(0, 1), switch.address(0, 2));
         sockets[0].send_to(b"question", to_1).expect("sent");
-        assert_eq!(take(&sockets[1]), (b"question".to_vec(), to_1));
+        assert_eq!(receive(&sockets[1]), (b"question".to_vec(), to_1));
         sockets[1].send_to(b"answer", to_1).expect("sent");
-        assert_eq!(take(&sockets[0]), (b"answer".to_vec(), to_1));
+        assert_eq!(receive(&sockets[0]), (b"answer".to_vec(), to_1));
         switch.partition(&[&[0, 2], &[1]]);
         sockets[0].send_to(b"lost", to_1).expect("sent");
         while switch.passed(0, 1).lost == 0 {
             std::thread::yield_now();
         }
         sockets[0].send_to(b"inside", to_2).expect("sent");
-        assert_eq!(take(&sockets[2]).0, b"inside");
+        assert_eq!(receive(&sockets[2]).0, b"inside");
         switch.heal();
         sockets[0].send_to(b"healed", to_1).expect("sent");
-        assert_eq!(take(&sockets[1]).0, b"healed");
+        assert_eq!(receive(&sockets[1]).0, b"healed");
         assert_eq!(switch.passed(0, 1), Passed { datagrams: 2, bytes: 14, lost: 1 });
         assert_eq!(switch.passed(1, 0), Passed { datagrams: 1, bytes: 6, lost: 0 });
     }
@@ -502,6 +502,6 @@ mod tests {
             switch.set(from, 0, SwitchLink::of(ms(delay)));
             sockets[from].send_to(&[from as u8], switch.address(from, 0)).expect("sent");
         }
-        assert_eq!([(); 3].map(|()| take(&sockets[0]).0[0]), [3, 2, 1]);
+        assert_eq!([(); 3].map(|()| receive(&sockets[0]).0[0]), [3, 2, 1]);
     }
 }

@@ -74,7 +74,7 @@ impl Net {
     }
 
     /// Takes events of one transport until this many frames of a lane have arrived.
-    fn take(&self, at: usize, lane: Lane, frames: usize) {
+    fn receive(&self, at: usize, lane: Lane, frames: usize) {
         let of_class = |event: &Event| matches!(event, Event::Frame { lane: c, .. } if *c == lane);
         self.0[at].1.iter().filter(of_class).take(frames).for_each(drop);
     }
@@ -120,7 +120,7 @@ fn bulk(options: &TransportOptions) -> Result<Value, TransportError> {
     let frame: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let (seconds, used) = timed(|| {
         (0..options.frames).for_each(|_| net.send(0, 1, Lane::Bulk, &frame));
-        net.take(1, Lane::Bulk, options.frames);
+        net.receive(1, Lane::Bulk, options.frames);
     });
     let megabytes = (options.frames * options.frame_bytes) as f64 / 1e6;
     let wire = net.0[0].0.counters(1).wire_sent as f64 / 1e6;

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use clearing::{Offer, Params, SortedOffers, Why, clear, explain};
+use clearing::{Offer, Params, SortedOffers, TradeReason, clear, explain};
 use primitives::AssetId;
 
 const NAMES: [&str; 4] = ["EUR", "USD", "JPY", "XAU"];
@@ -45,7 +45,7 @@ pub fn report() -> Result<String, Box<dyn Error>> {
         let (pair, index) = place(&sorted, book.pairs.len(), row).ok_or("a row without an offer")?;
         let explanation = explain(&book, &params, &clearing, pair, index).ok_or("no such offer")?;
         let missing = match outcome.why {
-            Why::Part { missing: Some(units) } | Why::NotReached { missing: Some(units) } => {
+            TradeReason::Part { missing: Some(units) } | TradeReason::NotReached { missing: Some(units) } => {
                 format!(", {units} missing")
             }
             _ => String::new(),

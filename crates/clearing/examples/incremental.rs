@@ -50,7 +50,7 @@ impl Resting {
     }
 
     /// Removes `units` from the offer at position `index` of a run; all of them to cancel it.
-    fn take_off(&mut self, pair: (AssetId, AssetId), run: usize, index: usize, units: Amount) {
+    fn reduce(&mut self, pair: (AssetId, AssetId), run: usize, index: usize, units: Amount) {
         let chunks = self.pairs.get_mut(&pair).expect("a pair that rests");
         let chunk = &mut chunks[run];
         chunk.amounts[index] -= units;
@@ -73,7 +73,7 @@ impl Resting {
         let run = random.below(self.pairs[&pair].len() as u64) as usize;
         let chunk = &self.pairs[&pair][run];
         let index = random.below(chunk.amounts.len() as u64) as usize;
-        self.take_off(pair, run, index, chunk.amounts[index]);
+        self.reduce(pair, run, index, chunk.amounts[index]);
     }
 
     /// Sums up the runs that have changed; returns the number of those runs, and of all runs.
@@ -146,7 +146,7 @@ pub fn report(offers: usize, batches: usize) -> Result<String, Box<dyn Error>> {
             }
         }
         for (pair, run, index, sold) in executed.into_iter().rev() {
-            resting.take_off(pair, run, index, sold);
+            resting.reduce(pair, run, index, sold);
         }
         last = Some(warm.valuations);
     }

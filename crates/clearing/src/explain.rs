@@ -40,12 +40,12 @@ pub struct Explanation {
     /// Whether a full clearing must fill it: there is a price, and [`Rate::must_fill`] is true.
     pub must_fill: bool,
     /// Why.
-    pub why: Why,
+    pub why: TradeReason,
 }
 
 /// Why an offer trades as much as it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum TradeReason {
     /// It trades in full.
     Full,
     /// It is the last offer of its pair to trade. With `missing` more units sold on the pair it would trade in full;
@@ -74,16 +74,16 @@ pub enum Why {
     },
 }
 
-impl Why {
+impl TradeReason {
     /// A short name that identifies the reason for programs.
     pub const fn name(&self) -> &'static str {
         match self {
-            Why::Full => "full",
-            Why::Part { .. } => "part",
-            Why::NoCounterparty => "no counterparty",
-            Why::BeyondRate => "beyond rate",
-            Why::Rounding { .. } => "rounding",
-            Why::NotReached { .. } => "not reached",
+            TradeReason::Full => "full",
+            TradeReason::Part { .. } => "part",
+            TradeReason::NoCounterparty => "no counterparty",
+            TradeReason::BeyondRate => "beyond rate",
+            TradeReason::Rounding { .. } => "rounding",
+            TradeReason::NotReached { .. } => "not reached",
         }
     }
 
@@ -91,8 +91,11 @@ impl Why {
     /// or no number of units would suffice.
     pub const fn missing(&self) -> Option<Amount> {
         match self {
-            Why::Part { missing } | Why::NotReached { missing } => *missing,
-            Why::Full | Why::NoCounterparty | Why::BeyondRate | Why::Rounding { .. } => None,
+            TradeReason::Part { missing } | TradeReason::NotReached { missing } => *missing,
+            TradeReason::Full
+            | TradeReason::NoCounterparty
+            | TradeReason::BeyondRate
+            | TradeReason::Rounding { .. } => None,
         }
     }
 }
@@ -126,13 +129,13 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
         sold,
         bought,
         must_fill: is_priced && rate.must_fill(limit, amount),
-        why: if is_priced { reasons(pair, &rate, &got)[index] } else { Why::NoCounterparty },
+        why: if is_priced { reasons(pair, &rate, &got)[index] } else { TradeReason::NoCounterparty },
     })
 }
 
 /// Why each offer of `pair` trades as much as it does, by position, if the pair fills as in `got`.
-pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<Why> {
-    let mut result = vec![Why::BeyondRate; pair.len()];
+pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<TradeReason> {
+    let mut result = vec![TradeReason::BeyondRate; pair.len()];
     // Units that the pair must sell for this offer, and all ahead of it, to trade in full; `None` if no number
     // suffices.
     let mut reach = Some(0u64);
@@ -145,12 +148,12 @@ pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<Why>
         };
         let missing = reach.and_then(|reach| reach.checked_sub(got.sold));
         result[index] = match (using, rate.payout(amount)) {
-            _ if got.fills_in_full(index) => Why::Full,
-            _ if got.partial.is_some_and(|partial| partial.index == index) => Why::Part { missing },
-            _ if !rate.reaches(limit) => Why::BeyondRate,
+            _ if got.fills_in_full(index) => TradeReason::Full,
+            _ if got.partial.is_some_and(|partial| partial.index == index) => TradeReason::Part { missing },
+            _ if !rate.reaches(limit) => TradeReason::BeyondRate,
             // As the limit is within the rate, the next whole unit would satisfy it.
-            (Use::Nothing, Some(earned)) => Why::Rounding { earned, needed: earned + 1 },
-            _ => Why::NotReached { missing },
+            (Use::Nothing, Some(earned)) => TradeReason::Rounding { earned, needed: earned + 1 },
+            _ => TradeReason::NotReached { missing },
         };
     }
     result
@@ -189,29 +192,29 @@ impl Explanation {
             None => "no larger sale on this pair could fill it, as pay-outs would exceed what can exist".into(),
         };
         match &self.why {
-            Why::Full => {
+            TradeReason::Full => {
                 format!("{offer}: trades in full and receives {bought} {buy}; after commission, the rate is {rate}.")
             }
-            Why::Part { missing } => format!(
+            TradeReason::Part { missing } => format!(
                 "{offer}: trades in part, {sold} {sell} for {bought} {buy}, as the last on its pair: {ahead}, and \
                  {pair_sold} {sell} are sold. For all of it, {}.",
                 more(missing)
             ),
-            Why::NoCounterparty => format!(
+            TradeReason::NoCounterparty => format!(
                 "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price \
                  between them."
             ),
-            Why::BeyondRate => {
+            TradeReason::BeyondRate => {
                 let above = 100.0 * (limit.to_f64() / rate - 1.0);
                 format!(
                     "{offer}: does not trade, as its limit is {above:.3} % above the rate after commission, {rate}."
                 )
             }
-            Why::Rounding { earned, needed } => format!(
+            TradeReason::Rounding { earned, needed } => format!(
                 "{offer}: does not trade, as whole units cannot pay its limit: at {rate} after commission it earns \
                  {earned} {buy}, and {needed} would satisfy it. A larger amount loses less to rounding."
             ),
-            Why::NotReached { missing } => {
+            TradeReason::NotReached { missing } => {
                 let due = if self.must_fill {
                     " Its limit is so far below the rate that it should trade, but other \
                     assets are in short supply: the clearing is not full."

@@ -146,7 +146,7 @@ pub mod workload;
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use budget::{Budget, least_units};
-pub use explain::{Explanation, Why, explain};
+pub use explain::{Explanation, TradeReason, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use market::Groups;
 pub use minima::{Minima, TooSmall};

@@ -27,12 +27,12 @@ use crate::demand::{Band, Demand, Flows};
 use crate::float::exp_all;
 use crate::outcome::Reason;
 use crate::range::{LEAST, MOST, bound, is_at_end};
-use crate::search::{Found, Scene, Target};
+use crate::search::{Found, PartView, Target};
 use crate::system::System;
 
 /// The effort of one attempt.
 #[derive(Clone, Copy)]
-struct Rung {
+struct Effort {
     /// The widest band, with which continuation begins.
     widest: f64,
     /// Slopes are at least the secants over this window.
@@ -44,16 +44,16 @@ struct Rung {
 }
 
 /// Tried in turn until the prices are found. Hardly any book needs the second.
-const LADDER: [Rung; 9] = [
-    Rung { widest: 0.0075, window: None, halvings: 8, sweeps: 6 },
-    Rung { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
-    Rung { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
-    Rung { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
-    Rung { widest: 0.03, window: Some(0.05), halvings: 8, sweeps: 6 },
-    Rung { widest: 0.03, window: Some(0.2), halvings: 8, sweeps: 6 },
-    Rung { widest: 0.25, window: None, halvings: 40, sweeps: 60 },
-    Rung { widest: 0.9, window: Some(0.02), halvings: 40, sweeps: 60 },
-    Rung { widest: 0.9, window: Some(0.2), halvings: 40, sweeps: 60 },
+const EFFORTS: [Effort; 9] = [
+    Effort { widest: 0.0075, window: None, halvings: 8, sweeps: 6 },
+    Effort { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
+    Effort { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
+    Effort { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
+    Effort { widest: 0.03, window: Some(0.05), halvings: 8, sweeps: 6 },
+    Effort { widest: 0.03, window: Some(0.2), halvings: 8, sweeps: 6 },
+    Effort { widest: 0.25, window: None, halvings: 40, sweeps: 60 },
+    Effort { widest: 0.9, window: Some(0.02), halvings: 40, sweeps: 60 },
+    Effort { widest: 0.9, window: Some(0.2), halvings: 40, sweeps: 60 },
 ];
 
 /// Newton steps at one μ before it counts as stalled.
@@ -72,7 +72,7 @@ const FAR: f64 = 2.0;
 /// The initial band: books in which every asset has many offers need no continuation.
 fn widest(demand: &Demand) -> f64 {
     match demand.fewest_offers() {
-        ..250 => LADDER[0].widest,
+        ..250 => EFFORTS[0].widest,
         250..1000 => 0.002,
         _ => 0.0,
     }
@@ -84,15 +84,15 @@ fn tolerance(target: Target) -> f64 {
 }
 
 /// Solves for prices from `start`.
-pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, target, scene.params, start);
+pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
+    let mut search = Search::new(demand, target, view.params, start);
     let mut solved = false;
     let mut best: Option<(f64, Vec<f64>)> = None;
     let begun = search.prices.clone();
-    let first = Rung { widest: widest(search.demand), ..LADDER[0] };
-    for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
-        search.rung = rung;
-        solved = search.continuation(target, rung) || search.is_full(scene);
+    let first = Effort { widest: widest(search.demand), ..EFFORTS[0] };
+    for effort in [first].into_iter().chain(EFFORTS.into_iter().skip(1)) {
+        search.effort = effort;
+        solved = search.continuation(target, effort) || search.is_full(view);
         if solved {
             break;
         }
@@ -141,7 +141,7 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
 
 /// Whether `last` is nearer to balance than `start`, with the wide band.
 pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
-    let band = target.band(LADDER[1].widest.max(target.mu));
+    let band = target.band(EFFORTS[1].widest.max(target.mu));
     let mut flows = Flows::default();
     let mut merit = |prices: &[f64]| {
         demand.flows(prices, band, &mut flows);
@@ -161,7 +161,7 @@ struct Search<'a, 'b> {
     /// Looks spent on linear systems and on calls of the amount step, and the limit of all looks.
     other_looks: u64,
     most_looks: u64,
-    rung: Rung,
+    effort: Effort,
     /// Whether to stop as soon as the amount step can compensate for imbalances.
     early: bool,
     /// The pairs of every asset, computed on first use.
@@ -185,17 +185,17 @@ impl<'a, 'b> Search<'a, 'b> {
             steps: 0,
             other_looks: 0,
             most_looks,
-            rung: LADDER[0],
+            effort: EFFORTS[0],
             early: target.first,
             pairs: vec![],
             known: None,
         }
     }
 
-    fn continuation(&mut self, target: Target, rung: Rung) -> bool {
-        let Rung { mut widest, window, .. } = rung;
-        if target.first && widest < LADDER[1].widest && self.is_far(target.band(widest.max(target.mu))) {
-            widest = LADDER[1].widest;
+    fn continuation(&mut self, target: Target, effort: Effort) -> bool {
+        let Effort { mut widest, window, .. } = effort;
+        if target.first && widest < EFFORTS[1].widest && self.is_far(target.band(widest.max(target.mu))) {
+            widest = EFFORTS[1].widest;
         }
         let mut mu = widest;
         while mu > target.mu && !self.is_spent() {
@@ -214,7 +214,7 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// Newton steps at one band; where they stall, unbalanced assets are balanced one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
-        for _ in 0..self.rung.sweeps {
+        for _ in 0..self.effort.sweeps {
             if self.level(band, mu, window, tolerance) {
                 return true;
             }
@@ -243,8 +243,8 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     /// Whether the amount step finds full amounts at these prices.
-    fn is_full(&mut self, scene: Scene) -> bool {
-        let (is_full, looks) = scene.is_full(&self.prices);
+    fn is_full(&mut self, view: PartView) -> bool {
+        let (is_full, looks) = view.is_full(&self.prices);
         self.other_looks += looks;
         is_full
     }
@@ -362,7 +362,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..self.rung.halvings {
+        for _ in 0..self.effort.halvings {
             if self.is_spent() {
                 return false;
             }

@@ -6,7 +6,7 @@
 use primitives::{Amount, AssetId};
 
 use crate::book::{Book, PairBook, Params, SortedOffers};
-use crate::explain::{Why, reasons};
+use crate::explain::{TradeReason, reasons};
 use crate::fills::{PairFills, fills};
 use crate::market::Groups;
 use crate::minima::Minima;
@@ -34,7 +34,7 @@ pub struct RowOutcome {
     /// Remainder of a partial fill that is too small to rest as an offer, see [`Minima`].
     pub returned: Amount,
     /// Why it trades as much as it does.
-    pub why: Why,
+    pub why: TradeReason,
 }
 
 impl Clearing {
@@ -86,7 +86,7 @@ impl Clearing {
         params: &Params,
         least: impl Fn(AssetId) -> Amount,
     ) -> Option<Vec<RowOutcome>> {
-        let untouched = RowOutcome { sold: 0, bought: 0, returned: 0, why: Why::NoCounterparty };
+        let untouched = RowOutcome { sold: 0, bought: 0, returned: 0, why: TradeReason::NoCounterparty };
         let mut result = vec![untouched; book.offers()];
         let groups = Groups::new(book);
         for (position, pair) in book.pairs.iter().enumerate() {

@@ -63,14 +63,14 @@ pub(crate) struct Found {
 
 /// One part of the market, with what is needed to ask for its amounts.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct PartView<'a> {
     pub(crate) book: &'a Book<'a>,
     pub(crate) supply: &'a Supply<'a>,
     pub(crate) params: &'a Params,
     pub(crate) part: &'a Part,
 }
 
-impl Scene<'_> {
+impl PartView<'_> {
     /// The valuations of the part alone, centred in the range.
     fn valuations(prices: &[f64]) -> Vec<Price> {
         let mut prices = prices.to_vec();
@@ -81,7 +81,7 @@ impl Scene<'_> {
     /// The result of `look` for the part as a separate book, at `prices`.
     fn alone<T>(&self, prices: &[f64], look: impl FnOnce(&Book, &Supply, &[Price]) -> T) -> T {
         let (book, _) = self.part.alone(self.book);
-        look(&book, &Supply::new(&book), &Scene::valuations(prices))
+        look(&book, &Supply::new(&book), &PartView::valuations(prices))
     }
 
     /// The unrealized utility of this part at `prices`, divided by the realized one.

@@ -13,7 +13,7 @@ use crate::outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 use crate::pool::PoolTrade;
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{ATTEMPTS, Found, MOVES, Scene, Target, dearer};
+use crate::search::{ATTEMPTS, Found, MOVES, PartView, Target, dearer};
 use crate::start::{mended, start};
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
@@ -154,7 +154,7 @@ impl<'a> Market<'a> {
     /// Prices of one part.
     fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
         let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
-        let scene = Scene { book: self.book, supply: &self.supply, params, part };
+        let view = PartView { book: self.book, supply: &self.supply, params, part };
         match params.solver {
             Solver::Newton => {
                 let mut demand = Demand::new(self.book, part, &self.supply);
@@ -173,9 +173,9 @@ impl<'a> Market<'a> {
                         nearest = other;
                     }
                 }
-                newton(scene, target, &mut demand, nearest)
+                newton(view, target, &mut demand, nearest)
             }
-            Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
+            Solver::Tatonnement => tatonnement(view, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
 

@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use crate::demand::{Demand, Flows};
 use crate::outcome::Reason;
 use crate::range::bound;
-use crate::search::{Found, Scene, Target};
+use crate::search::{Found, PartView, Target};
 
 /// Rounds between two calls of the amount step.
 pub(crate) const FEASIBILITY: u32 = 1_000;
@@ -58,11 +58,11 @@ const INSTANCES: [Constants; 3] = [
 ];
 
 /// Solves for prices from `start`.
-pub(crate) fn tatonnement(scene: Scene, target: Target, start: Vec<f64>) -> Found {
+pub(crate) fn tatonnement(view: PartView, target: Target, start: Vec<f64>) -> Found {
     let mut instances: Vec<Instance> =
-        INSTANCES.iter().map(|c| Instance::new(scene, target, *c, start.clone())).collect();
+        INSTANCES.iter().map(|c| Instance::new(view, target, *c, start.clone())).collect();
     for _ in 0..BUDGET / TURN {
-        instances.par_iter_mut().for_each(|instance| instance.turn(scene));
+        instances.par_iter_mut().for_each(|instance| instance.turn(view));
         if instances.iter().any(|instance| instance.solved) {
             break;
         }
@@ -70,7 +70,7 @@ pub(crate) fn tatonnement(scene: Scene, target: Target, start: Vec<f64>) -> Foun
     let queries = instances.iter().map(|instance| instance.demand.queries).sum();
     let best = match instances.iter().position(|instance| instance.solved) {
         Some(_) => instances.iter().filter(|i| i.solved).min_by_key(|i| i.rounds),
-        None => instances.iter().min_by(|a, b| scene.missed(&a.prices).total_cmp(&scene.missed(&b.prices))),
+        None => instances.iter().min_by(|a, b| view.missed(&a.prices).total_cmp(&view.missed(&b.prices))),
     };
     let best = best.expect("there are instances");
     let looks = instances.iter().map(|instance| instance.demand.looks).sum();
@@ -100,8 +100,8 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    fn new(scene: Scene<'a>, target: Target, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
-        let demand = Demand::new(scene.book, scene.part, scene.supply);
+    fn new(view: PartView<'a>, target: Target, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
+        let demand = Demand::new(view.book, view.part, view.supply);
         let (trial, volume) = (prices.clone(), vec![0.0; prices.len()]);
         let (flows, trial_flows) = (Flows::default(), Flows::default());
         let mut instance = Instance {
@@ -122,10 +122,10 @@ impl<'a> Instance<'a> {
         instance
     }
 
-    fn turn(&mut self, scene: Scene) {
+    fn turn(&mut self, view: PartView) {
         for _ in 0..TURN {
             self.solved = self.flows.shortage() <= self.target.epsilon
-                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.is_full(&self.prices).0;
+                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && view.is_full(&self.prices).0;
             if self.solved {
                 return;
             }

@@ -2,8 +2,8 @@
 
 use clearing::workload;
 use clearing::{
-    Amounts, Book, Clearing, Explanation, Market, Offer, PairBook, Params, Prices, Rate, SortedOffers, Why, clear,
-    explain, fills, verify,
+    Amounts, Book, Clearing, Explanation, Market, Offer, PairBook, Params, Prices, Rate, SortedOffers, TradeReason,
+    clear, explain, fills, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
@@ -28,30 +28,30 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 6] {
             assert_eq!((sold, bought), fill_of(index), "{said}");
             assert_eq!((said.pair_sold, said.offers_ahead, said.units_ahead), (got.sold, offers_ahead, units_ahead));
             let kind = match said.why {
-                Why::Full => {
+                TradeReason::Full => {
                     assert_eq!(sold, amount);
                     0
                 }
-                Why::Part { missing } => {
+                TradeReason::Part { missing } => {
                     assert!(0 < sold && sold < amount);
                     reaches(missing, |more| full_at(index, got.sold + more));
                     1
                 }
-                Why::NoCounterparty => {
+                TradeReason::NoCounterparty => {
                     assert!(sold == 0 && got.sold == 0 && !said.must_fill);
                     5
                 }
-                Why::BeyondRate => {
+                TradeReason::BeyondRate => {
                     assert!(!rate.reaches(limit) && sold == 0);
                     2
                 }
-                Why::Rounding { earned, needed } => {
+                TradeReason::Rounding { earned, needed } => {
                     assert_eq!(rate.payout(amount), Some(earned));
                     assert!(!limit.accepts(amount, earned) && limit.accepts(amount, needed));
                     assert!(rate.reaches(limit) && !full_at(index, MAX_ISSUED));
                     3
                 }
-                Why::NotReached { missing } => {
+                TradeReason::NotReached { missing } => {
                     assert!(rate.reaches(limit) && sold == 0);
                     assert!(!(said.must_fill && clearing.full && missing.is_some()), "{said}");
                     reaches(missing, |more| full_at(index, got.sold + more));

@@ -4,7 +4,7 @@ mod exact;
 
 use clearing::workload::{self, Seeded, hostile};
 use clearing::{
-    BuyOrder, Clearing, Minima, Offer, Params, Pool, RowFill, RowOutcome, SortedOffers, Why, clear, explain,
+    BuyOrder, Clearing, Minima, Offer, Params, Pool, RowFill, RowOutcome, SortedOffers, TradeReason, clear, explain,
     least_units,
 };
 use num_bigint::BigInt;
@@ -50,7 +50,7 @@ fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clea
         assert_eq!((said.sell, said.buy, said.amount, said.limit), (offer.sell, offer.buy, offer.amount, offer.limit));
         let rest = offer.amount - outcome.sold;
         let is_partial = outcome.sold > 0 && rest > 0;
-        assert_eq!(matches!(outcome.why, Why::Part { .. }), is_partial);
+        assert_eq!(matches!(outcome.why, TradeReason::Part { .. }), is_partial);
         let is_small = rest < least(offer.sell) || asked(offer, rest) < BigInt::from(least(offer.buy));
         assert_eq!(outcome.returned, if is_partial && is_small { rest } else { 0 });
     }
@@ -75,8 +75,8 @@ fn rows_of_ordinary_books() {
             let (_, outcomes) = check(6, &offers, &params, 1_000_000);
             for RowOutcome { why, .. } in &outcomes {
                 kinds[match why {
-                    Why::Full => 0,
-                    Why::Part { .. } => 1,
+                    TradeReason::Full => 0,
+                    TradeReason::Part { .. } => 1,
                     _ => 2,
                 }] += 1;
             }
@@ -98,7 +98,7 @@ fn rows_of_hostile_books() {
     // Nobody sells asset 9, so that nobody can pay this offer.
     apart.push(Offer { sell: AssetId(0), buy: AssetId(9), ..apart[0] });
     let (_, outcomes) = check(10, &apart, &params, 0);
-    assert_eq!(outcomes.last().map(|outcome| outcome.why), Some(Why::NoCounterparty));
+    assert_eq!(outcomes.last().map(|outcome| outcome.why), Some(TradeReason::NoCounterparty));
 }
 
 /// The rule in one sentence: by limit price, in full while enough remains, the last in part.
@@ -122,8 +122,8 @@ fn a_pair_fills_by_limit_price_and_the_last_in_part() {
     let sold: Vec<Amount> = outcomes.iter().map(|outcome| outcome.sold).collect();
     assert_eq!((sold[1], sold[2], sold[3], sold[4]), (1_000_000, 0, 1_000_000, 3_000_000));
     assert!((900_000..1_100_000).contains(&sold[0]), "{sold:?}");
-    assert_eq!((outcomes[1].why, outcomes[2].why), (Why::Full, Why::BeyondRate));
-    assert!(matches!(outcomes[0].why, Why::Part { missing: Some(missing) } if missing == 4_000_000 - sold[0]));
+    assert_eq!((outcomes[1].why, outcomes[2].why), (TradeReason::Full, TradeReason::BeyondRate));
+    assert!(matches!(outcomes[0].why, TradeReason::Part { missing: Some(missing) } if missing == 4_000_000 - sold[0]));
 }
 
 /// A rate is what fills are paid, net of commission; pools and buy orders in addition to the offers change no rule.

@@ -308,14 +308,14 @@ impl Binary {
 
     /// Advances as far as the votes allow.
     pub(crate) fn advance(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
-        while self.is_started() && !self.halted && self.take_round(committee, effects) {}
+        while self.is_started() && !self.halted && self.advance_round(committee, effects) {}
     }
 
     /// Processes one round; returns true if the next was entered.
-    fn take_round(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> bool {
+    fn advance_round(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> bool {
         let Some(seen) = self.state(self.round).values.mask() else { return false };
         self.coordinate(committee, effects);
-        if !self.say_values(seen, effects) {
+        if !self.send_auxiliary(seen, effects) {
             return false;
         }
         if !self.state(self.round).ended {
@@ -341,7 +341,7 @@ impl Binary {
 
     /// Sends the auxiliary vote, once: the coordinator's value if it is among those seen, or all values after the
     /// coordinator's timer.
-    fn say_values(&mut self, seen: Mask, effects: &mut Vec<HeightEffect>) -> bool {
+    fn send_auxiliary(&mut self, seen: Mask, effects: &mut Vec<HeightEffect>) -> bool {
         let (slot, round) = (self.slot, self.round);
         let state = self.state(round);
         if state.auxiliary.is_some() {

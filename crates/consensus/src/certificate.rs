@@ -181,14 +181,14 @@ impl Commits {
     }
 
     /// The statement that at least `enough` signers made.
-    pub(crate) fn said_by(&self, enough: usize) -> Option<Statement> {
+    pub(crate) fn stated_by(&self, enough: usize) -> Option<Statement> {
         let said = |statement: &Statement| self.by_signer.iter().filter(|c| c.statement == *statement).count();
         self.by_signer.iter().map(|commit| commit.statement).find(|statement| said(statement) >= enough)
     }
 
     /// The certificate, if enough validators signed the same statement.
     pub(crate) fn certificate(&self, chain: &Chain) -> Option<Certificate> {
-        let statement = self.said_by(chain.committee().echoes)?;
+        let statement = self.stated_by(chain.committee().echoes)?;
         let alike = self.by_signer.iter().filter(|commit| commit.statement == statement);
         let mut signatures: Vec<_> = alike.map(|commit| (commit.signer, commit.signature)).collect();
         signatures.sort_by_key(|(signer, _)| *signer);

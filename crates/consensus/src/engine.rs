@@ -148,7 +148,7 @@ pub struct Start {
 
 /// What a validator logs about a height before it acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Entry {
+pub enum LogEntry {
     /// A sub-block proposed or echoed here: an echoed sub-block must stay held across restarts.
     Held(Proposal, Payload),
     /// A vote.
@@ -156,7 +156,7 @@ pub enum Entry {
     /// A commit.
     Committed(Commit),
     /// A processed input, where heights are decided by rounds.
-    Round(tendermint::Record),
+    Round(tendermint::RoundRecord),
 }
 
 /// A decided height and its sub-blocks.
@@ -256,7 +256,7 @@ pub struct Divergence {
 #[derive(Debug, Default)]
 pub struct Turn {
     /// For the vote log, by height.
-    pub entries: Vec<(u64, Entry)>,
+    pub entries: Vec<(u64, LogEntry)>,
     /// Frames and their receivers.
     pub sends: Vec<(Members, Frame)>,
     /// Timers to set.
@@ -270,7 +270,7 @@ pub struct Turn {
     /// Evidence against faulty validators.
     pub evidence: Vec<Evidence>,
     /// Transactions forwarded by other validators, to be submitted as if a client had sent them.
-    pub handed: Vec<(Index, Payload)>,
+    pub forwarded: Vec<(Index, Payload)>,
     /// Rejected frames.
     pub refused: Vec<(Index, Refused)>,
     /// Set if the validator must stop at once.
@@ -326,7 +326,7 @@ pub struct Engine {
     /// The same, where heights are decided by rounds.
     pub(crate) rounds_outbox: BTreeMap<u64, Vec<tendermint::Message>>,
     /// The log's entries about heights above the horizon.
-    logged: BTreeMap<u64, Vec<Entry>>,
+    logged: BTreeMap<u64, Vec<LogEntry>>,
     /// Whether this validator has something to propose.
     pub(crate) waits: bool,
     /// Whether to send a status to all.
@@ -377,8 +377,8 @@ impl Engine {
     }
 
     /// Restores the log's entries after a restart. Call it once, before anything else.
-    pub fn restore(&mut self, entries: impl IntoIterator<Item = (u64, Entry)>) {
-        let mut by_height: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
+    pub fn restore(&mut self, entries: impl IntoIterator<Item = (u64, LogEntry)>) {
+        let mut by_height: BTreeMap<u64, Vec<LogEntry>> = BTreeMap::new();
         for (height, entry) in entries {
             by_height.entry(height).or_default().push(entry);
         }
@@ -399,16 +399,16 @@ impl Engine {
         }
     }
 
-    fn restore_height(&mut self, height: u64, entries: Vec<Entry>) {
+    fn restore_height(&mut self, height: u64, entries: Vec<LogEntry>) {
         let mut effects = Vec::new();
         let (mut votes, mut held, mut commit) = (Vec::new(), Vec::new(), None);
         let mut rounds = Vec::new();
         for entry in entries {
             match entry {
-                Entry::Voted(record) => votes.push(record),
-                Entry::Held(proposal, payload) => held.push((proposal, payload)),
-                Entry::Committed(made) => commit = Some(made),
-                Entry::Round(record) => rounds.push(record),
+                LogEntry::Voted(record) => votes.push(record),
+                LogEntry::Held(proposal, payload) => held.push((proposal, payload)),
+                LogEntry::Committed(made) => commit = Some(made),
+                LogEntry::Round(record) => rounds.push(record),
             }
         }
         if held.iter().any(|(proposal, _)| proposal.slot == self.me) {
@@ -586,7 +586,7 @@ impl Engine {
         let unsigned = Proposal::unsigned(height, self.me, &payload);
         let proposal = Proposal { signature: self.pen.sign(&unsigned.to_sign(&self.chain)), ..unsigned };
         self.proposed = height;
-        self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+        self.turn.entries.push((height, LogEntry::Held(proposal, payload.clone())));
         let live = self.open(height);
         live.hold(proposal, payload.clone());
         let mut effects = Vec::new();
@@ -650,7 +650,7 @@ impl Engine {
         if payload.len() > self.rules.payload_bytes || (self.check)(&payload).is_none() {
             return Err(Refused::Payload);
         }
-        self.turn.handed.push((from, payload));
+        self.turn.forwarded.push((from, payload));
         Ok(())
     }
 
@@ -671,7 +671,7 @@ impl Engine {
 
     /// Forwards transactions to another validator, which is to propose them. The payload must be one that could be
     /// proposed here.
-    pub fn hand_over(&mut self, to: Index, payload: Payload) {
+    pub fn forward(&mut self, to: Index, payload: Payload) {
         self.send(Members::from_iter([to]), Frame::Transactions(payload));
     }
 
@@ -719,7 +719,7 @@ impl Engine {
     }
 
     /// What the shell must do after the inputs since the last call.
-    pub fn take_turn(&mut self) -> Turn {
+    pub fn finish_turn(&mut self) -> Turn {
         if self.rules.protocol == Protocol::Tendermint {
             self.begin_next(false);
             self.send_rounds();
@@ -809,7 +809,7 @@ impl Engine {
         }
         self.check_payload(&proposal, &payload)?;
         if echoes {
-            self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+            self.turn.entries.push((height, LogEntry::Held(proposal, payload.clone())));
         }
         let live = self.open(height);
         let first = live.hold(proposal, payload);
@@ -850,10 +850,10 @@ impl Engine {
         let mut ended = false;
         for effect in effects {
             match effect {
-                HeightEffect::Record(record) => self.turn.entries.push((height, Entry::Voted(record))),
+                HeightEffect::Record(record) => self.turn.entries.push((height, LogEntry::Voted(record))),
                 HeightEffect::Send(vote) => {
                     let live = self.live.get_mut(&height).expect("its votes are carried out");
-                    live.said.push(vote);
+                    live.sent.push(vote);
                     self.outbox.entry(height).or_default().insert(vote);
                 }
                 HeightEffect::Arm(timer) => self.turn.timers.push((height, timer)),

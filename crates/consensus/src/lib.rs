@@ -158,7 +158,7 @@ pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
 pub use engine::{
-    Contents, Divergence, Engine, Entry, Finality, Opening, PayloadCheck, Protocol, Refused, Rules, Setup, Start,
+    Contents, Divergence, Engine, Finality, LogEntry, Opening, PayloadCheck, Protocol, Refused, Rules, Setup, Start,
     Superblock, Turn,
 };
 pub use frame::{Decided, Frame, Status, Votes};

@@ -89,7 +89,7 @@ impl Engine {
             live.age += 1;
             if live.age.is_multiple_of(STALLED) {
                 for index in self.takers(height).iter().collect::<Vec<_>>() {
-                    let frames = self.said_about(height, index);
+                    let frames = self.sent_about(height, index);
                     self.send_all(index, frames);
                 }
             }
@@ -169,7 +169,7 @@ impl Engine {
         let takes_to = if takes { peer.status.decided.saturating_add(horizon) } else { 0 };
         let news: Vec<u64> = self.live.keys().copied().filter(|h| *h > heard_to && *h <= takes_to).collect();
         for height in news {
-            let frames = self.said_about(height, from);
+            let frames = self.sent_about(height, from);
             // A peer without allowance is sent this at a later tick, with all others that lack it.
             if self.grant(from, frames.iter().map(Frame::weight).sum()) {
                 self.send_all(from, frames);
@@ -178,7 +178,7 @@ impl Engine {
         if status.asks {
             self.send([from].into_iter().collect(), Frame::Status(own));
         }
-        self.heard_status();
+        self.end_silence();
         self.certify(from, status);
         Ok(())
     }
@@ -212,16 +212,16 @@ impl Engine {
 
     /// Everything sent here about a height: the own sub-block, unless `to` is known to hold it, the votes, the
     /// commit.
-    fn said_about(&self, height: u64, to: Index) -> Vec<Frame> {
+    fn sent_about(&self, height: u64, to: Index) -> Vec<Frame> {
         let Some(live) = self.live.get(&height) else { return Vec::new() };
         let mut frames = Vec::new();
         let mine = live.proposal_of(self.me);
         let has = |slot: Index| live.has_heard(slot, to);
         frames.extend(mine.filter(|_| !has(self.me)).map(|(p, bytes)| Frame::Proposal(*p, bytes.clone())));
-        if !live.said.is_empty() {
-            frames.push(Frame::Votes(Votes::pack(self.chain.epoch, height, live.said.iter().copied())));
+        if !live.sent.is_empty() {
+            frames.push(Frame::Votes(Votes::pack(self.chain.epoch, height, live.sent.iter().copied())));
         }
-        frames.extend(self.said_in_rounds(height));
+        frames.extend(self.sent_in_rounds(height));
         frames.extend(live.commit.map(Frame::Commit));
         frames
     }
@@ -233,7 +233,7 @@ impl Engine {
 
     /// Ends silence once n−f others have sent their status: before the loss, this validator voted at most a horizon
     /// above the height in which one of the correct ones among them takes part.
-    fn heard_status(&mut self) {
+    fn end_silence(&mut self) {
         if self.silent_to != u64::MAX || self.follows() {
             return;
         }

@@ -60,7 +60,7 @@ pub(crate) struct Live {
     /// Valid sub-blocks: at most two per slot, and those that were agreed on.
     held: Vec<(Proposal, Payload)>,
     /// Every vote that was sent; votes are sent again to validators that may have missed them.
-    pub(crate) said: Vec<Vote>,
+    pub(crate) sent: Vec<Vote>,
     /// Missing sub-blocks that were agreed on: who echoed them, and who was asked.
     pub(crate) wanted: BTreeMap<(Index, Digest), Wanted>,
     pub(crate) commits: Commits,
@@ -87,7 +87,7 @@ impl Live {
         Live {
             height,
             held: Vec::new(),
-            said: Vec::new(),
+            sent: Vec::new(),
             wanted: BTreeMap::new(),
             commits: Commits::default(),
             commit: None,

@@ -6,7 +6,7 @@ use crate::benches::Benches;
 use crate::certificate::{Certificate, Commit, Counted, Link, Statement};
 use crate::chain::Chain;
 use crate::committee::{Index, Members};
-use crate::engine::{Divergence, Engine, Entry, Finality, Refused, Superblock};
+use crate::engine::{Divergence, Engine, Finality, LogEntry, Refused, Superblock};
 use crate::frame::Frame;
 use crate::proposal::{Evidence, Payload, payload_digest};
 
@@ -20,7 +20,7 @@ impl Engine {
             live.height.decision()?.iter().map(held).collect::<Option<Vec<_>>>()
         }) {
             let (link, benches) = self.next_link(&sub_blocks);
-            self.put_out(link.digest(&self.chain), benches, sub_blocks);
+            self.output_superblock(link.digest(&self.chain), benches, sub_blocks);
         }
         self.commit_due();
         self.advance_certified();
@@ -36,7 +36,12 @@ impl Engine {
     }
 
     /// Outputs the next height.
-    pub(crate) fn put_out(&mut self, digest: Digest, benches: Benches, mut sub_blocks: Vec<(Index, Payload)>) {
+    pub(crate) fn output_superblock(
+        &mut self,
+        digest: Digest,
+        benches: Benches,
+        mut sub_blocks: Vec<(Index, Payload)>,
+    ) {
         let (height, parent) = (self.decided.0 + 1, self.decided.1);
         self.decided = (height, digest);
         self.links.insert(height, (parent, benches.clone()));
@@ -84,7 +89,7 @@ impl Engine {
             let live = self.live.get_mut(&statement.height).expect("it was output");
             live.commit = Some(commit);
             live.commits.count(commit);
-            self.turn.entries.push((statement.height, Entry::Committed(commit)));
+            self.turn.entries.push((statement.height, LogEntry::Committed(commit)));
             let to = self.takers(statement.height);
             self.send(to, Frame::Commit(commit));
             self.weigh(statement.height);
@@ -113,7 +118,7 @@ impl Engine {
     /// Checks whether the commits of a height make a certificate, or contradict this validator's own.
     fn weigh(&mut self, height: u64) {
         let Some(live) = self.live.get(&height) else { return };
-        if let (Some(ours), Some(theirs)) = (&live.commit, live.commits.said_by(self.committee.one_correct)) {
+        if let (Some(ours), Some(theirs)) = (&live.commit, live.commits.stated_by(self.committee.one_correct)) {
             self.compare(ours.statement, theirs);
         }
         if let Some(certificate) = self.live[&height].commits.certificate(&self.chain) {

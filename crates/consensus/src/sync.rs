@@ -95,7 +95,7 @@ impl Engine {
             self.peers[usize::from(from)].shunned_to = self.sync.tick + SHUNNED;
         }
         for block in blocks {
-            if let Err(why) = self.take_decided(block) {
+            if let Err(why) = self.accept_decided(block) {
                 self.peers[usize::from(from)].shunned_to = self.sync.tick + SHUNNED;
                 self.ask();
                 return Err(why);
@@ -106,7 +106,7 @@ impl Engine {
         Ok(())
     }
 
-    fn take_decided(&mut self, block: Decided) -> Result<(), Refused> {
+    fn accept_decided(&mut self, block: Decided) -> Result<(), Refused> {
         let height = block.certificate.statement.height;
         // Heights above the last one are for the next epoch's engine to ask for.
         if height <= self.certified || height > *self.chain.heights.end() {
@@ -117,14 +117,18 @@ impl Engine {
         }
         block.certificate.verify(&self.chain).map_err(|_| Refused::Signature)?;
         if height == self.decided.0 + 1 {
-            self.take_superblock(&block.certificate, block.sub_blocks)?;
+            self.adopt_superblock(&block.certificate, block.sub_blocks)?;
         }
         self.accept(block.certificate);
         Ok(())
     }
 
     /// Outputs a superblock named by its certificate.
-    fn take_superblock(&mut self, certificate: &Certificate, sub_blocks: Vec<(Index, Payload)>) -> Result<(), Refused> {
+    fn adopt_superblock(
+        &mut self,
+        certificate: &Certificate,
+        sub_blocks: Vec<(Index, Payload)>,
+    ) -> Result<(), Refused> {
         if !sub_blocks.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(Refused::Sync);
         }
@@ -133,7 +137,7 @@ impl Engine {
         if digest != certificate.statement.superblock {
             return Err(Refused::Sync);
         }
-        self.put_out(digest, benches, sub_blocks);
+        self.output_superblock(digest, benches, sub_blocks);
         Ok(())
     }
 }

@@ -53,11 +53,11 @@ fn who_comes_from_another_epoch_is_told_all() {
     engine.on_up(1);
     engine.on_frame(1, status(0, 10));
     engine.propose(11, [1; 9].to_vec().into());
-    assert!(!is_about(&engine.take_turn(), 1, 11), "it would reject it");
+    assert!(!is_about(&engine.finish_turn(), 1, 11), "it would reject it");
     engine.on_frame(1, status(1, 10));
-    assert!(is_about(&engine.take_turn(), 1, 11));
+    assert!(is_about(&engine.finish_turn(), 1, 11));
     engine.on_frame(1, status(1, 10));
-    assert!(!is_about(&engine.take_turn(), 1, 11), "once is enough");
+    assert!(!is_about(&engine.finish_turn(), 1, 11), "once is enough");
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn followers_have_no_vote_and_are_sent_none() {
         engine.on_frame(peer, status(1, 10));
     }
     engine.propose(11, [1; 9].to_vec().into());
-    let turn = engine.take_turn();
+    let turn = engine.finish_turn();
     assert!(is_about(&turn, 1, 11) && !is_about(&turn, 2, 11));
     let statement = Statement { height: 11, superblock: Digest([1; 32]), root: Digest([2; 32]) };
     engine.on_frame(2, Frame::Commit(Commit::sign(&second_epoch(), statement, 2, &secret(2))));
-    assert_eq!(engine.take_turn().refused, [(2, Refused::Slot)]);
+    assert_eq!(engine.finish_turn().refused, [(2, Refused::Slot)]);
     let late = Statement { height: 10, ..statement };
     engine.on_frame(2, Frame::Commit(Commit::sign(&second_epoch(), late, 2, &secret(2))));
-    assert_eq!(engine.take_turn().refused, []);
+    assert_eq!(engine.finish_turn().refused, []);
 }
 
 #[test]

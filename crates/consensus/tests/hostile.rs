@@ -35,7 +35,7 @@ fn engine(rules: Rules) -> Engine {
     let roots = vec![(0, Digest([1; 32]))];
     let mut engine = Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots });
     (1..4).for_each(|peer| engine.on_up(peer));
-    engine.take_turn();
+    engine.finish_turn();
     engine
 }
 
@@ -58,7 +58,7 @@ fn an_impossible_status_crashes_nobody() {
                 let mut engine = engine(rules);
                 let lie = Status { decided, certified, live, waits: true, asks: true, epoch: 0 };
                 engine.on_frame(LIAR, Frame::Status(lie));
-                assert_eq!(engine.take_turn().refused, [(LIAR, Refused::Status)], "{lie:?}");
+                assert_eq!(engine.finish_turn().refused, [(LIAR, Refused::Status)], "{lie:?}");
                 // Everything that aggregates what others reported.
                 engine.substitute(0);
                 engine.on_tick();
@@ -75,7 +75,7 @@ fn an_impossible_status_crashes_nobody() {
         (1..4).for_each(|peer| engine.on_frame(peer, Frame::Status(most)));
         (0..50).for_each(|_| engine.on_tick());
         engine.substitute(1);
-        assert!(engine.take_turn().refused.is_empty() && engine.is_silent());
+        assert!(engine.finish_turn().refused.is_empty() && engine.is_silent());
     }
 }
 
@@ -115,7 +115,7 @@ fn in_rounds(messages: Vec<Message>) -> Frame {
 fn proposals_of_rounds_to_come_fill_neither_memory_nor_log() {
     let mut engine = engine(Rules::tendermint());
     (1..4).for_each(|peer| engine.on_frame(peer, status(0, 0)));
-    engine.take_turn();
+    engine.finish_turn();
     // The faulty validator proposes in rounds 2, 6, 10, … of height 1: two values each, with votes for every round.
     let (mut entries, mut bytes) = (0, 0);
     for turn in 0..500u32 {
@@ -136,7 +136,7 @@ fn proposals_of_rounds_to_come_fill_neither_memory_nor_log() {
             let proposal = Proposal::sign(&chain(), 1, LIAR, &payload, &secret(LIAR));
             engine.on_frame(LIAR, Frame::Proposal(proposal, payload));
         }
-        let turn = engine.take_turn();
+        let turn = engine.finish_turn();
         entries += turn.entries.len();
         bytes += turn.entries.iter().map(|entry| borsh::to_vec(entry).expect("encodes").len()).sum::<usize>();
     }
@@ -153,12 +153,12 @@ fn who_lags_by_many_rounds_follows_a_certificate() {
         vote.sign(&chain(), &secret(signer))
     };
     engine.set_waiting(true);
-    engine.take_turn();
+    engine.finish_turn();
     for signer in 1..3 {
         engine.on_frame(signer, in_rounds(vec![Message::Vote(vote(signer, 70))]));
     }
     assert_eq!(engine.round(), Some(0), "votes of rounds far ahead are not kept");
-    let entry = tendermint::Entry { round: 70, skips: true, votes: vec![vote(1, 70), vote(2, 70)] };
+    let entry = tendermint::EntryProof { round: 70, skips: true, votes: vec![vote(1, 70), vote(2, 70)] };
     engine.on_frame(1, in_rounds(vec![Message::Entry(entry)]));
     assert_eq!(engine.round(), Some(70));
 }
@@ -171,25 +171,25 @@ fn answers_on_demand_are_metered() {
     for height in 1..=4 {
         engine.propose(height, vec![height as u8; 50_000].into());
     }
-    engine.take_turn();
+    engine.finish_turn();
     let digest = payload_digest(&[1; 50_000]);
     let (mut fetched, mut replayed) = (0, 0);
     for _ in 0..2_000 {
         engine.on_frame(LIAR, Frame::Fetch { height: 1, slot: ME, digest });
-        fetched += bytes_to(&engine.take_turn(), LIAR);
+        fetched += bytes_to(&engine.finish_turn(), LIAR);
     }
     for flip in 0..2_000u64 {
         engine.on_frame(2, Frame::Status(Status { epoch: flip % 2, ..Status::default() }));
-        replayed += bytes_to(&engine.take_turn(), 2);
+        replayed += bytes_to(&engine.finish_turn(), 2);
     }
     let allowance = 16 * (50_000 + (64 << 10));
     assert!(fetched > 500_000 && fetched <= allowance, "{fetched} bytes for 84 kB of requests");
     assert!(replayed > 200_000 && replayed <= allowance, "{replayed} bytes for 58 kB of statuses");
     // A peer that waits gets more; a peer that asked for nothing gets everything.
     (0..8).for_each(|_| engine.on_tick());
-    engine.take_turn();
+    engine.finish_turn();
     engine.on_frame(LIAR, Frame::Fetch { height: 1, slot: ME, digest });
-    assert!(bytes_to(&engine.take_turn(), LIAR) > 50_000);
+    assert!(bytes_to(&engine.finish_turn(), LIAR) > 50_000);
 }
 
 #[test]
@@ -199,13 +199,13 @@ fn repeated_votes_are_fetched_for_once() {
     let payload: Payload = b"first".to_vec().into();
     let proposal = Proposal::sign(&chain(), 1, 2, &payload, &secret(2));
     engine.on_frame(2, Frame::Proposal(proposal, payload));
-    engine.take_turn();
+    engine.finish_turn();
     let echoes = (0..10_000u32).map(|number| {
         let digest = payload_digest(&number.to_le_bytes());
         Vote::Echo { slot: 2, digest }
     });
     engine.on_frame(LIAR, Frame::Votes(Votes::pack(0, 1, echoes)));
-    let fetches = engine.take_turn().sends.iter().filter(|(_, frame)| matches!(frame, Frame::Fetch { .. })).count();
+    let fetches = engine.finish_turn().sends.iter().filter(|(_, frame)| matches!(frame, Frame::Fetch { .. })).count();
     assert!(fetches <= 1, "{fetches} fetches for one frame");
 }
 
@@ -219,7 +219,7 @@ fn a_thousand_contradictions_are_one_proof() {
         Frame::Commit(Commit::sign(&chain(), statement, LIAR, &secret(LIAR)))
     };
     (0..1_000).for_each(|root| engine.on_frame(LIAR, commit(root)));
-    assert_eq!(engine.take_turn().evidence.len(), 1);
+    assert_eq!(engine.finish_turn().evidence.len(), 1);
 }
 
 /// With more than f faulty validators, a certificate can name a superblock other than the one decided here. The alarm
@@ -252,7 +252,7 @@ fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
         if !certificate_first {
             engine.on_frame(1, Frame::Certificate(certificate.clone()));
         }
-        let diverged = engine.take_turn().diverged.expect("the alarm");
+        let diverged = engine.finish_turn().diverged.expect("the alarm");
         assert_eq!((diverged.height, diverged.theirs), (1, statement));
         assert_ne!(diverged.ours.superblock, statement.superblock);
     }

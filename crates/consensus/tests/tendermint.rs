@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{
-    ALL_HEIGHTS, Chain, Contents, Engine, Entry, Evidence, Frame, Index, Payload, Proposal, Rules, Setup, Start, Timer,
-    payload_digest,
+    ALL_HEIGHTS, Chain, Contents, Engine, Evidence, Frame, Index, LogEntry, Payload, Proposal, Rules, Setup, Start,
+    Timer, payload_digest,
 };
 use primitives::{Digest, SecretKey, Signature};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ struct Network {
     queue: Vec<(Index, Index, Frame)>,
     /// Number of sent messages by kind.
     sent: BTreeMap<&'static str, usize>,
-    logs: Vec<Vec<(u64, Entry)>>,
+    logs: Vec<Vec<(u64, LogEntry)>>,
     decided: Vec<Vec<(Index, Payload)>>,
     /// The round in which the first validator saw each height decided.
     rounds: Vec<u32>,
@@ -90,7 +90,7 @@ impl Network {
     fn run(&mut self) {
         loop {
             for from in 0..self.engines.len() {
-                let turn = self.engines[from].take_turn();
+                let turn = self.engines[from].finish_turn();
                 self.logs[from].extend(turn.entries);
                 self.timers.extend(turn.timers.into_iter().map(|(height, timer)| (from, height, timer)));
                 for (to, frame) in turn.sends {
@@ -227,11 +227,11 @@ fn a_restarted_validator_votes_as_before_whatever_it_hears_next() {
     let first = network.engines[0].first_proposer(1);
     let me = (first + 1) % 4;
     network.engines[usize::from(first)].propose(1, b"one".to_vec().into());
-    let turn = network.engines[usize::from(first)].take_turn();
+    let turn = network.engines[usize::from(first)].finish_turn();
     for (_, frame) in &turn.sends {
         network.engines[usize::from(me)].on_frame(first, frame.clone());
     }
-    let before = network.engines[usize::from(me)].take_turn();
+    let before = network.engines[usize::from(me)].finish_turn();
     let votes = |frames: &[(consensus::Members, Frame)]| -> Vec<Vote> {
         let messages = frames.iter().filter_map(|(_, frame)| match frame {
             Frame::Rounds(messages) => Some(messages.messages.clone()),
@@ -245,7 +245,7 @@ fn a_restarted_validator_votes_as_before_whatever_it_hears_next() {
 
     let mut again = engine(4, me);
     again.restore(before.entries.clone());
-    assert_eq!(again.take_turn().entries, [], "all of it is in the log");
+    assert_eq!(again.finish_turn().entries, [], "all of it is in the log");
     // The proposer now sends another proposal: it is evidence, and no reason for another vote.
     let other: Payload = b"another".to_vec().into();
     let proposal = Proposal::sign(&chain(4), 1, first, &other, &secret(first));
@@ -264,7 +264,7 @@ fn a_restarted_validator_votes_as_before_whatever_it_hears_next() {
     again.on_up(0);
     let status = consensus::Status { asks: true, ..consensus::Status::default() };
     again.on_frame(if me == 0 { 1 } else { 0 }, Frame::Status(status));
-    let turn = again.take_turn();
+    let turn = again.finish_turn();
     assert!(turn.evidence.iter().any(|evidence| evidence.convicts(&chain(4)) == Some(first)), "{:?}", turn.evidence);
     assert!(votes(&turn.sends).iter().all(|vote| *vote == said[0]), "it voted twice");
 }
@@ -314,7 +314,7 @@ proptest! {
             engine.on_frame(1, Frame::Rounds(Messages { epoch: 0, height: 1, messages }));
             engine.on_tick();
         }
-        let turn = engine.take_turn();
+        let turn = engine.finish_turn();
         prop_assert!(turn.decided.is_empty() || turn.diverged.is_none());
     }
 }

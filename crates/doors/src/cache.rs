@@ -41,7 +41,7 @@ impl<T> Cache<T> {
     }
 
     /// Adds the next block, and drops the oldest until all fit or only this one is left.
-    pub fn put(&self, height: Height, transactions: usize, value: Arc<T>) {
+    pub fn insert(&self, height: Height, transactions: usize, value: Arc<T>) {
         if self.limit == 0 {
             return;
         }
@@ -119,7 +119,7 @@ mod tests {
             let cache = Cache::new(limit);
             for (at, size) in sizes.iter().enumerate() {
                 let height = at as u64 + 5;
-                cache.put(height, *size, Arc::new(height));
+                cache.insert(height, *size, Arc::new(height));
                 let weight = |first: usize| sizes[first..=at].iter().map(|size| size + BLOCK_WEIGHT).sum::<usize>();
                 let fits = |first: &usize| *first == at || weight(*first) <= limit;
                 let first = (0..=at).find(fits).expect("the newest");

@@ -160,12 +160,12 @@ impl Candles {
                 let (open, high, low, close) = (price, price, price, price);
                 let heights = (height, height);
                 let candle = Candle { time_ms, open, high, low, close, base_volume, quote_volume, batches: 1, heights };
-                self.put(sides, interval, candle);
+                self.insert(sides, interval, candle);
             }
         }
     }
 
-    fn put(&mut self, sides: Sides, interval: Interval, candle: Candle) {
+    fn insert(&mut self, sides: Sides, interval: Interval, candle: Candle) {
         let each = (KEPT / (self.series.len() + 1)).clamp(KEPT_EACH_AT_LEAST, KEPT_EACH);
         let series = self.series.entry((sides.base, sides.quote, interval)).or_default();
         let joined = series.get(&candle.time_ms).map_or(candle, |there| there.join(candle));

@@ -120,13 +120,13 @@ async fn serve(api: &Api, socket: WebSocket) {
     let reason = loop {
         let served = tokio::select! {
             message = source.next() => match message {
-                Some(Ok(Message::Text(text))) => connection.hear(&text).await,
+                Some(Ok(Message::Text(text))) => connection.on_request(&text).await,
                 Some(Ok(Message::Binary(_))) => connection.error("malformed", "send text messages").await,
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
             },
             event = events.recv() => match event {
-                Ok(committed) => connection.tell(&committed).await,
+                Ok(committed) => connection.send_block(&committed).await,
                 Err(RecvError::Lagged(_)) => Err("too slow: connect again and take a snapshot"),
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
@@ -135,7 +135,7 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Ok(standing) if standing.begins_again => {
                     Err("the node begins again with a fetched state: connect again")
                 }
-                Ok(_) => connection.beat().await,
+                Ok(_) => connection.send_heartbeat().await,
                 Err(_) => Err("the node is stopping"),
             },
         };
@@ -150,10 +150,10 @@ async fn serve(api: &Api, socket: WebSocket) {
     drop(tokio::time::timeout(HEARTBEAT, close).await);
 }
 
-type Told = Result<(), &'static str>;
+type Delivered = Result<(), &'static str>;
 
 impl Connection<'_> {
-    async fn send(&mut self, mut message: Value) -> Told {
+    async fn send(&mut self, mut message: Value) -> Delivered {
         message["sequence"] = self.sequence.into();
         self.sequence += 1;
         match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
@@ -163,11 +163,11 @@ impl Connection<'_> {
         }
     }
 
-    async fn error(&mut self, code: &str, message: &str) -> Told {
+    async fn error(&mut self, code: &str, message: &str) -> Delivered {
         self.send(json!({"type": "error", "code": code, "message": message})).await
     }
 
-    async fn beat(&mut self) -> Told {
+    async fn send_heartbeat(&mut self) -> Delivered {
         let (height, time_ms) = {
             let views = self.api.published().views();
             views.blocks(u64::MAX).next().map_or((0, 0), |block| (block.height, block.time_ms))
@@ -175,7 +175,7 @@ impl Connection<'_> {
         self.send(json!({"type": "heartbeat", "height": height, "time_ms": time_ms})).await
     }
 
-    async fn hear(&mut self, text: &str) -> Told {
+    async fn on_request(&mut self, text: &str) -> Delivered {
         let request: Request = match serde_json::from_str(text) {
             Ok(request) => request,
             Err(error) => return self.error("malformed", &format!("not a request: {error}")).await,
@@ -204,12 +204,12 @@ impl Connection<'_> {
         Ok(())
     }
 
-    async fn tell(&mut self, committed: &Arc<CommittedBlock>) -> Told {
+    async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
         let (channels, committed) = (self.channels.clone(), committed.clone());
-        let told = self.api.blocking(move |api| {
+        let messages = self.api.blocking(move |api| {
             channels.iter().flat_map(|channel| increments(api, channel, &committed)).collect::<Vec<Value>>()
         });
-        for message in told.await.map_err(|_| "the node is stopping")? {
+        for message in messages.await.map_err(|_| "the node is stopping")? {
             self.send(message).await?;
         }
         Ok(())

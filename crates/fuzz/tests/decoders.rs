@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{
-    ALL_HEIGHTS, Certificate, Chain, Commit, Decided, Engine, Entry, Finality, Frame, Mask, Proposal, Record, Rules,
+    ALL_HEIGHTS, Certificate, Chain, Commit, Decided, Engine, Finality, Frame, LogEntry, Mask, Proposal, Record, Rules,
     Statement, Status, Vote, Votes,
 };
 use fuzz::{Room, Target};
@@ -126,7 +126,7 @@ fn rounds() -> Messages {
     let vote = tendermint::Vote { height: 6, round: 2, kind: Kind::Prevote, value: Some(value), signer: 1, signature };
     let quorum = Quorum { round: 2, value, signatures: vec![(0, signature), (1, signature)] };
     let proposal = tendermint::Proposal { height: 6, round: 2, value, valid_round: Some(1), signer: 0, signature };
-    let entry = tendermint::Entry { round: 2, skips: true, votes: vec![vote] };
+    let entry = tendermint::EntryProof { round: 2, skips: true, votes: vec![vote] };
     let messages = vec![
         Message::Proposal(proposal),
         Message::Vote(vote),
@@ -218,7 +218,7 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
         let mut kind = format!("{:?}", std::mem::discriminant(&frame));
         for engine in &mut engines {
             engine.on_frame(from, frame.clone());
-            let turn = engine.take_turn();
+            let turn = engine.finish_turn();
             assert!(turn.diverged.is_none() && engine.live().count() <= 16);
             kind += &format!("{:?} {}", turn.refused, turn.sends.len());
         }
@@ -229,16 +229,16 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
 #[test]
 fn entries_of_vote_logs_and_certificates() {
     let payload: consensus::Payload = sub_block().to_payload().into();
-    let held = Entry::Held(Proposal::sign(&chain(), 6, 1, &payload, &key(1)), payload);
+    let held = LogEntry::Held(Proposal::sign(&chain(), 6, 1, &payload, &key(1)), payload);
     let mut seeds = vec![
         encoded(&held),
-        encoded(&Entry::Voted(Record::Sent(Vote::Echo { slot: 1, digest: Digest([5; 32]) }))),
-        encoded(&Entry::Committed(Commit::sign(&chain(), certificate().statement, 2, &key(2)))),
+        encoded(&LogEntry::Voted(Record::Sent(Vote::Echo { slot: 1, digest: Digest([5; 32]) }))),
+        encoded(&LogEntry::Committed(Commit::sign(&chain(), certificate().statement, 2, &key(2)))),
     ];
     for message in rounds().messages {
-        seeds.push(encoded(&Entry::Round(tendermint::Record::Taken(message))));
+        seeds.push(encoded(&LogEntry::Round(tendermint::RoundRecord::Taken(message))));
     }
-    Target::new("vote-entry", seeds).run(|bytes| canonical::<Entry>(bytes).map(|_| "an entry".into()));
+    Target::new("vote-entry", seeds).run(|bytes| canonical::<LogEntry>(bytes).map(|_| "an entry".into()));
     let benches = Engine::first_benches(&chain().committee(), &Rules::default());
     let finality = Finality { certificate: certificate(), parent: Digest([1; 32]), benches };
     Target::new("certificate", vec![encoded(&finality)]).run(|bytes| {
@@ -426,7 +426,7 @@ fn logs_checkpoints_and_vote_logs() {
     for height in 1..=4 {
         store.append(height, &vec![height as u8; 300]).expect("appended");
         store.sync().expect("synced");
-        store.put_receipts(height, &[7; 40]).expect("receipts put");
+        store.append_receipts(height, &[7; 40]).expect("receipts put");
         if height == 2 {
             let mut writer = store.begin_checkpoint(height).expect("begun");
             std::io::Write::write_all(&mut writer, &[5; 500]).expect("written");

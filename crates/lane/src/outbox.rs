@@ -61,7 +61,7 @@ impl<D: Disk> Outbox<D> {
     ///
     /// # Errors
     /// [`OutboxError::Spent`] if another stored payment spends one of its outputs, or a disk error.
-    pub fn put(&self, payment: &SignedPayment) -> Result<(), OutboxError> {
+    pub fn insert(&self, payment: &SignedPayment) -> Result<(), OutboxError> {
         let inputs: Vec<OutputId> = PaymentView::parse(&payment.payment)?.inputs().map(|input| input.id).collect();
         for SentPayment { payment: earlier, .. } in self.all()? {
             if earlier.digest == payment.digest {

@@ -274,7 +274,7 @@ impl LaneShard {
     }
 
     /// Passes it news of a certified block.
-    pub fn tell(&self, news: ShardNews) {
+    pub fn forward(&self, news: ShardNews) {
         // If no one receives this, the shard has stopped.
         drop(self.events.blocking_send(Event::News(news)));
     }

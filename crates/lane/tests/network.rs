@@ -295,9 +295,9 @@ fn what_the_ledger_tells_is_spendable_from_then_on() {
     let refusals = refused_in_part(&mut client, &payment);
     assert!(refusals[&0].contains("wait until its deposit is certified"), "{refusals:?}");
     let shard = network.shards[0][0].as_ref().expect("it runs");
-    shard.tell(ShardNews::Backed(deposit.id, deposit.output));
+    shard.forward(ShardNews::Backed(deposit.id, deposit.output));
     client.confirm(&payment, PATIENCE).expect("confirmed");
-    shard.tell(ShardNews::Epoch(7));
+    shard.forward(ShardNews::Epoch(7));
     let late = client.confirm(&pay(&coin(4), 4, 5), PATIENCE);
     assert!(matches!(late, Err(LaneClientError::Refused { .. })), "{late:?}");
 }
@@ -429,22 +429,22 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     let home = tempfile::tempdir().expect("a directory");
     let outbox = |path: &Path| Outbox::new(RealDisk::new(path.join("outbox")).expect("a directory"));
     let payment = pay(&coin(0), 0, 5);
-    outbox(home.path()).put(&payment).expect("durable");
+    outbox(home.path()).insert(&payment).expect("durable");
     // Half of it was sent before the client was killed.
     let mut frame = Vec::new();
     write_frame(&mut frame, 1, &payment.request);
     let mut to_one = TcpStream::connect(network.directory.addresses[0][0]).expect("it listens");
     to_one.write_all(&frame).expect("sent");
     let outbox = outbox(home.path());
-    let other = outbox.put(&pay(&coin(0), 0, 6));
+    let other = outbox.insert(&pay(&coin(0), 0, 6));
     assert!(matches!(&other, Err(OutboxError::Spent { by, .. }) if *by == payment.digest), "{other:?}");
     let unfinished = outbox.unfinished().expect("readable");
     assert_eq!(unfinished, std::slice::from_ref(&payment));
     let certificate = network.client().confirm(&unfinished[0], PATIENCE).expect("confirmed");
     outbox.finish(&payment.digest, &certificate).expect("durable");
     assert_eq!(outbox.unfinished().expect("readable"), []);
-    assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
-    outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
+    assert!(matches!(outbox.insert(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
+    outbox.insert(&pay(&coin(1), 1, 6)).expect("another coin");
     // A finished payment is removed with its certificate, also when a crash left only the certificate.
     let names = || {
         let entries = std::fs::read_dir(home.path().join("outbox")).expect("a directory");
@@ -491,7 +491,7 @@ fn a_shard_that_stops_listening_gives_its_address_away_and_one_that_finds_it_tak
     assert!(matches!(asked, Err(LaneClientError::Unanswered { answered: 0, .. })), "{asked:?}");
     let address = network.directory.addresses[0][0];
     let other = TcpListener::bind(address).expect("the address is free, and the shard still runs");
-    first.tell(ShardNews::Epoch(1));
+    first.forward(ShardNews::Epoch(1));
     drop(first);
     network.start(0, 0).expect("its log is whole");
     assert!(network.shards[0][0].as_ref().is_some_and(LaneShard::awaits_address));

@@ -23,7 +23,7 @@ use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubBlock, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, Violation, conserved};
+use crate::attached::{Attached, AttachedViolation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::bridge::Crossing;
 use crate::changes::{AccountDigests, Changes, PairChange, account_digest, asset_digest};
@@ -143,7 +143,7 @@ pub enum Fault {
         /// The block's height.
         height: Height,
         /// The first violation found.
-        violation: Violation,
+        violation: AttachedViolation,
     },
     /// The solver refused the book.
     #[error("block {height}: {reason}")]
@@ -288,7 +288,7 @@ impl Ledger {
         let (payouts, bonded) = self.follow_validators(block, &orders, &convicted, &filtered.refusals);
         let credits = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).chain(redeemed);
         let credits: Vec<Credit> = credits.collect();
-        let mut effects = self.take_effects(&transactions, &filtered, &credits);
+        let mut effects = self.apply_effects(&transactions, &filtered, &credits);
         let fees = i128::from(self.fee) * filtered.admitted_len() as i128 + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
         let custody = [
@@ -392,7 +392,7 @@ impl Ledger {
                 Some((orders.pair, executed))
             })
             .collect();
-        locked.merge(&self.book.take_out(&executed));
+        locked.merge(&self.book.remove_executed(&executed));
         let mut executed = executed.into_iter().peekable();
         let pairs: Vec<_> = work
             .iter()

@@ -49,7 +49,7 @@ pub struct Attached {
 
 /// The first violation found in an attached clearing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum AttachedViolation {
     /// A rule is violated that needs no marginal key.
     #[error(transparent)]
     Clearing(#[from] Wrong),
@@ -94,7 +94,7 @@ impl Attached {
         }
     }
 
-    fn check_order(&self) -> Result<(), Violation> {
+    fn check_order(&self) -> Result<(), AttachedViolation> {
         let mut before = None;
         for AttachedTrade { pair, sold, .. } in &self.trades {
             if before.replace(*pair) >= Some(*pair) || *sold == 0 {
@@ -111,13 +111,17 @@ impl Ledger {
         &self,
         orders: &Orders,
         attached: &Attached,
-    ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), Violation> {
+    ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
         if self.book.len() + orders.offers.len() == orders.cancels.len() {
             let empty = Attached { full: true, ..Attached::default() };
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
-            return if *attached == empty { Ok((pairs.collect(), None)) } else { Err(Violation::NothingForSale) };
+            return if *attached == empty {
+                Ok((pairs.collect(), None))
+            } else {
+                Err(AttachedViolation::NothingForSale)
+            };
         }
         let (given, assets) = (attached.valuations.len(), self.assets.len() as u32);
         if given != assets as usize {
@@ -136,7 +140,7 @@ impl Ledger {
         let offered = work.iter().map(|(orders, _)| orders).filter(|orders| self.has_offers(orders));
         let offered: Vec<(AssetId, AssetId)> = offered.map(|orders| (orders.pair.sell, orders.pair.buy)).collect();
         let groups = clearing::Groups::of_pairs(assets, &offered);
-        let checked: Vec<Result<PairOutcome, Violation>> = work
+        let checked: Vec<Result<PairOutcome, AttachedViolation>> = work
             .into_par_iter()
             .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, attached.full))
             .collect();
@@ -145,15 +149,15 @@ impl Ledger {
         Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
-    fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), Violation> {
+    fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), AttachedViolation> {
         let mut book = self.book.clone();
         book.place(&orders.by_pair());
-        let found = self.clear(&book).ok().flatten().ok_or(Violation::NotTheBest)?;
+        let found = self.clear(&book).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
         let same = !found.full
             && found.valuations == attached.valuations
             && trades.eq(attached.trades.iter().map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
-        if same { Ok(()) } else { Err(Violation::NotTheBest) }
+        if same { Ok(()) } else { Err(AttachedViolation::NotTheBest) }
     }
 
     fn check_pair(
@@ -163,7 +167,7 @@ impl Ledger {
         prices: &Prices,
         groups: &clearing::Groups,
         full: bool,
-    ) -> Result<PairOutcome, Violation> {
+    ) -> Result<PairOutcome, AttachedViolation> {
         let Pair { sell, buy } = orders.pair;
         let has_offers = self.has_offers(orders);
         let can_trade = has_offers && groups.are_one(sell, buy);
@@ -178,7 +182,12 @@ impl Ledger {
     }
 
     /// Walks the offers up to the marginal key; they must execute exactly as claimed.
-    fn check_trade(&self, orders: &PairOrders, trade: &AttachedTrade, prices: &Prices) -> Result<Executed, Violation> {
+    fn check_trade(
+        &self,
+        orders: &PairOrders,
+        trade: &AttachedTrade,
+        prices: &Prices,
+    ) -> Result<Executed, AttachedViolation> {
         let AttachedTrade { pair, sold: claimed, marginal } = *trade;
         let Pair { sell, buy } = pair;
         if self.book.get(pair).is_none() && orders.offers.is_empty() {
@@ -187,7 +196,7 @@ impl Ledger {
         let rate = prices.rate(pair);
         // Offers that cannot execute are not walked over.
         if !rate.reaches(marginal.limit) {
-            return Err(Violation::Marginal { pair, marginal });
+            return Err(AttachedViolation::Marginal { pair, marginal });
         }
         let head: Vec<Offer> = self.offers_with(orders, ..=marginal).collect();
         if head.is_empty() {
@@ -202,7 +211,7 @@ impl Ledger {
         let executed = execute(pair, head.into_iter(), &fills, &rate, prices.minima(pair));
         match executed.fills.last() {
             Some(last) if last.place == marginal => Ok(executed),
-            _ => Err(Violation::Marginal { pair, marginal }),
+            _ => Err(AttachedViolation::Marginal { pair, marginal }),
         }
     }
 
@@ -213,7 +222,7 @@ impl Ledger {
         marginal: Option<&Place>,
         executed: &Executed,
         prices: &Prices,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), AttachedViolation> {
         let (pair, rate) = (orders.pair, prices.rate(orders.pair));
         let start = marginal.map_or(std::ops::Bound::Unbounded, |last| std::ops::Bound::Excluded(*last));
         let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
@@ -222,7 +231,7 @@ impl Ledger {
         let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.offered() });
         let mut offers = partial.into_iter().chain(behind.take_while(|offer| rate.reaches(offer.place.limit)));
         match offers.find(|offer| rate.must_fill(offer.place.limit, offer.amount)) {
-            Some(Offer { place, .. }) => Err(Violation::NotFull { pair, place }),
+            Some(Offer { place, .. }) => Err(AttachedViolation::NotFull { pair, place }),
             None => Ok(()),
         }
     }
@@ -252,7 +261,7 @@ impl Ledger {
 }
 
 /// Checks that no more of an asset is paid out than was sold.
-pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
+pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), AttachedViolation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);

@@ -31,7 +31,7 @@ pub(crate) struct Effects {
 
 impl Ledger {
     /// Marks sequence numbers, takes debits, pays refunds, registers keys and pays credits.
-    pub(crate) fn take_effects(
+    pub(crate) fn apply_effects(
         &mut self,
         transactions: &[&Transaction],
         filtered: &Filtered,

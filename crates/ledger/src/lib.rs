@@ -43,7 +43,7 @@ pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, Win
 
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
-pub use attached::{Attached, AttachedTrade, Violation};
+pub use attached::{Attached, AttachedTrade, AttachedViolation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use bridge::{BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
@@ -55,7 +55,7 @@ pub use limits::{
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
-pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
+pub use receipt::{Batch, BlockReceipts, Fill, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
 pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};

@@ -315,14 +315,14 @@ impl Rebuild<'_> {
                 Some(last) if !link.is_after(last) => link.chunk.upper_bound(last),
                 _ => 0,
             };
-            self.take(link, cut, own);
+            self.merge_chunk(link, cut, own);
         }
         edits.iter().for_each(|edit| self.open.push_edit(edit));
         self.finish();
     }
 
     /// Takes a chunk over from position `cut` on, unchanged if nothing in it changes.
-    fn take(&mut self, link: Link, cut: usize, edits: &[Edit]) {
+    fn merge_chunk(&mut self, link: Link, cut: usize, edits: &[Edit]) {
         if cut == 0 && edits.is_empty() && self.open.len() == 0 {
             // The chunk is not even read: most chunks of a large book are in no cache.
             self.links.push(link);

@@ -32,12 +32,12 @@ pub struct Traded {
     /// Units returned to the account, because they are too few for an offer.
     pub returned: Amount,
     /// Why it sold this much.
-    pub why: Why,
+    pub why: FillReason,
 }
 
 /// Why an offer sold all, some or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Why {
+pub enum FillReason {
     /// The rate is better than the limit: sold in full.
     Filled,
     /// The rate is at the limit, within μ, and the market took part of the offer.

@@ -118,7 +118,7 @@ impl Reservations {
     ) -> Result<(), ReserveError> {
         let parts = parts(of, account.address(), fee, Some((ledger, account)));
         for (done, part) in parts.iter().enumerate() {
-            if let Err(error) = self.take(part) {
+            if let Err(error) = self.reserve_part(part) {
                 parts[..done].iter().for_each(|part| self.give_back(part));
                 return Err(error);
             }
@@ -139,7 +139,7 @@ impl Reservations {
         self.slots.iter().all(|slot| slot.word.load(Ordering::Relaxed) == 0)
     }
 
-    fn take(&self, part: &Part) -> Result<(), ReserveError> {
+    fn reserve_part(&self, part: &Part) -> Result<(), ReserveError> {
         match *part {
             Part::Bit(thing, bit, refusal) => match self.word(thing)?.fetch_or(bit, Ordering::AcqRel) & bit {
                 0 => Ok(()),

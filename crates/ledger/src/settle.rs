@@ -10,7 +10,7 @@ use crate::book::{Offer, OrderBook, Pair, Place};
 use crate::changes::PairChange;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
 use crate::pair_offers::{Edit, PairOffers, Workspace};
-use crate::receipt::{Fill, Traded, Why};
+use crate::receipt::{Fill, FillReason, Traded};
 use crate::sums::Sums;
 
 /// The prices of a batch.
@@ -73,12 +73,12 @@ fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
     let (sold, bought, returned) = fill.map_or((0, 0, 0), |fill| (fill.sold, fill.bought, fill.returned));
     let limit = offer.place.limit;
     let why = match () {
-        _ if sold == offer.amount => Why::Filled,
-        _ if sold > 0 => Why::Part,
-        _ if !rate.reaches(limit) => Why::AboveTheRate,
-        _ if !is_usable(rate, offer) => Why::Rounding,
-        _ if rate.must_fill(limit, offer.amount) => Why::NotTaken,
-        _ => Why::AtTheMargin,
+        _ if sold == offer.amount => FillReason::Filled,
+        _ if sold > 0 => FillReason::Part,
+        _ if !rate.reaches(limit) => FillReason::AboveTheRate,
+        _ if !is_usable(rate, offer) => FillReason::Rounding,
+        _ if rate.must_fill(limit, offer.amount) => FillReason::NotTaken,
+        _ => FillReason::AtTheMargin,
     };
     Traded { sold, bought, left: offer.amount - sold - returned, returned, why }
 }
@@ -185,7 +185,7 @@ impl OrderBook {
     }
 
     /// Removes executed offers from the books, which already contain the orders.
-    pub(crate) fn take_out(&mut self, executed: &[(Pair, Executed)]) -> Sums {
+    pub(crate) fn remove_executed(&mut self, executed: &[(Pair, Executed)]) -> Sums {
         let apply = |book: &mut PairOffers, workspace: &mut Workspace, (_, executed): &(Pair, Executed)| {
             book.apply_with(workspace, executed.through.as_ref(), &executed.edits)
         };

@@ -227,7 +227,7 @@ impl<'a> DevelopersChain<'a> {
             self.next_block = Instant::now() + Duration::from_millis(interval);
             return self.mine(true);
         }
-        let (entries, lane) = self.take();
+        let (entries, lane) = self.select_pending();
         // A transaction above a nonce gap stays pending, and causes no block.
         if is_nothing(&entries, &lane) { Ok(()) } else { self.commit(entries, lane, None, replica::log) }
     }
@@ -235,12 +235,12 @@ impl<'a> DevelopersChain<'a> {
     /// Makes a block of the pending transactions, even if there are none. Of several empty blocks in a row only the
     /// last is synced, which syncs the others with it, before their order is answered.
     fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
-        let (entries, lane) = self.take();
+        let (entries, lane) = self.select_pending();
         let log: Log = if is_last || !is_nothing(&entries, &lane) { replica::log } else { append };
         self.commit(entries, lane, None, log)
     }
 
-    fn take(&self) -> (Vec<PoolEntry>, ProposedLane) {
+    fn select_pending(&self) -> (Vec<PoolEntry>, ProposedLane) {
         let mut mempool = self.shared.lock_mempool();
         let mut quota = ledger::Quota::default();
         let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);

@@ -17,7 +17,7 @@ use transport::Transport;
 use crate::candles::remember_candles;
 use crate::config::Config;
 use crate::developer::develop;
-use crate::intake::{admit_ethereum, enter, take_in};
+use crate::intake::{admit_ethereum, admit_submissions, enter};
 use crate::lane_member::{LaneMember, LaneStartError};
 use crate::payment_lane::LaneHost;
 use crate::pipeline::{follow, produce, publish};
@@ -61,7 +61,7 @@ impl Exchange {
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
         let (made, blocks) = sync_channel(PUBLISH_QUEUE);
         let (changed, changes) = sync_channel(PUBLISH_QUEUE);
-        let mut threads = vec![spawn("intake", &shared, move |shared| take_in(shared, &submissions))?];
+        let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
         if genesis.is_developers {
             let genesis = genesis.clone();
             shared.open_orders();

@@ -54,7 +54,7 @@ impl Inbox {
     }
 
     /// Takes the inputs of a step; waits at most `wait` for the first of them.
-    pub(crate) fn take(&self, wait: Duration) -> Vec<Input> {
+    pub(crate) fn next(&self, wait: Duration) -> Vec<Input> {
         let until = Instant::now() + wait;
         let waiting = &self.0.0;
         let mut lanes = poisoned(waiting.lanes.lock());
@@ -65,7 +65,7 @@ impl Inbox {
             }
             lanes = poisoned(waiting.came.wait_timeout(lanes, rest)).0;
         }
-        let inputs = lanes.take();
+        let inputs = lanes.drain();
         drop(lanes);
         waiting.room.notify_all();
         inputs
@@ -81,20 +81,20 @@ impl Drop for Inbox {
 
 impl InboxSender {
     /// Puts the result of a job; never waits. Returns false if the receiver is gone.
-    pub(crate) fn put_result(&self, result: Input) -> bool {
-        self.put(poisoned(self.0.lanes.lock()), None, result)
+    pub(crate) fn push_result(&self, result: Input) -> bool {
+        self.push(poisoned(self.0.lanes.lock()), None, result)
     }
 
     /// Puts a frame of a link; waits while its lane is full. Returns false if the receiver is gone.
-    pub(crate) fn put_frame(&self, lane: Lane, input: Input) -> bool {
+    pub(crate) fn push_frame(&self, lane: Lane, input: Input) -> bool {
         let mut lanes = poisoned(self.0.lanes.lock());
         while lanes.of(Some(lane)).len() >= FRAMES_MAX && !lanes.is_closed {
             lanes = poisoned(self.0.room.wait(lanes));
         }
-        self.put(lanes, Some(lane), input)
+        self.push(lanes, Some(lane), input)
     }
 
-    fn put(&self, mut lanes: MutexGuard<Lanes>, lane: Option<Lane>, input: Input) -> bool {
+    fn push(&self, mut lanes: MutexGuard<Lanes>, lane: Option<Lane>, input: Input) -> bool {
         let is_open = !lanes.is_closed;
         if is_open {
             lanes.of(lane).push_back(input);
@@ -120,7 +120,7 @@ impl Lanes {
     }
 
     /// Results, then votes, then bulk, as many as a step takes.
-    fn take(&mut self) -> Vec<Input> {
+    fn drain(&mut self) -> Vec<Input> {
         let bulk = self.bulk.len().min(BULK_OF_A_STEP);
         let results = self.results.len().min(INPUTS_OF_A_STEP - bulk);
         let votes = self.votes.len().min(INPUTS_OF_A_STEP - bulk - results);
@@ -152,11 +152,11 @@ mod tests {
     fn results_come_before_votes_and_votes_before_bulk() {
         let inbox = Inbox::new();
         let sender = inbox.sender();
-        assert!(sender.put_frame(Lane::Bulk, input(3)));
-        assert!(sender.put_frame(Lane::Votes, input(2)));
-        assert!(sender.put_result(input(1)));
-        assert_eq!(heights(&inbox.take(Duration::ZERO)), [1, 2, 3]);
-        assert!(inbox.take(Duration::ZERO).is_empty());
+        assert!(sender.push_frame(Lane::Bulk, input(3)));
+        assert!(sender.push_frame(Lane::Votes, input(2)));
+        assert!(sender.push_result(input(1)));
+        assert_eq!(heights(&inbox.next(Duration::ZERO)), [1, 2, 3]);
+        assert!(inbox.next(Duration::ZERO).is_empty());
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..INPUTS_OF_A_STEP * 2 {
-            sender.put_frame(Lane::Votes, input(2));
-            sender.put_frame(Lane::Bulk, input(3));
+            sender.push_frame(Lane::Votes, input(2));
+            sender.push_frame(Lane::Bulk, input(3));
         }
-        let taken = heights(&inbox.take(Duration::ZERO));
+        let taken = heights(&inbox.next(Duration::ZERO));
         assert_eq!(taken.len(), INPUTS_OF_A_STEP);
         assert_eq!(taken.iter().filter(|height| **height == 3).count(), BULK_OF_A_STEP);
     }
@@ -178,15 +178,15 @@ mod tests {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..FRAMES_MAX {
-            assert!(sender.put_frame(Lane::Bulk, input(3)));
+            assert!(sender.push_frame(Lane::Bulk, input(3)));
         }
         let waits = {
             let sender = sender.clone();
-            std::thread::spawn(move || sender.put_frame(Lane::Bulk, input(4)))
+            std::thread::spawn(move || sender.push_frame(Lane::Bulk, input(4)))
         };
-        assert!(sender.put_frame(Lane::Votes, input(2)));
-        assert!(sender.put_result(input(1)));
-        assert_eq!(heights(&inbox.take(Duration::ZERO))[..3], [1, 2, 3]);
+        assert!(sender.push_frame(Lane::Votes, input(2)));
+        assert!(sender.push_result(input(1)));
+        assert_eq!(heights(&inbox.next(Duration::ZERO))[..3], [1, 2, 3]);
         assert!(waits.join().expect("it ends once there is room"));
     }
 
@@ -195,14 +195,14 @@ mod tests {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..FRAMES_MAX {
-            sender.put_frame(Lane::Votes, input(2));
+            sender.push_frame(Lane::Votes, input(2));
         }
         let waits = {
             let sender = sender.clone();
-            std::thread::spawn(move || sender.put_frame(Lane::Votes, input(2)))
+            std::thread::spawn(move || sender.push_frame(Lane::Votes, input(2)))
         };
         drop(inbox);
         assert!(!waits.join().expect("it ends with the loop"));
-        assert!(!sender.put_result(input(1)));
+        assert!(!sender.push_result(input(1)));
     }
 }

@@ -19,7 +19,7 @@ use crate::shared::{Shared, Submission, poisoned};
 const INTAKE_BATCH: usize = 8_192;
 
 /// The intake thread.
-pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
+pub(crate) fn admit_submissions(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
     while !shared.stopping.load(Ordering::Acquire) {
         let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
         let mut gathered = vec![first];

@@ -45,14 +45,14 @@ pub(crate) struct LateShard {
 
 impl LateShard {
     /// Records a failed start: the next try comes after a longer delay.
-    pub fn put_off(&mut self) {
+    pub fn defer(&mut self) {
         self.between = (2 * self.between).clamp(1, BLOCKS_BETWEEN_TRIES_MAX);
         self.left = self.between;
     }
 
     /// Tells the running shard what it has missed.
     pub fn catch_up(self, shard: &LaneShard) {
-        self.missed.into_iter().for_each(|news| shard.tell(news));
+        self.missed.into_iter().for_each(|news| shard.forward(news));
     }
 }
 
@@ -73,15 +73,15 @@ impl Home {
     }
 
     /// Takes the shards that are due for another try.
-    pub fn take_due(&mut self) -> BTreeMap<u16, LateShard> {
+    pub fn remove_due(&mut self) -> BTreeMap<u16, LateShard> {
         let (due, late) = std::mem::take(&mut self.late).into_iter().partition(|(_, late)| late.left == 0);
         self.late = late;
         due
     }
 
     /// Tells all shards what a certified block says.
-    pub fn tell(&mut self, news: &ShardNews) {
-        self.shards.values().for_each(|shard| shard.tell(news.clone()));
+    pub fn forward(&mut self, news: &ShardNews) {
+        self.shards.values().for_each(|shard| shard.forward(news.clone()));
         self.late.values_mut().for_each(|late| late.missed.push(news.clone()));
     }
 

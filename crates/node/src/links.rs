@@ -86,15 +86,15 @@ fn start(network: &Network, generation: u64, inputs: &InboxSender) -> Result<Arc
     let transport = Transport::start(settings(network), events)?;
     let inputs = inputs.clone();
     let links = std::thread::Builder::new().name("links".into());
-    links.spawn(move || hand_on(heard, generation, &inputs)).map_err(TransportError::Threads)?;
+    links.spawn(move || forward_events(heard, generation, &inputs)).map_err(TransportError::Threads)?;
     Ok(Arc::new(transport))
 }
 
 /// Ends with the transport, or with the loop.
-fn hand_on(heard: Receiver<Event>, generation: u64, inputs: &InboxSender) {
+fn forward_events(heard: Receiver<Event>, generation: u64, inputs: &InboxSender) {
     for event in heard {
         let Some((lane, peer, event)) = sight(event) else { continue };
-        if !inputs.put_frame(lane, Input::Link { generation, peer, event }) {
+        if !inputs.push_frame(lane, Input::Link { generation, peer, event }) {
             return;
         }
     }

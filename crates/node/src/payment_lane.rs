@@ -285,8 +285,8 @@ impl LaneHost {
         let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
         self.cases = cases.collect();
         let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
-        homes.into_iter().for_each(|home| self.tell_cases_of(home));
-        self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
+        homes.into_iter().for_each(|home| self.forward_cases_of(home));
+        self.forward_to_all(&ShardNews::Halted(bridge.clock().is_halted()));
         // Removes the homes that were over when the node stopped.
         for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
             self.remove(home);
@@ -304,7 +304,7 @@ impl LaneHost {
     /// Starts the shards of a home that do not run and are due. A shard whose log does not allow it to sign, or whose
     /// key is missing, is left out: the others run without it.
     fn start_late(&mut self, home: HomeEpoch) {
-        let due = self.homes.get_mut(&home).map(Home::take_due).unwrap_or_default();
+        let due = self.homes.get_mut(&home).map(Home::remove_due).unwrap_or_default();
         for (shard, mut late) in due {
             let started = self.start_shard(&late.term, shard);
             let Some(of) = self.homes.get_mut(&home) else { return };
@@ -320,7 +320,7 @@ impl LaneHost {
                 Ok(None) => {}
                 Err(LaneStartError::Shard(error @ ShardError::Mute { .. })) => tracing::warn!(%error, home, "the lane"),
                 Err(error) => {
-                    late.put_off();
+                    late.defer();
                     of.late.insert(shard, late);
                     tracing::error!(
                         %error, home, shard,
@@ -459,22 +459,22 @@ impl LaneHost {
             match event {
                 BridgeEvent::Backed(id, output) => {
                     let home = self.now;
-                    self.tell_home(home, &ShardNews::Backed(id, output));
+                    self.forward_to_home(home, &ShardNews::Backed(id, output));
                 }
                 BridgeEvent::Epoch(epoch) => self.begin(epoch),
-                BridgeEvent::Halted(halted) => self.tell_all(&ShardNews::Halted(halted)),
+                BridgeEvent::Halted(halted) => self.forward_to_all(&ShardNews::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
-                    self.tell_of_case(contested.home, &ShardNews::CaseOpened(contested));
+                    self.forward_of_case(contested.home, &ShardNews::CaseOpened(contested));
                     self.cases.insert(contested.output.id, (contested, None));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
                     let Some((contested, candidates)) = self.cases.get_mut(&id) else { continue };
                     *candidates = Some(bodies.clone());
                     let home = contested.home;
-                    self.tell_of_case(home, &ShardNews::CandidatesFixed(id, bodies));
+                    self.forward_of_case(home, &ShardNews::CandidatesFixed(id, bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
-                    self.tell_all(&ShardNews::CaseRuled(contested.output.id, verdict));
+                    self.forward_to_all(&ShardNews::CaseRuled(contested.output.id, verdict));
                     self.homes.values_mut().for_each(|home| drop(home.parts.remove(&contested.output.id)));
                     self.cases.remove(&contested.output.id);
                 }
@@ -571,7 +571,7 @@ impl LaneHost {
     /// Begins a lane epoch: starts its shards, and creates the logs of the next.
     fn begin(&mut self, epoch: HomeEpoch) {
         self.now = epoch;
-        self.tell_all(&ShardNews::Epoch(epoch));
+        self.forward_to_all(&ShardNews::Epoch(epoch));
         // A home that is over and only waits for a verdict has no clients: this home takes its port.
         let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
         for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
@@ -580,34 +580,34 @@ impl LaneHost {
         // The ledger may be ahead of certified blocks: outputs that it backs by now are told once they are certified.
         let term = Term::of(lane(&self.shared.read_ledger()), epoch, epoch, Vec::new());
         term.into_iter().for_each(|term| self.open(epoch, term));
-        self.tell_cases_of(epoch);
+        self.forward_cases_of(epoch);
         self.prepare();
     }
 
     /// Tells a home of the open cases that concern it.
-    fn tell_cases_of(&mut self, home: HomeEpoch) {
+    fn forward_cases_of(&mut self, home: HomeEpoch) {
         let Some(of) = self.homes.get_mut(&home) else { return };
         let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
         for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
-            of.tell(&ShardNews::CaseOpened(*contested));
+            of.forward(&ShardNews::CaseOpened(*contested));
             if let Some(bodies) = candidates {
-                of.tell(&ShardNews::CandidatesFixed(*id, bodies.clone()));
+                of.forward(&ShardNews::CandidatesFixed(*id, bodies.clone()));
             }
         }
     }
 
-    fn tell_all(&mut self, news: &ShardNews) {
-        self.homes.values_mut().for_each(|home| home.tell(news));
+    fn forward_to_all(&mut self, news: &ShardNews) {
+        self.homes.values_mut().for_each(|home| home.forward(news));
     }
 
     /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
     /// Other homes need not wait for the verdict, so that nobody can keep their keys alive with case after case.
-    fn tell_of_case(&mut self, home: HomeEpoch, news: &ShardNews) {
-        (home..=home + 1).for_each(|home| self.tell_home(home, news));
+    fn forward_of_case(&mut self, home: HomeEpoch, news: &ShardNews) {
+        (home..=home + 1).for_each(|home| self.forward_to_home(home, news));
     }
 
-    fn tell_home(&mut self, home: HomeEpoch, news: &ShardNews) {
-        self.homes.get_mut(&home).into_iter().for_each(|of| of.tell(news));
+    fn forward_to_home(&mut self, home: HomeEpoch, news: &ShardNews) {
+        self.homes.get_mut(&home).into_iter().for_each(|of| of.forward(news));
     }
 
     fn on_asked(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect) {
@@ -621,7 +621,7 @@ impl LaneHost {
                 let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(shards));
                 let Some(all) = parts.add(shard, seen).cloned() else { return };
                 if let Some(posting) = self.posting_shard(home, &case) {
-                    posting.tell(ShardNews::AllBarred(case, all));
+                    posting.forward(ShardNews::AllBarred(case, all));
                 }
             }
             LaneEffect::View { case, seen, answer } => {

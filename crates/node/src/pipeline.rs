@@ -95,13 +95,13 @@ pub(crate) fn execute(
             if !keep_handover(shared, &mut handovers)? {
                 return Ok(false);
             }
-            let block = agreed.block(&foundation, |slot, payload| shared.verified.take(slot, payload));
+            let block = agreed.block(&foundation, |slot, payload| shared.verified.remove(slot, payload));
             let ids = ids(&block);
             make(shared, block, ids, made, changed)
         });
         match done {
             Err(error) => return shared.fail(&error),
-            Ok(true) if applied.put_result(Input::Applied(height)) => {}
+            Ok(true) if applied.push_result(Input::Applied(height)) => {}
             Ok(_) => return,
         }
     }
@@ -321,8 +321,8 @@ pub(crate) fn publish_one(shared: &Arc<Shared>, made: Made, consensus: Option<&I
     let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
     let (block, receipts_root) = (Arc::new(block), receipts.root);
     let transactions = entries.len() + block.ethereum_len();
-    shared.bodies.put(block.height, transactions, block.clone());
-    shared.receipts.put(block.height, transactions, receipts.clone());
+    shared.bodies.insert(block.height, transactions, block.clone());
+    shared.receipts.insert(block.height, transactions, receipts.clone());
     let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
@@ -339,7 +339,7 @@ pub(crate) fn publish_one(shared: &Arc<Shared>, made: Made, consensus: Option<&I
         drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
     }
     // The receiver is gone when the node stops.
-    consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
+    consensus.map(|consensus| consensus.push_result(Input::ReceiptsRoot(block.height, receipts_root)));
     let summary = &committed.summary;
     tracing::info!(
         height = summary.height,
@@ -379,7 +379,7 @@ pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>
             Err(error) => return shared.fail(&error),
         };
         // The receiver is gone when the node stops.
-        consensus.map(|consensus| consensus.put_result(Input::StateRoot(height, root)));
+        consensus.map(|consensus| consensus.push_result(Input::StateRoot(height, root)));
     }
 }
 

@@ -37,8 +37,8 @@ use consensus::{Index, Payload, payload_digest};
 use ledger::{Changes, Ledger};
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
-    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals, Replica,
-    ReplicaSettings, StateEffect, StateSync, Told,
+    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Observation, Opened, Own, Past, PoolJob, Proposals, Replica,
+    ReplicaSettings, StateEffect, StateSync,
 };
 use store::RealDisk;
 use transport::Lane;
@@ -179,7 +179,7 @@ impl Validator {
 
     /// The inputs that arrive until the next deadline, or until the pool must be looked at.
     fn wait(&self, shared: &Shared) -> Vec<Input> {
-        self.inbox.take(self.replica.deadline().saturating_sub(shared.started.elapsed()).min(POLL))
+        self.inbox.next(self.replica.deadline().saturating_sub(shared.started.elapsed()).min(POLL))
     }
 
     fn perform(&mut self, effect: Effect, shared: &Shared) -> Result<(), ExchangeError> {
@@ -195,7 +195,7 @@ impl Validator {
                 *poisoned(shared.links.lock()) = Present { generation, transport };
             }
             Effect::Job(job) => self.give(job, shared),
-            Effect::Told(told) => tell(told, shared),
+            Effect::Observed(told) => count(told, shared),
             Effect::Stop(why) => shared.fail(&why),
         }
         Ok(())
@@ -212,7 +212,9 @@ impl Validator {
                     drop(workers.verifier.try_send((slot, digest, payload)));
                 }
             }
-            Job::Answer { generation, peer, from, to } => workers.archive.put(Request { generation, peer, from, to }),
+            Job::Answer { generation, peer, from, to } => {
+                workers.archive.enqueue(Request { generation, peer, from, to })
+            }
             // If the queue is full, the peer asks again.
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
             Job::Submit { native, ethereum } => {
@@ -222,7 +224,7 @@ impl Validator {
             // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {
                 let network = self.genesis.at(&shared.read_ledger(), height).expect("it is drawn");
-                self.inbox.sender().put_result(Input::Epoch(Box::new(network)));
+                self.inbox.sender().push_result(Input::Epoch(Box::new(network)));
             }
         }
     }
@@ -244,20 +246,20 @@ impl Validator {
     }
 }
 
-fn tell(told: Told, shared: &Shared) {
+fn count(observed: Observation, shared: &Shared) {
     let metrics = &shared.metrics;
-    match told {
-        Told::VotesSynced => drop(metrics.vote_syncs.inc()),
-        Told::Refused { why, .. } => metrics.refused_frame(why),
-        Told::Evidence => drop(metrics.evidence.inc()),
-        Told::HandedOver(count) => drop(metrics.handed_over.inc_by(count as u64)),
-        Told::Decided(slots) => metrics.decided(slots.into_iter()),
-        Told::Certified(height) => {
+    match observed {
+        Observation::VotesSynced => drop(metrics.vote_syncs.inc()),
+        Observation::Refused { why, .. } => metrics.refused_frame(why),
+        Observation::Evidence => drop(metrics.evidence.inc()),
+        Observation::Forwarded(count) => drop(metrics.handed_over.inc_by(count as u64)),
+        Observation::Decided(slots) => metrics.decided(slots.into_iter()),
+        Observation::Certified(height) => {
             metrics.certified.set(height as i64);
             shared.certified.store(height, Ordering::Release);
         }
-        Told::CertifiedDurably(height) => shared.certified_durably.store(height, Ordering::Release),
-        Told::Epoch(_) => {}
+        Observation::CertifiedDurably(height) => shared.certified_durably.store(height, Ordering::Release),
+        Observation::Epoch(_) => {}
     }
 }
 
@@ -275,9 +277,9 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
             // Its transactions were checked one by one when clients sent them.
             let sub_block = SubBlock::from_payload(u32::from(own), payload).expect("made here");
             let sub_block = SubBlock { senders: proposals.senders(*height).to_vec(), ..sub_block };
-            shared.verified.put((own, payload_digest(payload)), sub_block);
+            shared.verified.insert((own, payload_digest(payload)), sub_block);
         }
-        if result.is_some_and(|result| !results.put_result(result)) {
+        if result.is_some_and(|result| !results.push_result(result)) {
             return;
         }
     }
@@ -307,7 +309,7 @@ struct RequestsWaiting {
 }
 
 impl Requests {
-    fn put(&self, request: Request) {
+    fn enqueue(&self, request: Request) {
         poisoned(self.state.lock()).by_peer.insert(request.peer, request);
         self.came.notify_one();
     }

@@ -71,13 +71,13 @@ impl Verified {
         }
     }
 
-    pub fn put(&self, of: (Index, Digest), sub_block: SubBlock) {
+    pub fn insert(&self, of: (Index, Digest), sub_block: SubBlock) {
         kept(self.known.lock()).insert(of, Check::Done(sub_block));
         self.done.notify_all();
     }
 
     /// A checked sub-block; checks it now unless a check is in progress.
-    pub fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
+    pub fn remove(&self, proposer: Index, payload: &[u8]) -> SubBlock {
         let of = (proposer, payload_digest(payload));
         let mut known = kept(self.known.lock());
         while matches!(known.get(&of), Some(Check::Runs)) {
@@ -96,7 +96,7 @@ impl Verified {
 pub(crate) fn verify_ahead(verified: &Verified, unverified: Receiver<(Index, Digest, Payload)>) {
     for (proposer, digest, payload) in unverified {
         if verified.begin((proposer, digest)) {
-            verified.put((proposer, digest), checked(&verified.network, proposer, &payload));
+            verified.insert((proposer, digest), checked(&verified.network, proposer, &payload));
         }
     }
 }
@@ -113,16 +113,16 @@ mod tests {
         let verified = Verified::new(Digest::default());
         assert!(verified.announce(of(1)) && !verified.announce(of(1)) && verified.announce(of(2)));
         // The executor is first: the verifier has nothing left to do.
-        assert_eq!(verified.take(1, &payload), sub_block(1));
+        assert_eq!(verified.remove(1, &payload), sub_block(1));
         assert!(!verified.begin(of(1)));
         // The verifier is first: the executor waits for its result.
         assert!(verified.begin(of(2)) && !verified.begin(of(2)));
         let mut found = sub_block(2);
         found.forged = vec![7];
         std::thread::scope(|scope| {
-            let taken = scope.spawn(|| verified.take(2, &payload));
+            let taken = scope.spawn(|| verified.remove(2, &payload));
             std::thread::sleep(std::time::Duration::from_millis(20));
-            verified.put(of(2), found.clone());
+            verified.insert(of(2), found.clone());
             assert_eq!(taken.join().expect("no panic"), found);
         });
         assert!(verified.known.lock().expect("no panic").is_empty());

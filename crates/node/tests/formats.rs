@@ -117,7 +117,7 @@ fn write_fixtures() {
         store.append(height, &block.to_bytes()).expect("appended");
         store.sync().expect("synced");
         let receipts = node::receipts(&block, &applied);
-        store.put_receipts(height, &borsh::to_vec(&receipts).expect("encodes")).expect("put");
+        store.append_receipts(height, &borsh::to_vec(&receipts).expect("encodes")).expect("put");
         if height == CHECKPOINT {
             node::write_checkpoint(&ledger, store.begin_checkpoint(height).expect("begun")).expect("written");
         }

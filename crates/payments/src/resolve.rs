@@ -531,17 +531,17 @@ impl Resolver {
             let credited = if verdict == Verdict::Freed { Taken::Freed } else { Taken::Lapsed };
             let before = self.taken(home, &output);
             assert!(before.is_none(), "an output that a payment spends is not credited: {before:?}");
-            self.take(home, output, credited, step);
+            self.note_taken(home, output, credited, step);
         }
         if verdict == Verdict::Lapsed {
             for body in case.candidates.iter().flatten().map(|digest| &case.bodies[digest]) {
-                body.output_ids().for_each(|id| self.take(body.payment.into, id, Taken::Void, step));
+                body.output_ids().for_each(|id| self.note_taken(body.payment.into, id, Taken::Void, step));
             }
         }
         step.events.push(CaseEvent::Ruled(case.contested, verdict));
     }
 
-    fn take(&mut self, home: HomeEpoch, output: OutputId, taken: Taken, step: &mut CaseStep) {
+    fn note_taken(&mut self, home: HomeEpoch, output: OutputId, taken: Taken, step: &mut CaseStep) {
         let Some(facts) = self.epochs.get_mut(&home) else { return };
         if let std::collections::btree_map::Entry::Vacant(vacant) = facts.taken.entry(output) {
             vacant.insert(taken);

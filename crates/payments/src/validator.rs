@@ -378,7 +378,7 @@ impl LaneValidator {
             }
             RequestView::Batch(requests) => self.confirm_batch(log, (peer, scheme), &requests, &mut budget),
             RequestView::Spender { home, owner, output, signature } => {
-                let asked = self.tell_spender(log, (home, &owner, &signature), &output, &mut budget);
+                let asked = self.answer_spender(log, (home, &owner, &signature), &output, &mut budget);
                 asked.map(|spender| effects.push(LaneEffect::Spender { peer, output, spender }))
             }
         });
@@ -437,7 +437,7 @@ impl LaneValidator {
     }
 
     /// The payment that an output of this owner is reserved for.
-    fn tell_spender(
+    fn answer_spender(
         &self,
         log: &impl LaneLog,
         (home, owner, signature): (HomeEpoch, &PublicKey, &Signature),

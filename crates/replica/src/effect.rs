@@ -26,14 +26,14 @@ pub enum Effect {
     /// Work that takes too long for a step.
     Job(Job),
     /// A report for the operator and the metrics.
-    Told(Told),
+    Observed(Observation),
     /// The validator cannot continue; the text says why.
     Stop(String),
 }
 
 /// Events that operators count.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Observation {
     /// The vote log was synced.
     VotesSynced,
     /// A frame was rejected.
@@ -46,7 +46,7 @@ pub enum Told {
     /// A validator signed contradictory statements.
     Evidence,
     /// The number of transactions that were forwarded to another validator.
-    HandedOver(usize),
+    Forwarded(usize),
     /// A height was decided, with the sub-blocks of these validators.
     Decided(Vec<Index>),
     /// This height and all below are certified here.

@@ -374,12 +374,12 @@ impl EthereumPool {
     }
 
     /// Notes that proposed transactions are in no block: they may be proposed again.
-    pub fn put_back(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+    pub fn restore(&mut self, lane: &[Vec<u8>], now_ms: u64) {
         let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
-        lane.iter().filter_map(id).for_each(|id| self.put_back_one(&id, now_ms));
+        lane.iter().filter_map(id).for_each(|id| self.restore_one(&id, now_ms));
     }
 
-    fn put_back_one(&mut self, id: &TransactionId, now_ms: u64) {
+    fn restore_one(&mut self, id: &TransactionId, now_ms: u64) {
         let Some((address, nonce)) = self.ids.get(id) else { return };
         let sender = self.senders.get_mut(address).expect("it has transactions");
         sender.waiting.get_mut(nonce).expect("it waits").is_proposed = false;
@@ -387,18 +387,18 @@ impl EthereumPool {
     }
 
     /// Records that transactions that were taken have been forwarded to another validator. They are not given out
-    /// again until [`EthereumPool::take_back`] takes them back.
-    pub fn hand_over(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+    /// again until [`EthereumPool::reclaim`] takes them back.
+    pub fn mark_forwarded(&mut self, lane: &[Vec<u8>], now_ms: u64) {
         let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
         self.handed.extend(lane.iter().filter_map(id).map(|id| (now_ms, id)));
     }
 
     /// Takes back transactions that were forwarded before `before_ms` and are in no block yet; returns their number.
-    pub fn take_back(&mut self, before_ms: u64) -> usize {
+    pub fn reclaim(&mut self, before_ms: u64) -> usize {
         let late = self.handed.partition_point(|(at, _)| *at < before_ms);
         let late: Vec<TransactionId> = self.handed.drain(..late).map(|(_, id)| id).collect();
         let waiting: Vec<TransactionId> = late.into_iter().filter(|id| self.ids.contains_key(id)).collect();
-        waiting.iter().for_each(|id| self.put_back_one(id, before_ms));
+        waiting.iter().for_each(|id| self.restore_one(id, before_ms));
         waiting.len()
     }
 
@@ -438,7 +438,7 @@ impl EthereumPool {
             });
             !sender.waiting.is_empty()
         });
-        block.sub_blocks.iter().for_each(|sub| self.put_back(&sub.ethereum, 0));
+        block.sub_blocks.iter().for_each(|sub| self.restore(&sub.ethereum, 0));
     }
 }
 

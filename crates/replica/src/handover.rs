@@ -359,7 +359,7 @@ fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), Re
 }
 
 /// Stores verified handovers, from an epoch on, on an empty disk that no node has open.
-pub(crate) fn put_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
+pub(crate) fn write_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
     let mut store = Store::open(disk, Options::default())?.0;
     for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {
         keep(&mut store, epoch, &Kept { receipts, validators, certificate: Some(certificate) })?;

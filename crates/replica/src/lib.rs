@@ -36,7 +36,7 @@
 //! - *Certificates before pruning*: votes and blocks are removed only below heights whose certificates are durable,
 //!   and an epoch begins only when the certificates of the epoch before are durable.
 //! - *The shell loses no transaction*: transactions that were taken from the pool for a sub-block that was not
-//!   decided, or that became void before it was proposed, return to the pool ([`PoolJob::PutBack`]).
+//!   decided, or that became void before it was proposed, return to the pool ([`PoolJob::Restore`]).
 //! - *Offences are bounded*: a peer that sends [`OFFENCES_MAX`] frames that no correct validator sends is
 //!   disconnected for a while. Each tick forgives one.
 //! - *Deterministic*: the same inputs at the same times give the same effects.
@@ -73,7 +73,7 @@ mod settings;
 pub mod state_sync;
 mod status;
 
-pub use effect::{Agreed, Effect, Job, Told};
+pub use effect::{Agreed, Effect, Job, Observation};
 pub use error::ReplicaError;
 pub use ethereum_index::{EthereumIndex, LOG_HEIGHTS_MAX, LogFilter, LogPlace, LogsError, ReceiptPlace};
 pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, ProposedLane};

@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use consensus::{Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Timer, Turn};
+use consensus::{Engine, Evidence, Finality, Frame, Index, LogEntry, Members, Payload, Protocol, Refused, Timer, Turn};
 use ledger::outcome_root;
 use primitives::{Digest, Height, SubBlock, to_hex};
 use store::{Disk, Store, VoteLog};
 
 use crate::opening::{check_payload, vote_options};
 use crate::{
-    Agreed, Defect, Effect, Home, Input, Job, Network, Now, PeerStatus, PoolJob, ReplicaError, ReplicaSettings, Sight,
-    Told, ValidatorStatus, Waiting, encode, state_sync,
+    Agreed, Defect, Effect, Home, Input, Job, Network, Now, Observation, PeerStatus, PoolJob, ReplicaError,
+    ReplicaSettings, Sight, ValidatorStatus, Waiting, encode, state_sync,
 };
 
 /// Maximum number of inputs of one step.
@@ -49,7 +49,7 @@ pub struct Replica<D: Disk> {
     /// The height for which a sub-block is being assembled.
     pub(crate) assembling: Option<Height>,
     /// Whether transactions are being taken from the pool to be forwarded.
-    pub(crate) handing_over: bool,
+    pub(crate) forwarding: bool,
     /// Undecided heights for which this validator has proposed a sub-block.
     pub(crate) proposed: BTreeSet<Height>,
     pub(crate) last_proposal: Duration,
@@ -116,7 +116,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         self.fire_timers();
         self.propose();
-        let turn = self.engine.take_turn();
+        let turn = self.engine.finish_turn();
         if let Some(error) = self.engine.unsigned() {
             return Err(ReplicaError::Unsigned(error.clone()));
         }
@@ -135,8 +135,8 @@ impl<D: Disk + Clone> Replica<D> {
         self.effects.push(Effect::Job(job));
     }
 
-    fn tell(&mut self, told: Told) {
-        self.effects.push(Effect::Told(told));
+    fn observe(&mut self, observed: Observation) {
+        self.effects.push(Effect::Observed(observed));
     }
 
     fn stop(&mut self, why: impl std::fmt::Display) {
@@ -149,11 +149,11 @@ impl<D: Disk + Clone> Replica<D> {
             Input::Link { peer, event, .. } => self.on_link(peer, event),
             Input::Assembled { height, payload } => self.on_assembled(height, payload),
             Input::HandedOver { to, payload, count } => {
-                self.handing_over = false;
+                self.forwarding = false;
                 // Another epoch may have begun meanwhile: then the transactions are soon taken back.
                 if count > 0 && usize::from(to) < self.network.peers.len() && to != self.network.me {
-                    self.tell(Told::HandedOver(count));
-                    self.engine.hand_over(to, payload);
+                    self.observe(Observation::Forwarded(count));
+                    self.engine.forward(to, payload);
                 }
             }
             Input::TakenBack => self.skip = self.skip.wrapping_add(1),
@@ -282,9 +282,9 @@ impl<D: Disk + Clone> Replica<D> {
         if !self.engine.follows() {
             self.job(Job::Pool(PoolJob::Accuse));
         }
-        if !self.has(Defect::HandedOverLost) {
+        if !self.has(Defect::ForwardedLost) {
             let before_ms = self.now.since.saturating_sub(RETRY).as_millis() as u64;
-            self.job(Job::Pool(PoolJob::TakeBack { before_ms }));
+            self.job(Job::Pool(PoolJob::Reclaim { before_ms }));
         }
     }
 
@@ -307,10 +307,10 @@ impl<D: Disk + Clone> Replica<D> {
         let room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
         if let Some(to) = substitute
             && self.is_time()
-            && !std::mem::replace(&mut self.handing_over, true)
+            && !std::mem::replace(&mut self.forwarding, true)
         {
             let ahead_ms = self.ahead_ms();
-            self.job(Job::Pool(PoolJob::HandOver { to, proposer, room, count, ahead_ms }));
+            self.job(Job::Pool(PoolJob::Forward { to, proposer, room, count, ahead_ms }));
         }
         if self.assembling.is_some() {
             return;
@@ -331,11 +331,11 @@ impl<D: Disk + Clone> Replica<D> {
     /// Proposes an assembled sub-block, unless its height is void by now.
     fn on_assembled(&mut self, height: Height, payload: Payload) {
         if self.assembling != Some(height) {
-            return self.job(Job::Pool(PoolJob::PutBack(height)));
+            return self.job(Job::Pool(PoolJob::Restore(height)));
         }
         self.assembling = None;
         if self.engine.opening().is_none_or(|opening| opening.height != height) {
-            return self.job(Job::Pool(PoolJob::PutBack(height)));
+            return self.job(Job::Pool(PoolJob::Restore(height)));
         }
         self.engine.propose(height, payload);
         self.proposed.insert(height);
@@ -359,7 +359,7 @@ impl<D: Disk + Clone> Replica<D> {
             let votes = VoteLog::rejoin(self.home.votes.clone(), vote_options(&self.network), silent_to + 1)?;
             self.votes = Some(votes);
         }
-        self.write_down(&turn.entries)?;
+        self.persist(&turn.entries)?;
         if let Some(divergence) = turn.diverged {
             let consensus::Divergence { height, ours, theirs } = divergence;
             self.stop(format_args!(
@@ -389,7 +389,7 @@ impl<D: Disk + Clone> Replica<D> {
                 self.job(Job::Answer { generation, peer, from, to });
             }
         }
-        turn.handed.iter().for_each(|(peer, payload)| self.on_handed(*peer, payload));
+        turn.forwarded.iter().for_each(|(peer, payload)| self.on_forwarded(*peer, payload));
         turn.evidence.iter().for_each(|evidence| self.report(evidence));
         for (peer, why) in turn.refused {
             tracing::debug!(peer, %why, "a frame was rejected");
@@ -401,7 +401,7 @@ impl<D: Disk + Clone> Replica<D> {
     /// Counts a rejected frame. A peer that keeps sending frames that no correct validator sends is disconnected for
     /// a while.
     fn offend(&mut self, peer: Index, why: Refused) {
-        self.tell(Told::Refused { peer, why });
+        self.observe(Observation::Refused { peer, why });
         let offences = self.offences.entry(peer).or_default();
         *offences += u32::from(why.is_offence());
         if *offences >= OFFENCES_MAX {
@@ -411,7 +411,7 @@ impl<D: Disk + Clone> Replica<D> {
     }
 
     /// Makes entries durable, with one sync.
-    fn write_down(&mut self, entries: &[(Height, Entry)]) -> Result<(), ReplicaError> {
+    fn persist(&mut self, entries: &[(Height, LogEntry)]) -> Result<(), ReplicaError> {
         if entries.is_empty() || self.has(Defect::VotesUnlogged) {
             return Ok(());
         }
@@ -421,12 +421,12 @@ impl<D: Disk + Clone> Replica<D> {
             votes.append(*height, &encode(entry))?;
         }
         votes.sync()?;
-        self.tell(Told::VotesSynced);
+        self.observe(Observation::VotesSynced);
         Ok(())
     }
 
     /// Submits the transactions that another validator forwarded.
-    fn on_handed(&mut self, peer: Index, payload: &[u8]) {
+    fn on_forwarded(&mut self, peer: Index, payload: &[u8]) {
         let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
         if !self.engine.follows() {
             let SubBlock { native, ethereum, .. } = sub_block;
@@ -444,13 +444,13 @@ impl<D: Disk + Clone> Replica<D> {
         self.left_out = superblock.mine.map_or(self.left_out, |mine| !mine);
         if self.proposed.remove(&height) {
             let is_lost = superblock.mine == Some(false) && !self.has(Defect::LeftOutLost);
-            self.job(Job::Pool(if is_lost { PoolJob::PutBack(height) } else { PoolJob::Decided(height) }));
+            self.job(Job::Pool(if is_lost { PoolJob::Restore(height) } else { PoolJob::Decided(height) }));
         }
         let clocks_needed = match self.network.rules.protocol {
             Protocol::Dbft => self.network.chain.committee().deliver,
             Protocol::Tendermint => 1,
         };
-        self.tell(Told::Decided(superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect()));
+        self.observe(Observation::Decided(superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect()));
         self.job(Job::Apply(Agreed { height, sub_blocks: superblock.sub_blocks, clocks_needed }));
     }
 
@@ -461,7 +461,7 @@ impl<D: Disk + Clone> Replica<D> {
         let accusation = evidence.accusation(&self.network.chain);
         let encoded = accusation.map(|of| to_hex(&encode(&of)));
         tracing::error!(validator = ?whom, accusation = ?encoded, "a validator signed two contradictory statements");
-        self.tell(Told::Evidence);
+        self.observe(Observation::Evidence);
         if let Some(accusation) = accusation.filter(|_| self.settings.accuse) {
             self.job(Job::Pool(PoolJob::Note(Box::new(accusation))));
         }
@@ -475,7 +475,7 @@ impl<D: Disk + Clone> Replica<D> {
         for finality in certified.into_iter().filter(|new| new.certificate.statement.height > known) {
             self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
         }
-        self.tell(Told::Certified(last));
+        self.observe(Observation::Certified(last));
         if self.has(Defect::VotesForgottenEarly) {
             let over = self.engine.decided();
             return Ok(self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?);
@@ -493,7 +493,7 @@ impl<D: Disk + Clone> Replica<D> {
     fn sync_certificates(&mut self) -> Result<(), ReplicaError> {
         let durable =
             if self.has(Defect::CertificatesUnsynced) { self.finality.last_height() } else { self.finality.sync()? };
-        self.tell(Told::CertifiedDurably(durable));
+        self.observe(Observation::CertifiedDurably(durable));
         Ok(())
     }
 
@@ -518,7 +518,7 @@ impl<D: Disk + Clone> Replica<D> {
         engine.set_clock(self.now.corrected_ms(self.ahead_ms()));
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
-        self.tell(Told::Epoch(epoch));
+        self.observe(Observation::Epoch(epoch));
         self.engine = engine;
         self.is_turning_over = false;
         self.offences.clear();
@@ -598,8 +598,8 @@ fn committee_ahead(others: impl Iterator<Item = i64>, faulty: usize) -> i64 {
 }
 
 /// Whether an entry is a relayed estimate of another validator.
-fn is_relay(entry: &Entry) -> bool {
-    matches!(entry, Entry::Voted(consensus::Record::Sent(consensus::Vote::Estimate { .. })))
+fn is_relay(entry: &LogEntry) -> bool {
+    matches!(entry, LogEntry::Voted(consensus::Record::Sent(consensus::Vote::Estimate { .. })))
 }
 
 #[cfg(test)]

@@ -161,15 +161,15 @@ impl Mempool {
     }
 
     /// Records that transactions that were taken have been forwarded to another validator. They are not given out
-    /// again until [`Mempool::take_back`] takes them back.
-    pub fn hand_over(&mut self, entries: Vec<PoolEntry>, now_ms: u64) {
+    /// again until [`Mempool::reclaim`] takes them back.
+    pub fn mark_forwarded(&mut self, entries: Vec<PoolEntry>, now_ms: u64) {
         self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
     }
 
     /// Takes back transactions that were forwarded before `limit_ms` and are in no block yet, and puts them at the
     /// front of the queue; returns their number. Drops those that the ledger, if given, rejects by now: no other
     /// validator would accept them either.
-    pub fn take_back(&mut self, limit_ms: u64, ledger: Option<&Ledger>) -> usize {
+    pub fn reclaim(&mut self, limit_ms: u64, ledger: Option<&Ledger>) -> usize {
         let ids = &self.ids;
         self.handed.retain(|(_, entry)| ids.contains(&entry.id));
         let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
@@ -179,12 +179,12 @@ impl Mempool {
         let fee = ledger.map_or(0, Ledger::fee);
         self.settle(void.iter().map(|entry| (entry.id, &entry.transaction)), fee);
         let count = late.len();
-        self.put_back(late);
+        self.restore(late);
         count
     }
 
     /// Puts transactions that were taken and are in no block back at the front of the queue.
-    pub fn put_back(&mut self, entries: Vec<PoolEntry>) {
+    pub fn restore(&mut self, entries: Vec<PoolEntry>) {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
                 self.queue.push_front(entry);
@@ -317,17 +317,17 @@ mod tests {
             assert_eq!(pool.admit(pay(sequence, 0, 1), &ledger), Ok(()));
         }
         let (first, second) = (pool.take(2), pool.take(1));
-        pool.hand_over(first.clone(), 10);
-        pool.hand_over(second, 20);
-        assert_eq!((pool.len(), pool.ready(), pool.take_back(10, None)), (4, 1, 0));
+        pool.mark_forwarded(first.clone(), 10);
+        pool.mark_forwarded(second, 20);
+        assert_eq!((pool.len(), pool.ready(), pool.reclaim(10, None)), (4, 1, 0));
         assert_eq!(pool.admit(first[0].clone(), &ledger), Err(Reject::Waiting));
         // The first of them is in a block; the second one is late.
         pool.settle(first[..1].iter().map(|entry| (entry.id, &entry.transaction)), 0);
-        assert_eq!(pool.take_back(15, None), 1);
+        assert_eq!(pool.reclaim(15, None), 1);
         let sequences =
             |entries: Vec<PoolEntry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
         assert_eq!(sequences(pool.take(9)), [2, 4]);
-        assert_eq!(pool.take_back(100, None), 1);
+        assert_eq!(pool.reclaim(100, None), 1);
         assert_eq!(sequences(pool.take(9)), [3]);
     }
 
@@ -347,8 +347,8 @@ mod tests {
         ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
         pool.settle([(other.id, &other.transaction)].into_iter(), 1);
         let taken = pool.take(2);
-        pool.hand_over(taken, 10);
-        assert_eq!((pool.take_back(20, Some(&ledger)), pool.len(), pool.ready()), (1, 1, 1));
+        pool.mark_forwarded(taken, 10);
+        assert_eq!((pool.reclaim(20, Some(&ledger)), pool.len(), pool.ready()), (1, 1, 1));
         assert!(pool.contains(&sound.id) && !pool.contains(&void.id));
         pool.settle([(sound.id, &sound.transaction)].into_iter(), 1);
         assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::{Committee, Contents, Engine, Entry, Finality, Members, PayloadCheck, Start};
+use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
 use ledger::contracts::check_in_lane;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::{Digest, Height, SignedBy, SubBlock, Transaction};
@@ -100,7 +100,7 @@ impl<D: Disk + Clone> Replica<D> {
             timers: BinaryHeap::new(),
             next_tick: Duration::ZERO,
             assembling: None,
-            handing_over: false,
+            forwarding: false,
             proposed: BTreeSet::new(),
             last_proposal: Duration::ZERO,
             left_out: false,
@@ -153,7 +153,7 @@ fn open_votes<D: Disk + Clone>(
             let entries = found.records.into_iter().flat_map(|(height, records)| {
                 records.into_iter().map(move |bytes| borsh::from_slice(&bytes).map(|entry| (height, entry)))
             });
-            let entries: Result<Vec<(Height, Entry)>, _> = entries.collect();
+            let entries: Result<Vec<(Height, LogEntry)>, _> = entries.collect();
             engine.restore(entries.map_err(|error| ReplicaError::Undecodable(found.floor, error))?);
             Ok(Some(log))
         }

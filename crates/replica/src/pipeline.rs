@@ -159,7 +159,7 @@ pub fn settle(pool: &mut Mempool, ledger: &Ledger, block: &Superblock, ids: &[Tr
 /// # Errors
 /// [`StoreError`].
 pub fn archive<D: Disk>(store: &mut Store<D>, receipts: &BlockReceipts) -> Result<(), StoreError> {
-    store.put_receipts(receipts.height, &encode(receipts))
+    store.append_receipts(receipts.height, &encode(receipts))
 }
 
 /// Begins the checkpoint of the state after a height whose receipts are archived; `None` if another one is being

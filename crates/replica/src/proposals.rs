@@ -27,7 +27,7 @@ pub enum PoolJob {
         ahead_ms: i64,
     },
     /// Take transactions for another validator to propose.
-    HandOver {
+    Forward {
         /// The validator.
         to: Index,
         /// The index of this validator.
@@ -41,12 +41,12 @@ pub enum PoolJob {
     },
     /// Take back what was forwarded before this time and is in no block yet. Without the ledger, transactions that
     /// are invalid by now are not recognized.
-    TakeBack {
+    Reclaim {
         /// In milliseconds of [`Now::since`].
         before_ms: u64,
     },
     /// Return what was assembled for this height to the pool: it is in no block.
-    PutBack(Height),
+    Restore(Height),
     /// What was assembled for this height is in its block.
     Decided(Height),
     /// Record evidence to be submitted to the ledger.
@@ -87,24 +87,24 @@ impl Proposals {
                 let assembled = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &assembled, now.corrected_ms(ahead_ms));
                 // An earlier epoch may have asked for the same height.
-                put_back(pool, self.assembled.insert(height, assembled), now);
+                restore(pool, self.assembled.insert(height, assembled), now);
                 Some(Input::Assembled { height, payload })
             }
-            PoolJob::HandOver { to, proposer, room, count, ahead_ms } => {
+            PoolJob::Forward { to, proposer, room, count, ahead_ms } => {
                 let (entries, room) = fitting(pool, room, count);
                 let handed = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
                 let count = handed.entries.len() + handed.ethereum.transactions.len();
-                pool.hand_over(handed.entries, now.milliseconds());
-                pool.ethereum.hand_over(&handed.ethereum.transactions, now.milliseconds());
+                pool.mark_forwarded(handed.entries, now.milliseconds());
+                pool.ethereum.mark_forwarded(&handed.ethereum.transactions, now.milliseconds());
                 Some(Input::HandedOver { to, payload, count })
             }
-            PoolJob::TakeBack { before_ms } => {
-                let late = pool.take_back(before_ms, ledger) + pool.ethereum.take_back(before_ms);
+            PoolJob::Reclaim { before_ms } => {
+                let late = pool.reclaim(before_ms, ledger) + pool.ethereum.reclaim(before_ms);
                 (late > 0).then_some(Input::TakenBack)
             }
-            PoolJob::PutBack(height) => {
-                put_back(pool, self.assembled.remove(&height), now);
+            PoolJob::Restore(height) => {
+                restore(pool, self.assembled.remove(&height), now);
                 None
             }
             PoolJob::Decided(height) => {
@@ -134,7 +134,7 @@ impl Proposals {
     pub fn needs_ledger(&self, job: &PoolJob) -> bool {
         match job {
             PoolJob::Accuse => !self.accusations.is_empty(),
-            PoolJob::TakeBack { .. } => true,
+            PoolJob::Reclaim { .. } => true,
             _ => false,
         }
     }
@@ -161,10 +161,10 @@ impl Proposals {
 }
 
 /// Returns what was assembled and is in no block to the pool.
-fn put_back(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
+fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
     let Assembled { entries, ethereum } = assembled.unwrap_or_default();
-    pool.put_back(entries);
-    pool.ethereum.put_back(&ethereum.transactions, now.milliseconds());
+    pool.restore(entries);
+    pool.ethereum.restore(&ethereum.transactions, now.milliseconds());
 }
 
 /// As many pending native transactions as fit, and the room that is left.

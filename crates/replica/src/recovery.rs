@@ -100,7 +100,7 @@ impl Replay {
             let is_followed = follows && blocks.remaining() > 0;
             let batch = if is_followed { archived_batch(store, height)? } else { None };
             let (block, applied) = self.step(height, &bytes, batch.as_ref())?;
-            store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+            store.append_receipts(height, &encode(&receipts(&block, &applied)))?;
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ mod tests {
             if height == 2 {
                 spoiled(&mut receipts);
             }
-            store.put_receipts(height, &encode(&receipts))?;
+            store.append_receipts(height, &encode(&receipts))?;
         }
         drop(store);
         recover_state(disk(), Options::default(), &genesis).map(|restored| restored.ledger.height())

@@ -51,7 +51,7 @@ pub enum Defect {
     /// Transactions of a sub-block that was left out are dropped.
     LeftOutLost,
     /// Forwarded transactions are never taken back.
-    HandedOverLost,
+    ForwardedLost,
     /// The next epoch begins with the committee of this one.
     CommitteeKept,
     /// The outcome is signed without the receipts.
@@ -73,7 +73,7 @@ impl Defect {
         Defect::SilenceBroken,
         Defect::NeverBeats,
         Defect::LeftOutLost,
-        Defect::HandedOverLost,
+        Defect::ForwardedLost,
         Defect::CommitteeKept,
         Defect::ReceiptsUnsigned,
         Defect::CertificatesUnsynced,

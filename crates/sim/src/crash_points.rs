@@ -131,7 +131,7 @@ fn run(disk: FaultDisk, script: &Script, acknowledged: &AtomicU64, mut each: imp
         }
         let late = if dice.once_in(3) { 4 } else { 0 };
         for due in store.receipts_height() + 1..=height.saturating_sub(late) {
-            store.put_receipts(due, &script.receipts[due as usize]).expect("the disk is sound");
+            store.append_receipts(due, &script.receipts[due as usize]).expect("the disk is sound");
         }
         let block: Superblock = borsh::from_slice(&script.blocks[height as usize]).expect("our own");
         ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applied before");
@@ -193,7 +193,7 @@ fn recover(disk: FaultDisk, script: &Script, acknowledged: Height, go_on: u64) -
         let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).map_err(|error| error.to_string())?;
         let root = roots.apply(&applied.changes);
         store.sync().map_err(|error| error.to_string())?;
-        store.put_receipts(next, &script.receipts[next as usize]).map_err(|error| error.to_string())?;
+        store.append_receipts(next, &script.receipts[next as usize]).map_err(|error| error.to_string())?;
         hold(&ledger, &store, root, script)?;
     }
     Ok(())

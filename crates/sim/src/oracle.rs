@@ -63,7 +63,7 @@ impl Oracle {
         &self.epochs[height as usize].receipts
     }
 
-    pub fn told(&self) -> usize {
+    pub fn acknowledged(&self) -> usize {
         self.told.len()
     }
 
@@ -125,7 +125,7 @@ impl Oracle {
     }
 
     /// Records what a client was told.
-    pub fn tell(&mut self, id: TransactionId, height: Height, outcome: Outcome) -> Result<(), String> {
+    pub fn acknowledge(&mut self, id: TransactionId, height: Height, outcome: Outcome) -> Result<(), String> {
         let receipts = decode(self.receipts(height));
         if !receipts.outcomes.contains(&(id, outcome)) {
             return Err(format!("a client was told {outcome:?} of {id}, but block {height} says otherwise"));

@@ -150,7 +150,7 @@ impl SimNode {
         oracle.extend(&block, dice)?;
         if self.has(Bug::AnswerBeforeSync) {
             let receipts: BlockReceipts = borsh::from_slice(oracle.receipts(block.height)).expect("receipts");
-            tell(&receipts, oracle)?;
+            acknowledge_all(&receipts, oracle)?;
         }
         let before = self.ledger.height();
         self.log(&block)?;
@@ -205,7 +205,7 @@ impl SimNode {
     /// The publisher's step: answers, then the archive, then a checkpoint if one is due.
     pub fn publish(&mut self, oracle: &mut Oracle) -> Result<usize, Stop> {
         let Some(Made { height, receipts, checkpoint }) = self.made.pop_front() else { return Ok(0) };
-        tell(&receipts, oracle)?;
+        acknowledge_all(&receipts, oracle)?;
         remember(&mut self.index, &receipts);
         let mut archived = receipts.clone();
         if self.has(Bug::ReceiptsChanged) && height.is_multiple_of(5) {
@@ -280,9 +280,9 @@ impl SimNode {
     }
 }
 
-fn tell(receipts: &BlockReceipts, oracle: &mut Oracle) -> Result<(), String> {
+fn acknowledge_all(receipts: &BlockReceipts, oracle: &mut Oracle) -> Result<(), String> {
     let outcomes = outcomes_by_id(receipts.outcomes.iter().copied());
-    outcomes.into_iter().try_for_each(|(id, outcome)| oracle.tell(id, receipts.height, outcome))
+    outcomes.into_iter().try_for_each(|(id, outcome)| oracle.acknowledge(id, receipts.height, outcome))
 }
 
 /// Like the node's views: a copy that a later block refuses must not hide the transaction that counted.

@@ -103,7 +103,7 @@ impl World {
         }
         self.heal()?;
         self.report.blocks = self.oracle.height();
-        self.report.acknowledged = self.oracle.told() as u64;
+        self.report.acknowledged = self.oracle.acknowledged() as u64;
         self.report.trace = self.trace();
         Ok(self.report.clone())
     }
@@ -115,17 +115,17 @@ impl World {
     fn step(&mut self) -> Result<(), String> {
         match self.dice.below(40) {
             0..14 => self.submit(),
-            14..22 => self.take(Turn::Produce),
-            22..29 => self.take(Turn::Publish),
-            29..33 => self.take(Turn::Follow),
-            33..35 => self.take(Turn::Checkpoint),
+            14..22 => self.perform(Turn::Produce),
+            22..29 => self.perform(Turn::Publish),
+            29..33 => self.perform(Turn::Follow),
+            33..35 => self.perform(Turn::Checkpoint),
             35..39 => self.pass_time(),
             _ => self.misfortune(),
         }
     }
 
     /// One step of one of the node's threads.
-    fn take(&mut self, turn: Turn) -> Result<(), String> {
+    fn perform(&mut self, turn: Turn) -> Result<(), String> {
         let (now, wall) = (self.now_ms, self.wall_ms);
         let node = self.node.as_mut().expect("a node runs between steps");
         let (name, done) = match turn {
@@ -191,7 +191,7 @@ impl World {
             _ if must_refuse && !matches!(answer, Answer::Refused(_) | Answer::Full) => {
                 Err(format!("{:?} was answered {answer:?}", transaction.body))
             }
-            Answer::Committed(height, outcome) => self.oracle.tell(id, height, outcome),
+            Answer::Committed(height, outcome) => self.oracle.acknowledge(id, height, outcome),
             Answer::Waits | Answer::Full => {
                 self.unanswered.push(transaction);
                 Ok(())
@@ -276,7 +276,7 @@ impl World {
         while !self.node().is_idle() {
             self.now_ms += self.setup.interval_ms;
             for turn in [Turn::Produce, Turn::Publish, Turn::Follow, Turn::Checkpoint] {
-                self.take(turn)?;
+                self.perform(turn)?;
                 if self.report.restarts != restarts {
                     return Ok(false);
                 }

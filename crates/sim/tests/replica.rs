@@ -32,7 +32,7 @@ fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
             (network.lost_logs, each) = (1, 1);
         }
         Defect::LeftOutLost => (network.slow, network.cuts) = (Some(1), 20),
-        Defect::HandedOverLost => {
+        Defect::ForwardedLost => {
             network = SimNetwork::new(5, 3_100 + seed);
             (network.epoch_heights, network.kills, each) = (Some(10), 10, 60);
         }

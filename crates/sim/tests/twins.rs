@@ -56,7 +56,7 @@ fn one_twin_more_is_caught() {
 fn partitions_heal_without_twins() {
     for (protocol, seed) in [(Protocol::Dbft, 1), (Protocol::Tendermint, 2), (Protocol::Dbft, 3)] {
         let mut network = SimNetwork::of(protocol, 5, 60 + seed);
-        network.scenes = 6;
+        network.partitions = 6;
         assert!(settled(network, 20).heights > 0);
     }
 }

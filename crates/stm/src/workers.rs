@@ -16,14 +16,14 @@ pub struct Workers {
 }
 
 struct Shared {
-    desk: Mutex<Desk>,
+    slot: Mutex<Slot>,
     wake: Condvar,
     left: Condvar,
 }
 
 /// The offered work, how many more helpers it wants, and how many are working on it.
 #[derive(Default)]
-struct Desk {
+struct Slot {
     work: Option<Arc<dyn Work>>,
     wanted: usize,
     at_work: usize,
@@ -44,8 +44,8 @@ impl Workers {
     ///
     /// If the system cannot create more threads.
     pub fn with_stacks(threads: usize, stack_bytes: usize) -> Self {
-        let desk = Mutex::new(Desk::default());
-        let shared = Arc::new(Shared { desk, wake: Condvar::new(), left: Condvar::new() });
+        let slot = Mutex::new(Slot::default());
+        let shared = Arc::new(Shared { slot, wake: Condvar::new(), left: Condvar::new() });
         let help = |number| {
             let shared = Arc::clone(&shared);
             let builder = thread::Builder::new().name(format!("stm-{number}")).stack_size(stack_bytes);
@@ -64,21 +64,21 @@ impl Workers {
     pub(crate) fn run<W: Work + 'static>(&mut self, work: W) -> W {
         let work = Arc::new(work);
         {
-            let mut desk = lock(&self.shared.desk);
-            desk.work = Some(Arc::clone(&work) as Arc<dyn Work>);
-            desk.wanted = self.helpers.len();
+            let mut slot = lock(&self.shared.slot);
+            slot.work = Some(Arc::clone(&work) as Arc<dyn Work>);
+            slot.wanted = self.helpers.len();
             self.shared.wake.notify_all();
         }
         let result = catch_unwind(AssertUnwindSafe(|| work.work()));
-        let mut desk = lock(&self.shared.desk);
+        let mut slot = lock(&self.shared.slot);
         // Helpers that have not started yet need not start.
-        desk.work = None;
-        desk.wanted = 0;
-        while desk.at_work > 0 {
-            desk = self.shared.left.wait(desk).unwrap_or_else(std::sync::PoisonError::into_inner);
+        slot.work = None;
+        slot.wanted = 0;
+        while slot.at_work > 0 {
+            slot = self.shared.left.wait(slot).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        let panic = result.err().or(desk.panic.take());
-        drop(desk);
+        let panic = result.err().or(slot.panic.take());
+        drop(slot);
         if let Some(panic) = panic {
             std::panic::resume_unwind(panic);
         }
@@ -88,21 +88,21 @@ impl Workers {
 
 impl Shared {
     fn help(&self) {
-        let mut desk = lock(&self.desk);
-        while !desk.ended {
-            let wanted = desk.wanted > 0;
-            let Some(work) = desk.work.clone().filter(|_| wanted) else {
-                desk = self.wake.wait(desk).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut slot = lock(&self.slot);
+        while !slot.ended {
+            let wanted = slot.wanted > 0;
+            let Some(work) = slot.work.clone().filter(|_| wanted) else {
+                slot = self.wake.wait(slot).unwrap_or_else(std::sync::PoisonError::into_inner);
                 continue;
             };
-            desk.wanted -= 1;
-            desk.at_work += 1;
-            drop(desk);
+            slot.wanted -= 1;
+            slot.at_work += 1;
+            drop(slot);
             let result = catch_unwind(AssertUnwindSafe(|| work.work()));
             drop(work);
-            desk = lock(&self.desk);
-            desk.panic = result.err().or(desk.panic.take());
-            desk.at_work -= 1;
+            slot = lock(&self.slot);
+            slot.panic = result.err().or(slot.panic.take());
+            slot.at_work -= 1;
             self.left.notify_one();
         }
     }
@@ -110,7 +110,7 @@ impl Shared {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        lock(&self.shared.desk).ended = true;
+        lock(&self.shared.slot).ended = true;
         self.shared.wake.notify_all();
         for helper in self.helpers.drain(..) {
             // A helper panics only if this crate has a defect; there is nobody to report it to.

@@ -22,7 +22,7 @@ fn main() {
         let begun = Instant::now();
         store.append(height, &block).expect("appended");
         store.sync().expect("synced");
-        store.put_receipts(height, &block[..block.len() / 10]).expect("put");
+        store.append_receipts(height, &block[..block.len() / 10]).expect("put");
         slowest = slowest.max(begun.elapsed());
     }
     report("append and sync, each", start, blocks as usize * block_bytes);
@@ -46,7 +46,7 @@ fn main() {
         let begun = Instant::now();
         store.append(height, &block).expect("appended");
         store.sync().expect("synced");
-        store.put_receipts(height, &block[..block.len() / 10]).expect("put");
+        store.append_receipts(height, &block[..block.len() / 10]).expect("put");
         waits.push(begun.elapsed());
         if thread.is_finished() {
             break;

@@ -60,7 +60,7 @@ impl<D: Disk> Assembly<D> {
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be written.
-    pub fn put(&mut self, number: usize, chunk: &[u8]) -> Result<bool, StoreError> {
+    pub fn insert(&mut self, number: usize, chunk: &[u8]) -> Result<bool, StoreError> {
         let Some(digest) = self.digests.get(number) else { return Ok(false) };
         let (offset, bytes) = chunk_extent(number as u64, self.payload_bytes);
         if chunk.len() != bytes || chunk_digest(number as u64, chunk) != *digest {

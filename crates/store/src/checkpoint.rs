@@ -116,28 +116,28 @@ struct Complete {
 /// receipts up to its height are durable, because the replay after it will not produce them again; the later of the
 /// two does the renaming.
 #[derive(Debug)]
-pub(crate) struct Meeting<D: Disk> {
+pub(crate) struct CheckpointGate<D: Disk> {
     disk: Arc<D>,
     running: Arc<AtomicBool>,
-    state: Mutex<MeetingState<D>>,
+    state: Mutex<GateState<D>>,
 }
 
 #[derive(Debug)]
-struct MeetingState<D: Disk> {
+struct GateState<D: Disk> {
     /// Receipts have been put up to this height.
     put: u64,
     syncer: Option<Syncer<D>>,
     waiting: Option<Complete>,
 }
 
-impl<D: Disk> Meeting<D> {
-    pub(crate) fn new(disk: Arc<D>, put: u64, syncer: Option<Syncer<D>>) -> Meeting<D> {
-        let state = Mutex::new(MeetingState { put, syncer, waiting: None });
-        Meeting { disk, running: Arc::default(), state }
+impl<D: Disk> CheckpointGate<D> {
+    pub(crate) fn new(disk: Arc<D>, put: u64, syncer: Option<Syncer<D>>) -> CheckpointGate<D> {
+        let state = Mutex::new(GateState { put, syncer, waiting: None });
+        CheckpointGate { disk, running: Arc::default(), state }
     }
 
     /// A panic cannot leave the state half changed, so a poisoned lock is still usable.
-    fn state(&self) -> MutexGuard<'_, MeetingState<D>> {
+    fn state(&self) -> MutexGuard<'_, GateState<D>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,7 +155,7 @@ impl<D: Disk> Meeting<D> {
     }
 
     /// Gives a complete checkpoint its final name, if the receipts are durable.
-    fn publish(&self, mut state: MutexGuard<'_, MeetingState<D>>) -> Result<(), StoreError> {
+    fn publish(&self, mut state: MutexGuard<'_, GateState<D>>) -> Result<(), StoreError> {
         let put = state.put;
         let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= put) else { return Ok(()) };
         let syncer = state.syncer.clone();
@@ -208,7 +208,7 @@ impl<F: DiskFile> Framing<F> {
     }
 
     /// Takes as many bytes as fit into the chunk.
-    fn take(&mut self, bytes: &[u8]) -> usize {
+    fn fill(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
         self.chunk.extend_from_slice(&bytes[..taken]);
         taken
@@ -247,7 +247,7 @@ pub struct CheckpointWriter<D: Disk> {
     health: Arc<Health>,
     /// Keeps the directory locked if the store is dropped first.
     _lock: Arc<D::Lock>,
-    meeting: Arc<Meeting<D>>,
+    gate: Arc<CheckpointGate<D>>,
     /// Taken by `finish`.
     running: Option<Running>,
     header: Header,
@@ -260,18 +260,18 @@ impl<D: Disk> CheckpointWriter<D> {
         disk: Arc<D>,
         health: Arc<Health>,
         lock: Arc<D::Lock>,
-        meeting: Arc<Meeting<D>>,
+        gate: Arc<CheckpointGate<D>>,
         header: Header,
     ) -> Result<CheckpointWriter<D>, StoreError> {
-        if meeting.running.swap(true, Ordering::AcqRel) {
+        if gate.running.swap(true, Ordering::AcqRel) {
             return Err(StoreError::CheckpointRunning);
         }
-        let running = Some(Running(meeting.running.clone()));
+        let running = Some(Running(gate.running.clone()));
         let temporary = format!("{}{TEMPORARY}", name(header.height));
         let at = path(&*disk, &temporary);
         let file = disk.create(&temporary).map_err(StoreError::io("create", &at))?;
         let framing = Framing::begin(file, at, &header)?;
-        Ok(CheckpointWriter { disk, health, _lock: lock, meeting, running, header, temporary, framing })
+        Ok(CheckpointWriter { disk, health, _lock: lock, gate, running, header, temporary, framing })
     }
 
     /// Completes the checkpoint. Once this has returned and the receipts up to its height have been put, in either
@@ -286,7 +286,7 @@ impl<D: Disk> CheckpointWriter<D> {
         self.health.note(written)?;
         let running = self.running.take().expect("only this takes it");
         let complete = Complete { header: self.header.clone(), _running: running };
-        self.health.note(self.meeting.complete(complete))
+        self.health.note(self.gate.complete(complete))
     }
 }
 
@@ -297,7 +297,7 @@ impl<D: Disk> Write for CheckpointWriter<D> {
             let written = self.framing.write_chunk();
             self.health.note(written)?;
         }
-        Ok(self.framing.take(bytes))
+        Ok(self.framing.fill(bytes))
     }
 
     /// Does nothing: only [`CheckpointWriter::finish`] makes anything durable.
@@ -363,7 +363,7 @@ impl Write for SnapshotWriter {
         if self.framing.is_full() {
             self.framing.write_chunk()?;
         }
-        Ok(self.framing.take(bytes))
+        Ok(self.framing.fill(bytes))
     }
 
     /// Does nothing: only [`SnapshotWriter::finish`] makes anything durable.

@@ -85,13 +85,13 @@ enum NameChange {
 impl Change {
     fn apply(&self, content: &mut Vec<u8>) {
         match self {
-            Change::Write(offset, bytes) => put(content, *offset, bytes),
+            Change::Write(offset, bytes) => overwrite(content, *offset, bytes),
             Change::Truncate(length) => content.truncate(*length as usize),
         }
     }
 }
 
-fn put(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+fn overwrite(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let (start, end) = (offset as usize, offset as usize + bytes.len());
     if content.len() < end {
         content.resize(end, 0);
@@ -323,14 +323,14 @@ fn left_of(content: &Content, surviving: Surviving, written_last: bool, random: 
             (Surviving::Nothing, _) => {}
             (Surviving::Torn(kept), Change::Write(offset, bytes)) if written_last && i == last => {
                 for (offset, sector) in sectors(*offset, bytes).take(kept as usize) {
-                    put(&mut left, offset, sector);
+                    overwrite(&mut left, offset, sector);
                 }
             }
             (Surviving::Everything | Surviving::Torn(_), _) => change.apply(&mut left),
             (Surviving::Some(_), Change::Write(offset, bytes)) => {
                 for (offset, sector) in sectors(*offset, bytes) {
                     match draw(random) % 4 {
-                        0 | 1 => put(&mut left, offset, sector),
+                        0 | 1 => overwrite(&mut left, offset, sector),
                         // The length reached the disk, the bytes did not.
                         2 => left.resize(left.len().max(offset as usize + sector.len()), 0),
                         _ => {}

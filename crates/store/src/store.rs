@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::archive::{Archive, Blocks, Kind, path};
-use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, Meeting, TEMPORARY};
+use crate::checkpoint::{self, CheckpointGate, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::log::{Known, Log};
@@ -86,7 +86,7 @@ pub struct Store<D: Disk> {
     health: Arc<Health>,
     blocks: Log<D>,
     receipts: Log<D>,
-    meeting: Arc<Meeting<D>>,
+    gate: Arc<CheckpointGate<D>>,
     checkpoint_height: u64,
 }
 
@@ -118,14 +118,14 @@ impl<D: Disk> Store<D> {
         disk.sync_directory().map_err(StoreError::io("sync the directory", &disk.place()))?;
         cut.map_or(Ok(()), |height| retention::remove_cut(&*disk, height))?;
         let replay = Blocks { files: blocks.files.clone(), next: base + 1, last: blocks.last() };
-        let meeting = Arc::new(Meeting::new(disk.clone(), receipts.last(), receipts.syncer()));
+        let gate = Arc::new(CheckpointGate::new(disk.clone(), receipts.last(), receipts.syncer()));
         let store = Store {
             disk,
             lock: Arc::new(lock),
             health: Arc::default(),
             blocks,
             receipts,
-            meeting,
+            gate,
             checkpoint_height: base,
         };
         Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
@@ -187,7 +187,7 @@ impl<D: Disk> Store<D> {
     /// # Errors
     /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], or [`StoreError::Io`]; after the last the store
     /// refuses.
-    pub fn put_receipts(&mut self, height: u64, receipts: &[u8]) -> Result<(), StoreError> {
+    pub fn append_receipts(&mut self, height: u64, receipts: &[u8]) -> Result<(), StoreError> {
         self.health.check()?;
         if let Some(archived) = self.receipts(height)? {
             return if archived == receipts { Ok(()) } else { Err(StoreError::ReceiptsDiffer(height)) };
@@ -198,7 +198,7 @@ impl<D: Disk> Store<D> {
         }
         let appended = self.receipts.append(receipts);
         self.health.note(appended)?;
-        self.health.note(self.meeting.receipts_put(height, self.receipts.syncer()))
+        self.health.note(self.gate.receipts_put(height, self.receipts.syncer()))
     }
 
     /// The receipts of the block of this height; `None` if there are none.
@@ -231,7 +231,7 @@ impl<D: Disk> Store<D> {
         }
         let block = self.blocks.files.read(height)?.map_or([0; 32], |record| record.digest);
         let (disk, health, lock) = (self.disk.clone(), self.health.clone(), self.lock.clone());
-        let begun = CheckpointWriter::begin(disk, health, lock, self.meeting.clone(), Header { height, block });
+        let begun = CheckpointWriter::begin(disk, health, lock, self.gate.clone(), Header { height, block });
         let writer = self.health.note(begun)?;
         self.checkpoint_height = height;
         Ok(writer)
@@ -265,7 +265,7 @@ impl<D: Disk> Store<D> {
         }
         let header = Header { height, ..Header::default() };
         let (disk, health, lock) = (self.disk.clone(), self.health.clone(), self.lock.clone());
-        let begun = CheckpointWriter::begin(disk, health, lock, self.meeting.clone(), header);
+        let begun = CheckpointWriter::begin(disk, health, lock, self.gate.clone(), header);
         let writer = self.health.note(begun)?;
         self.checkpoint_height = height;
         Ok(writer)
@@ -334,7 +334,7 @@ impl<D: Disk> Store<D> {
             self.receipts.cut_above(height)?;
         }
         self.blocks.cut_above(height)?;
-        self.meeting.receipts_put(self.receipts.last(), self.receipts.syncer())?;
+        self.gate.receipts_put(self.receipts.last(), self.receipts.syncer())?;
         retention::remove_cut(&*self.disk, height)
     }
 }

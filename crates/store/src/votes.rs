@@ -158,7 +158,7 @@ impl<D: Disk> VoteLog<D> {
         let log = open_log(&disk, options, &mut Vec::new())?;
         let (health, highest) = (Health::default(), Vec::new());
         let mut begun = VoteLog { log, disk, health, options, floor, highest, bytes: 0, _lock: lock };
-        begun.put(&encode_floor(floor, 0), 0)?;
+        begun.append_record(&encode_floor(floor, 0), 0)?;
         begun.sync()?;
         Ok(begun)
     }
@@ -186,7 +186,7 @@ impl<D: Disk> VoteLog<D> {
         if self.bytes + record_bytes(&payload) > self.options.bytes_max {
             return Err(StoreError::VotesFull(self.bytes));
         }
-        self.put(&payload, height)
+        self.append_record(&payload, height)
     }
 
     /// Makes everything appended durable.
@@ -213,12 +213,12 @@ impl<D: Disk> VoteLog<D> {
             return Ok(());
         }
         let kept_from = self.log.files.segments()[files].header.number;
-        self.put(&encode_floor(self.floor, kept_from), 0)?;
+        self.append_record(&encode_floor(self.floor, kept_from), 0)?;
         self.sync()?;
         self.remove_first(files)
     }
 
-    fn put(&mut self, payload: &[u8], height: u64) -> Result<(), StoreError> {
+    fn append_record(&mut self, payload: &[u8], height: u64) -> Result<(), StoreError> {
         self.health.check()?;
         let files = self.highest.len();
         let appended = self.log.append(payload);

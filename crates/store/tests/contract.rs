@@ -30,7 +30,7 @@ fn a_real_directory_keeps_what_was_synced() {
     assert!(recovery.checkpoint.is_none() && recovery.blocks.remaining() == 0 && recovery.repairs.is_empty());
     for height in 1..=30 {
         store.append(height, &block(height)).expect("appended");
-        store.put_receipts(height, &[height as u8]).expect("put");
+        store.append_receipts(height, &[height as u8]).expect("put");
     }
     // A full file is synced before the next one is begun.
     assert!(store.durable_height() < 30);
@@ -104,11 +104,11 @@ fn order_is_kept() {
     out_of_order(store.append(2, b"two"), 1);
     store.append(1, b"one").expect("appended");
     out_of_order(store.append(1, b"one"), 2);
-    out_of_order(store.put_receipts(2, b"two"), 1);
-    store.put_receipts(1, b"one").expect("put");
-    out_of_order(store.put_receipts(2, b"two"), 1);
-    store.put_receipts(1, b"one").expect("the same again");
-    assert!(matches!(store.put_receipts(1, b"won"), Err(StoreError::ReceiptsDiffer(1))));
+    out_of_order(store.append_receipts(2, b"two"), 1);
+    store.append_receipts(1, b"one").expect("put");
+    out_of_order(store.append_receipts(2, b"two"), 1);
+    store.append_receipts(1, b"one").expect("the same again");
+    assert!(matches!(store.append_receipts(1, b"won"), Err(StoreError::ReceiptsDiffer(1))));
     assert!(matches!(store.begin_checkpoint(1), Err(StoreError::NotDurable { height: 1, durable: 0 })));
     store.sync().expect("none of this stops the store");
     let first = store.begin_checkpoint(1).expect("begun");
@@ -133,7 +133,7 @@ fn a_checkpoint_waits_for_the_receipts() {
         store.append(height, &block(height)).expect("appended");
     }
     store.sync().expect("synced");
-    store.put_receipts(1, b"one").expect("put");
+    store.append_receipts(1, b"one").expect("put");
     store.begin_checkpoint(3).expect("begun").finish().expect("finished");
     let found = |disk: &FaultDisk| {
         let (_, recovery) = Store::open(disk.after_crash(Surviving::Nothing), Options::default()).expect("recovers");
@@ -142,7 +142,7 @@ fn a_checkpoint_waits_for_the_receipts() {
     for height in 2..=3 {
         assert_eq!(found(&disk), None);
         assert!(matches!(store.begin_checkpoint(4), Err(StoreError::CheckpointRunning)));
-        store.put_receipts(height, b"more").expect("put");
+        store.append_receipts(height, b"more").expect("put");
     }
     assert_eq!(found(&disk), Some(3));
     drop(store.begin_checkpoint(4).expect("begun"));
@@ -162,7 +162,7 @@ fn a_snapshot_begins_a_store() {
         let next = store.last_height() + 1;
         assert!(matches!(store.append(1, b"one"), Err(StoreError::OutOfOrder { expected, .. }) if expected == next));
         store.append(next, b"next").expect("appended");
-        store.put_receipts(next, b"next").expect("put");
+        store.append_receipts(next, b"next").expect("put");
         store.sync().expect("synced");
         assert_eq!(recovery.blocks.remaining(), next - 1001);
     }
@@ -176,7 +176,7 @@ fn the_format_stays() {
     for height in 1..=5 {
         store.append(height, &block(height)).expect("appended");
         store.sync().expect("synced");
-        store.put_receipts(height, &[height as u8; 3]).expect("put");
+        store.append_receipts(height, &[height as u8; 3]).expect("put");
     }
     let mut writer = store.begin_checkpoint(4).expect("begun");
     writer.write_all(&vec![7; (1 << 20) + 5]).expect("written");

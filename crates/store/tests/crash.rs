@@ -51,7 +51,7 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
         }
         let late = if mix(height / 16).is_multiple_of(3) { 7 } else { 0 };
         for due in store.receipts_height() + 1..=height.saturating_sub(late) {
-            store.put_receipts(due, &receipts(due)).expect("receipts put");
+            store.append_receipts(due, &receipts(due)).expect("receipts put");
         }
         if let Some((at, writer)) = checkpoint.take_if(|(at, _)| height == *at + 5) {
             let writer: store::CheckpointWriter<FaultDisk> = writer;
@@ -89,7 +89,7 @@ fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
         let (height, payload) = replayed.unwrap_or_else(|error| panic!("{context}: {error}"));
         at += 1;
         assert_eq!((height, payload), (at, block(at)), "{context}");
-        store.put_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        store.append_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     assert!(at >= acknowledged.0, "{context}: recovered {at} of {acknowledged:?}");
     assert_eq!((store.last_height(), store.durable_height(), store.receipts_height()), (at, at, at), "{context}");
@@ -99,7 +99,7 @@ fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
     }
     for height in at + 1..=at + 3 {
         store.append(height, &block(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
-        store.put_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        store.append_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     assert_eq!(store.sync().expect("synced"), at + 3, "{context}");
     let mut writer = store.begin_checkpoint(at + 3).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -200,7 +200,7 @@ fn a_cut_is_made_whole_or_not_at_all() {
         for height in 1..=BLOCKS {
             store.append(height, &block(height)).expect("appended");
             store.sync().expect("synced");
-            store.put_receipts(height, &receipts(height)).expect("put");
+            store.append_receipts(height, &receipts(height)).expect("put");
         }
         let archive = store.archive();
         let crashes = Arc::new(AtomicUsize::new(0));
@@ -231,7 +231,7 @@ fn a_cut_is_made_whole_or_not_at_all() {
         for height in to + 1..=to + 30 {
             store.append(height, &other_block(height)).expect("appended");
             store.sync().expect("synced");
-            store.put_receipts(height, &other_block(height)).expect("put");
+            store.append_receipts(height, &other_block(height)).expect("put");
         }
         drop(store);
         let (store, recovery) = Store::open(disk.after_crash(Surviving::Nothing), options).expect("opens");
@@ -248,7 +248,7 @@ fn a_cut_below_a_checkpoint_is_refused() {
     let (mut store, _) = Store::open(FaultDisk::new(11), OPTIONS).expect("a new store opens");
     for height in 1..=9 {
         store.append(height, &block(height)).expect("appended");
-        store.put_receipts(height, &receipts(height)).expect("put");
+        store.append_receipts(height, &receipts(height)).expect("put");
     }
     store.sync().expect("synced");
     store.begin_checkpoint(5).expect("begun").finish().expect("finished");

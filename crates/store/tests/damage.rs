@@ -33,7 +33,7 @@ fn filled() -> FaultDisk {
     for height in 1..=HEIGHTS {
         store.append(height, &block(height)).expect("appended");
         store.sync().expect("synced");
-        store.put_receipts(height, &receipts(height)).expect("receipts put");
+        store.append_receipts(height, &receipts(height)).expect("receipts put");
         if height == 5 || height == 11 {
             checkpoint(&mut store, height);
         }
@@ -155,7 +155,7 @@ fn started() -> (FaultDisk, Store<FaultDisk>) {
     let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
     for height in 1..=4 {
         store.append(height, &block(height)).expect("appended");
-        store.put_receipts(height, &receipts(height)).expect("put");
+        store.append_receipts(height, &receipts(height)).expect("put");
     }
     assert_eq!(store.sync().expect("synced"), 4);
     (disk, store)
@@ -167,7 +167,7 @@ fn refuses_and_recovers(disk: &FaultDisk, mut store: Store<FaultDisk>) {
     refused(store.append(store.last_height() + 1, b"more"));
     refused(store.sync().map(drop));
     refused(store.block(1).map(drop));
-    refused(store.put_receipts(5, b"more"));
+    refused(store.append_receipts(5, b"more"));
     refused(store.receipts(1).map(drop));
     refused(store.begin_checkpoint(4).map(drop));
     drop(store);
@@ -341,7 +341,7 @@ fn files_of_two_stores_do_not_mix() {
     store.append(5, b"a block").expect("appended");
     for store in [&mut store, &mut theirs] {
         store.sync().expect("synced");
-        store.put_receipts(5, b"").expect("put");
+        store.append_receipts(5, b"").expect("put");
         checkpoint(store, 5);
     }
     drop(store);

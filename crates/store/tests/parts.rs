@@ -41,7 +41,7 @@ proptest! {
         let (mut store, _) = Store::open(disk.clone(), OPTIONS).expect("a new store opens");
         for (height, (length, sync)) in (1..).zip(&records) {
             store.append(height, &payload(height, *length)).expect("appended");
-            store.put_receipts(height, &payload(height + 100, length / 2)).expect("put");
+            store.append_receipts(height, &payload(height + 100, length / 2)).expect("put");
             if *sync {
                 durable.store(store.sync().expect("synced"), SeqCst);
             }
@@ -83,7 +83,7 @@ fn the_receipts_of_a_whole_book_are_stored() {
     let (mut store, _) = Store::open(disk(), Options::default()).expect("opens");
     store.append(1, b"block").expect("appended");
     store.sync().expect("synced");
-    store.put_receipts(1, &receipts).expect("put");
+    store.append_receipts(1, &receipts).expect("put");
     drop(store);
     let (store, _) = Store::open(disk(), Options::default()).expect("opens again");
     assert!(store.receipts(1).expect("sound").is_some_and(|stored| stored == receipts));

@@ -30,7 +30,7 @@ fn state(height: u64) -> Vec<u8> {
 fn extend(store: &mut Store<FaultDisk>, height: u64) {
     store.append(height, &block(height)).expect("appended");
     store.sync().expect("synced");
-    store.put_receipts(height, &receipts(height)).expect("put");
+    store.append_receipts(height, &receipts(height)).expect("put");
     if height.is_multiple_of(EVERY) {
         store.begin_files().expect("begun");
         let mut writer = store.begin_checkpoint(height).expect("begun");
@@ -63,7 +63,7 @@ fn recover(disk: FaultDisk, context: &str) -> u64 {
         let (height, payload) = replayed.unwrap_or_else(|error| panic!("{context}: {error}"));
         at += 1;
         assert_eq!((height, payload), (at, block(at)), "{context}");
-        store.put_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        store.append_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     let held = store.archive().checkpoints().expect("listed");
     let needed = if held.len() == 2 && base != REPLACED { held[0].min(at.saturating_sub(KEPT) + 1) } else { base + 1 };
@@ -204,12 +204,12 @@ fn chunks_in_any_order_make_the_same_file() {
             let chunk = reader.chunk(number).expect("sound").expect("there");
             let mut wrong = chunk.clone();
             wrong[0] ^= 1;
-            assert!(!assembly.put(number, &wrong).expect("a disk"));
-            assert!(!assembly.put(number, &chunk[1..]).expect("a disk"));
+            assert!(!assembly.insert(number, &wrong).expect("a disk"));
+            assert!(!assembly.insert(number, &chunk[1..]).expect("a disk"));
             assert!(!assembly.is_complete());
-            assert!(assembly.put(number, &chunk).expect("a disk") && assembly.holds(number));
+            assert!(assembly.insert(number, &chunk).expect("a disk") && assembly.holds(number));
         }
-        assert!(!assembly.put(9, b"").expect("a disk") && reader.chunk(9).expect("no error").is_none());
+        assert!(!assembly.insert(9, b"").expect("a disk") && reader.chunk(9).expect("no error").is_none());
         assembly.finish().expect("a disk");
         assert_eq!(disk.content(ours), std::fs::read(&theirs).expect("there"), "{bytes}");
     }

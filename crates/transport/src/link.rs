@@ -178,7 +178,7 @@ impl Link {
     }
 
     /// Everything queued for the votes stream, encoded: first what keeps the connection alive, then votes.
-    pub(crate) fn take_votes(&self) -> Vec<Bytes> {
+    pub(crate) fn pop_votes(&self) -> Vec<Bytes> {
         let mut outgoing = lock(&self.outgoing);
         let mut out = Vec::with_capacity(2 * outgoing.votes.frames.len() + 2);
         out.extend(outgoing.pong.take().map(|nonce| wire::control(&Message::Pong(nonce))));
@@ -192,7 +192,7 @@ impl Link {
     }
 
     /// The oldest queued bulk frame.
-    pub(crate) fn take_bulk(&self) -> Option<Arc<[u8]>> {
+    pub(crate) fn pop_bulk(&self) -> Option<Arc<[u8]>> {
         let mut outgoing = lock(&self.outgoing);
         let frame = outgoing.bulk.pop()?;
         if !outgoing.bulk.frames.is_empty() {

@@ -320,7 +320,7 @@ async fn run(
     let (begun, peer) = (Instant::now(), link.index);
     tracing::info!(peer, address = %connection.remote_address(), "peer connected");
     let ahead_ms = link.live().map_or(0, |live| live.ahead_ms);
-    let end = match tell(shared, Event::Up { peer, ahead_ms }).await {
+    let end = match send_event(shared, Event::Up { peer, ahead_ms }).await {
         Err(end) => end,
         Ok(()) => {
             let ended = tokio::select! {
@@ -337,7 +337,7 @@ async fn run(
         reason.close(connection);
     }
     link.end(begun);
-    drop(tell(shared, Event::Down { peer }).await);
+    drop(send_event(shared, Event::Down { peer }).await);
     drop(seat);
     end
 }
@@ -366,16 +366,16 @@ async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: En
     use LinkReason::{KeyInUse, OtherNetwork, OtherVersion};
     match reason {
         Some(reason @ (OtherNetwork | OtherVersion)) => {
-            drop(tell(shared, Event::Refused { peer, reason }).await);
+            drop(send_event(shared, Event::Refused { peer, reason }).await);
         }
-        Some(KeyInUse) if theirs => drop(tell(shared, Event::Refused { peer, reason: KeyInUse }).await),
+        Some(KeyInUse) if theirs => drop(send_event(shared, Event::Refused { peer, reason: KeyInUse }).await),
         _ => {}
     }
     reason
 }
 
 /// Passes an event to the shell; waits while its queue is full.
-async fn tell(shared: &Shared, event: Event) -> Result<(), End> {
+async fn send_event(shared: &Shared, event: Event) -> Result<(), End> {
     let mut event = event;
     loop {
         match shared.events.try_send(event) {
@@ -389,7 +389,7 @@ async fn tell(shared: &Shared, event: Event) -> Result<(), End> {
 
 async fn write_votes(link: &Link, mut out: SendStream) -> Result<Infallible, End> {
     loop {
-        let mut waiting = link.take_votes();
+        let mut waiting = link.pop_votes();
         if waiting.is_empty() {
             link.votes_waiting.notified().await;
         } else {
@@ -404,7 +404,7 @@ async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<In
             Message::Votes(frame) => {
                 link.count(|counters| counters.votes_received.add(frame.len()));
                 let frame = ReceivedFrame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
-                tell(shared, Event::Frame { peer: link.index, lane: Lane::Votes, bytes: frame }).await?;
+                send_event(shared, Event::Frame { peer: link.index, lane: Lane::Votes, bytes: frame }).await?;
             }
             Message::Ping(nonce) => link.answer(nonce),
             Message::Pong(nonce) => drop(link.pong.send_replace(nonce)),
@@ -430,7 +430,7 @@ async fn write_bulk(link: &Link, connection: &Connection) -> Result<Infallible, 
 /// in flight.
 async fn write_frames(link: &Link, connection: &Connection) -> Result<Infallible, End> {
     loop {
-        let Some(frame) = link.take_bulk() else {
+        let Some(frame) = link.pop_bulk() else {
             link.bulk_waiting.notified().await;
             continue;
         };
@@ -455,7 +455,7 @@ async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Res
             Some(read) = readers.join_next() => {
                 let frame = read.expect("a reader does not panic")?;
                 link.count(|counters| counters.bulk_received.add(frame.len()));
-                tell(shared, Event::Frame { peer: link.index, lane: Lane::Bulk, bytes: frame }).await?;
+                send_event(shared, Event::Frame { peer: link.index, lane: Lane::Bulk, bytes: frame }).await?;
             }
         }
     }

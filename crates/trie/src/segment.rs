@@ -287,7 +287,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     }
 
     /// Puts a child into a slot of a node, replacing what is there.
-    pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY, VALUE>) {
+    pub(crate) fn insert_child(&mut self, node: &mut Node, slot: usize, child: &Child<KEY, VALUE>) {
         match (child, node.leaf_at(slot), node.node_at(slot)) {
             (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
             (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,

@@ -109,7 +109,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         let mut tally = TrieUpdate::default();
         for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
             let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
-            self.put(&mut node, slot, &child);
+            self.insert_child(&mut node, slot, &child);
         }
         *applied += tally;
         node.fresh &= !tally.changed();

@@ -14,7 +14,7 @@ use primitives::{AssetId, Fraction};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{BatchFiles, BatchInput, read_batch};
-use crate::explained::{Asked, Explained, explained, said_of};
+use crate::explained::{Asked, Explained, explained, explanation_of};
 use crate::parquet_file::Table;
 
 /// Clears a batch of offers at one price vector.
@@ -211,7 +211,7 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
     for asked in &args.explain {
         match asked {
             Asked::Offer(row) => result.explanations.push(explained(&batch, &book, &params, &clearing, *row)),
-            other => result.notes.push(said_of(&batch, &book, &params, &clearing, *other)),
+            other => result.notes.push(explanation_of(&batch, &book, &params, &clearing, *other)),
         }
     }
     if let Some(path) = &args.fills {

@@ -110,7 +110,7 @@ pub fn explained(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cl
 }
 
 /// Explains why a pool or an order for an exact amount, which the files must have, did or did not trade.
-pub fn said_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
+pub fn explanation_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
     let rate = |sell, buy| clearing.rate(params, sell, buy).expect("assets of the book that was cleared");
     match asked {
         Asked::Pool(row) => pool_in_words(batch, book, clearing, row, rate),

@@ -134,7 +134,7 @@ impl Export {
         let progress = ProgressBar::new(last + 1 - first).with_style(style);
         let mut history = History::new(&self, &genesis, view)?;
         for height in first..=last {
-            history.take(height)?;
+            history.add_block(height)?;
             progress.inc(1);
         }
         history.finish_day()?;
@@ -188,7 +188,7 @@ impl<'a> History<'a> {
         Ok(History { has_contracts, export, archive: view.archive, symbols, assets, replay, day: 0, files: None, rows })
     }
 
-    fn take(&mut self, height: u64) -> anyhow::Result<()> {
+    fn add_block(&mut self, height: u64) -> anyhow::Result<()> {
         let bytes = self.archive.block(height)?.with_context(|| format!("block {height} is no longer in the store"))?;
         let block: Superblock = borsh::from_slice(&bytes).with_context(|| format!("block {height}"))?;
         let day = (block.time_ms / DAY_MS).max(self.day);

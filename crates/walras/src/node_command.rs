@@ -60,7 +60,7 @@ impl NodeCommand {
             config.ethereum.listen = listen;
         }
         config.http = config.http.within(&self.home);
-        tell_retention(&config, &self.home);
+        print_retention(&config, &self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let account = network.as_ref().and_then(|network| network.own.account.as_ref());
         let member = lane::member(&self.home, &config, &genesis, account, &self.passphrase)?;
@@ -106,7 +106,7 @@ impl NodeCommand {
 }
 
 /// Logs how many blocks the node keeps, and the free disk space.
-fn tell_retention(config: &Config, home: &Path) {
+fn print_retention(config: &Config, home: &Path) {
     let kept = match config.store.keep_blocks {
         0 => "all blocks are kept; [store] keep_blocks bounds them".to_string(),
         blocks => format!("at least {blocks} blocks are kept behind the newest checkpoint"),

@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    fn said(error: impl Into<Error>) -> Option<&'static str> {
+    fn remedy_of(error: impl Into<Error>) -> Option<&'static str> {
         remedy(&error.into().context("the command fails"))
     }
 
@@ -78,15 +78,15 @@ mod tests {
     fn every_stop_has_its_remedy() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let io = |reason| StoreError::Io { action: "append to", file: "data/blocks-1".into(), reason };
-        assert_eq!(said(io(full())), Some(FULL));
-        assert_eq!(said(ReplicaError::Store(io(full()))), Some(FULL));
-        assert_eq!(said(StartError::Exchange(ReplicaError::Store(io(full())).into())), Some(FULL));
+        assert_eq!(remedy_of(io(full())), Some(FULL));
+        assert_eq!(remedy_of(ReplicaError::Store(io(full()))), Some(FULL));
+        assert_eq!(remedy_of(StartError::Exchange(ReplicaError::Store(io(full())).into())), Some(FULL));
         let raw = io::Error::from_raw_os_error(28);
-        assert_eq!(said(anyhow::anyhow!("the node stopped itself: cannot append: {raw}")), Some(FULL));
-        assert_eq!(said(io(io::Error::from(io::ErrorKind::PermissionDenied))), None);
+        assert_eq!(remedy_of(anyhow::anyhow!("the node stopped itself: cannot append: {raw}")), Some(FULL));
+        assert_eq!(remedy_of(io(io::Error::from(io::ErrorKind::PermissionDenied))), None);
         let diverged = |height| ReplicaError::Diverged { height, ours: Digest([1; 32]), logged: Digest([2; 32]) };
-        assert_eq!(said(diverged(0)), Some(EDITED));
-        assert_eq!(said(StartError::Exchange(diverged(7).into())), Some(DIVERGED));
-        assert_eq!(said(anyhow::anyhow!("anything else")), None);
+        assert_eq!(remedy_of(diverged(0)), Some(EDITED));
+        assert_eq!(remedy_of(StartError::Exchange(diverged(7).into())), Some(DIVERGED));
+        assert_eq!(remedy_of(anyhow::anyhow!("anything else")), None);
     }
 }

@@ -174,7 +174,7 @@ fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, js
     ];
     let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
     let twins = if twins { " --twins" } else { "" };
-    Ok(tell(&counts, &failures, &format!("walras sim --consensus{engine}{twins}"), json))
+    Ok(print_report(&counts, &failures, &format!("walras sim --consensus{engine}{twins}"), json))
 }
 
 fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode> {
@@ -199,11 +199,11 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("aggregates", sum(|report| report.aggregates)),
         ("thresholds", sum(|report| report.thresholds)),
     ];
-    Ok(tell(&counts, &failures, "walras sim --lane", json))
+    Ok(print_report(&counts, &failures, "walras sim --lane", json))
 }
 
 /// Prints the totals and the failed seeds: each is replayed with `command --seed N`.
-fn tell(counts: &[(&str, u64)], failures: &[&Failure], command: &str, json: bool) -> ExitCode {
+fn print_report(counts: &[(&str, u64)], failures: &[&Failure], command: &str, json: bool) -> ExitCode {
     if json {
         let mut fields: serde_json::Map<String, Value> =
             counts.iter().map(|(name, count)| ((*name).into(), (*count).into())).collect();

@@ -111,7 +111,7 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     install(&ledger, &data)?;
     writing.finish_and_clear();
     report(&ledger, found, &data, "restored", json);
-    if put_votes_away(&data)? && !json {
+    if archive_votes(&data)? && !json {
         eprintln!("the vote log of this home is removed: the validator listens until it is safe to vote again");
     }
     if root.is_none() && !json {
@@ -142,7 +142,7 @@ fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
 
 /// Removes a validator's vote log: in a home that is assembled from copies it may be older than the validator's last
 /// vote. Returns whether there was one.
-fn put_votes_away(data: &Path) -> anyhow::Result<bool> {
+fn archive_votes(data: &Path) -> anyhow::Result<bool> {
     let votes = data.join("votes");
     match std::fs::remove_dir_all(&votes) {
         Ok(()) => Ok(true),

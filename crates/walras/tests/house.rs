@@ -148,9 +148,7 @@ const SHARED_NAMES: [(&str, &str); 13] = [
     ("Height", "a height, and the agreement on it"),
     ("Vote", "a vote, of either engine"),
     ("Proposal", "a proposal, of either engine"),
-    ("Record", "what a vote log stores, of either engine"),
     ("Round", "a round, of either engine"),
-    ("Entry", "an entry of a vote log, of either engine"),
     ("Superblock", "agreed sub-blocks, and the block that they make"),
 ];
 

@@ -198,7 +198,7 @@ fn measure(
         key.sign(&request)
     };
     let seen = drive(&nodes, &times, options.senders, &sign);
-    Ok(told(load, variant.name, &times, &seen, nodes[0].read(ledger::Ledger::height)))
+    Ok(report(load, variant.name, &times, &seen, nodes[0].read(ledger::Ledger::height)))
 }
 
 fn key(number: u64) -> EthereumKey {
@@ -300,7 +300,7 @@ fn client(node: &Exchange, calls: Receiver<Signed>, count: usize, begun: Instant
         match blocks.try_recv() {
             Ok(block) => {
                 for number in height + 1..=block.summary.height {
-                    hear(node, number, begun, &mut waiting, &mut seen);
+                    on_block(node, number, begun, &mut waiting, &mut seen);
                 }
                 height = height.max(block.summary.height);
                 (last, is_full) = (Instant::now(), false);
@@ -341,7 +341,7 @@ fn submit(node: &Exchange, queue: &mut VecDeque<Signed>, waiting: &mut HashMap<T
 }
 
 /// Processes the receipts of a block.
-fn hear(
+fn on_block(
     node: &Exchange,
     height: u64,
     begun: Instant,
@@ -364,7 +364,7 @@ fn hear(
     }
 }
 
-fn told(load: &str, variant: &str, times: &[Duration], seen: &[Seen], blocks: u64) -> Value {
+fn report(load: &str, variant: &str, times: &[Duration], seen: &[Seen], blocks: u64) -> Value {
     let latency = |seen: &mut dyn Iterator<Item = &Seen>| {
         let mut all: Vec<f64> = seen.map(|call| call.told.saturating_sub(call.sent).as_secs_f64()).collect();
         all.sort_by(f64::total_cmp);

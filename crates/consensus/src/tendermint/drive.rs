@@ -3,10 +3,10 @@
 use primitives::Digest;
 
 use super::instance::{Instance, Outcome};
-use super::message::{Message, Messages, Record, Round, Step, Value};
+use super::message::{Message, Messages, Round, RoundRecord, Step, Value};
 use super::types::proposer;
 use crate::committee::Index;
-use crate::engine::{Engine, Entry, Opening, Protocol, Refused};
+use crate::engine::{Engine, LogEntry, Opening, Protocol, Refused};
 use crate::frame::Frame;
 use crate::live::Agreement;
 use crate::proposal::{Evidence, Payload, Proposal};
@@ -80,9 +80,9 @@ impl Engine {
         if let Some(value) = mine.filter(|_| instance.is_asked()) {
             instance.propose(value);
         }
-        let Outcome { records, sends, timers, evidence } = instance.take_outcome();
+        let Outcome { records, sends, timers, evidence } = instance.drain_outcome();
         let decided = instance.decision().is_some();
-        self.turn.entries.extend(records.into_iter().map(|record| (height, Entry::Round(record))));
+        self.turn.entries.extend(records.into_iter().map(|record| (height, LogEntry::Round(record))));
         self.turn.timers.extend(timers.into_iter().map(|timer| (height, timer)));
         self.turn.evidence.extend(evidence);
         if !sends.is_empty() {
@@ -172,7 +172,7 @@ impl Engine {
         }
         self.check_payload(&proposal, &payload)?;
         let time_ms = self.contents_of(&payload).time_ms;
-        self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+        self.turn.entries.push((height, LogEntry::Held(proposal, payload.clone())));
         if let Some(first) = self.open(height).hold(proposal, payload) {
             self.turn.evidence.push(Evidence::Proposals(first, proposal));
         }
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// Restores the log's records about a height. Records that are not in the log yet are written.
-    pub(crate) fn restore_rounds(&mut self, height: u64, held: Vec<(Proposal, Payload)>, records: Vec<Record>) {
+    pub(crate) fn restore_rounds(&mut self, height: u64, held: Vec<(Proposal, Payload)>, records: Vec<RoundRecord>) {
         let of = |(Proposal { slot, digest, .. }, payload): &(Proposal, Payload)| {
             (Value { slot: *slot, digest: *digest }, self.contents_of(payload).time_ms)
         };
@@ -229,9 +229,9 @@ impl Engine {
     }
 
     /// Everything sent in the rounds of a height.
-    pub(crate) fn said_in_rounds(&self, height: u64) -> Option<Frame> {
+    pub(crate) fn sent_in_rounds(&self, height: u64) -> Option<Frame> {
         let Agreement::Rounds(instance) = &self.live.get(&height)?.height else { return None };
-        let messages = instance.said().to_vec();
+        let messages = instance.sent().to_vec();
         let epoch = self.chain.epoch;
         (!messages.is_empty()).then_some(Frame::Rounds(Messages { epoch, height, messages }))
     }

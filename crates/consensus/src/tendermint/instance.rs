@@ -15,7 +15,7 @@ use arc_malachitebft_core_types::{
 };
 use primitives::Signature;
 
-use super::message::{Entry, Kind, Message, Proposal, Quorum, Record, Round, Step, Value, Vote};
+use super::message::{EntryProof, Kind, Message, Proposal, Quorum, Round, RoundRecord, Step, Value, Vote};
 use super::types::{Height, Member, Types, UnsignedProposal, UnsignedVote, Validators, proposer, round_of};
 use crate::chain::Chain;
 use crate::committee::{Index, Members};
@@ -36,7 +36,7 @@ const VALUES_OF_ONE: usize = 4;
 /// What must be done after inputs, in this order: log the records, then the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<RoundRecord>,
     pub(crate) sends: Vec<Message>,
     pub(crate) timers: Vec<Timer>,
     pub(crate) evidence: Vec<Evidence>,
@@ -45,7 +45,7 @@ pub(crate) struct Outcome {
 /// One height at one validator.
 pub(crate) struct Instance {
     state: State<Types>,
-    desk: Desk,
+    sink: EffectSink,
     begun: bool,
     halted: bool,
     /// Payloads held here.
@@ -71,7 +71,7 @@ enum Clock {
 }
 
 /// Collects the effects of the round logic.
-struct Desk {
+struct EffectSink {
     chain: Chain,
     pen: Pen,
     me: Index,
@@ -81,12 +81,12 @@ struct Desk {
     /// Whether the last message contained an invalid signature.
     refused: bool,
     /// The log's records while they are replayed.
-    replayed: Vec<Record>,
+    replayed: Vec<RoundRecord>,
     /// The round for which this validator is asked to propose.
     request: Option<Round>,
     decision: Option<Quorum>,
     /// All messages sent here; they are sent again to validators that may have missed them.
-    said: Vec<Message>,
+    sent: Vec<Message>,
     outcome: Outcome,
 }
 
@@ -99,7 +99,7 @@ impl Instance {
             enabled: true,
         };
         let state = State::new(Types, Height(height), Validators::of(&chain), params, 1, QUEUED);
-        let desk = Desk {
+        let sink = EffectSink {
             chain,
             pen,
             me,
@@ -109,12 +109,12 @@ impl Instance {
             replayed: Vec::new(),
             request: None,
             decision: None,
-            said: Vec::new(),
+            sent: Vec::new(),
             outcome: Outcome::default(),
         };
         Instance {
             state,
-            desk,
+            sink,
             begun: false,
             halted: false,
             held: BTreeSet::new(),
@@ -133,8 +133,8 @@ impl Instance {
     }
 
     fn start(&mut self, again: bool) {
-        let validators = Validators::of(&self.desk.chain);
-        let height = Height(self.desk.height);
+        let validators = Validators::of(&self.sink.chain);
+        let height = Height(self.sink.height);
         self.run(Input::StartHeight(height, validators, again, None, VoteExtensionPolicy::Disabled));
     }
 
@@ -144,24 +144,24 @@ impl Instance {
 
     /// The decided value.
     pub(crate) fn decision(&self) -> Option<Value> {
-        self.desk.decision.as_ref().map(|decision| decision.value)
+        self.sink.decision.as_ref().map(|decision| decision.value)
     }
 
     /// The precommits of the decision, if the sender of a message is still in a later round.
     pub(crate) fn decision_for(&self, message: &Message) -> Option<Message> {
-        let decision = self.desk.decision.as_ref().filter(|decision| message.round() > decision.round)?;
+        let decision = self.sink.decision.as_ref().filter(|decision| message.round() > decision.round)?;
         (!matches!(message, Message::Decision(_))).then(|| Message::Decision(decision.clone()))
     }
 
     /// The maker of the decided payload, and the round of the decision, counted from 1.
     pub(crate) fn decided_in(&self) -> Option<(Index, Round)> {
-        let decision = self.desk.decision.as_ref()?;
+        let decision = self.sink.decision.as_ref()?;
         Some((self.decision()?.slot, decision.round + 1))
     }
 
     /// Whether this validator is asked to propose.
     pub(crate) fn is_asked(&self) -> bool {
-        self.desk.request.is_some() && !self.halted
+        self.sink.request.is_some() && !self.halted
     }
 
     /// The current round.
@@ -170,8 +170,8 @@ impl Instance {
     }
 
     /// All messages sent about the height.
-    pub(crate) fn said(&self) -> &[Message] {
-        &self.desk.said
+    pub(crate) fn sent(&self) -> &[Message] {
+        &self.sink.sent
     }
 
     /// The validators that prevoted for a value.
@@ -180,8 +180,8 @@ impl Instance {
     }
 
     /// Takes the results of the last inputs.
-    pub(crate) fn take_outcome(&mut self) -> Outcome {
-        std::mem::take(&mut self.desk.outcome)
+    pub(crate) fn drain_outcome(&mut self) -> Outcome {
+        std::mem::take(&mut self.sink.outcome)
     }
 
     /// Stops: the height is over.
@@ -191,7 +191,7 @@ impl Instance {
         }
         let proposals = self.state.driver.take_proposal_evidence();
         let votes = self.state.driver.take_vote_evidence();
-        self.desk.convict(&MisbehaviorEvidence { proposals, votes });
+        self.sink.convict(&MisbehaviorEvidence { proposals, votes });
     }
 
     /// Handles a message of another validator.
@@ -203,21 +203,21 @@ impl Instance {
             return Ok(());
         }
         self.begin();
-        self.run(lift(message, self.desk.height));
-        self.desk.checked = None;
-        self.tell_of_timely();
-        if std::mem::take(&mut self.desk.refused) { Err(Refused::Signature) } else { Ok(()) }
+        self.run(lift(message, self.sink.height));
+        self.sink.checked = None;
+        self.accept_timely_payloads();
+        if std::mem::take(&mut self.sink.refused) { Err(Refused::Signature) } else { Ok(()) }
     }
 
     /// Whether a message is new; rejects what no correct validator sends. The round logic checks the rest when it
     /// processes the message.
     fn is_news(&mut self, message: &Message) -> Result<bool, Refused> {
-        let size = self.desk.chain.keys.len();
+        let size = self.sink.chain.keys.len();
         match message {
             Message::Vote(vote) => self.is_new_vote(vote),
             Message::Proposal(proposal) => self.is_new_proposal(proposal),
             Message::Entry(entry) => {
-                let alike = |vote: &Vote| vote.height == self.desk.height && vote.round == entry.round;
+                let alike = |vote: &Vote| vote.height == self.sink.height && vote.round == entry.round;
                 let sound = entry.votes.len() <= size && entry.votes.iter().all(alike);
                 let enters = if entry.skips { entry.round > self.round() } else { entry.round >= self.round() };
                 if sound { Ok(enters || !self.begun) } else { Err(Refused::Undecodable) }
@@ -228,8 +228,8 @@ impl Instance {
                 Err(Refused::Undecodable)
             }
             Message::Polka(_) => Ok(true),
-            Message::Decision(_) if self.desk.decision.is_some() || self.certified.is_some() => Ok(false),
-            Message::Decision(quorum) if !self.desk.is_decisive(quorum) => Err(Refused::Signature),
+            Message::Decision(_) if self.sink.decision.is_some() || self.certified.is_some() => Ok(false),
+            Message::Decision(quorum) if !self.sink.is_decisive(quorum) => Err(Refused::Signature),
             Message::Decision(quorum) => {
                 self.certified = Some((quorum.round, quorum.value));
                 Ok(true)
@@ -238,7 +238,7 @@ impl Instance {
     }
 
     fn is_new_vote(&mut self, vote: &Vote) -> Result<bool, Refused> {
-        if vote.height != self.desk.height {
+        if vote.height != self.sink.height {
             return Err(Refused::Undecodable);
         }
         if !self.is_in_reach(vote.round) {
@@ -248,11 +248,11 @@ impl Instance {
         if votes.has_vote(&lifted) || votes.is_saturated_conflict(&lifted) {
             return Ok(false);
         }
-        if !vote.is_signed(&self.desk.chain) {
+        if !vote.is_signed(&self.sink.chain) {
             return Err(Refused::Signature);
         }
-        self.desk.checked = Some(vote.signature);
-        let room = self.holders.len() < VALUES_OF_ONE * self.desk.chain.keys.len();
+        self.sink.checked = Some(vote.signature);
+        let room = self.holders.len() < VALUES_OF_ONE * self.sink.chain.keys.len();
         if let (Kind::Prevote, Some(value)) = (vote.kind, vote.value)
             && (room || self.holders.contains_key(&value))
         {
@@ -269,10 +269,10 @@ impl Instance {
         if is_known || !self.is_in_reach(proposal.round) {
             return Ok(false);
         }
-        self.desk.check_proposal(proposal)?;
+        self.sink.check_proposal(proposal)?;
         let entry = self.proposals.entry(proposal.round).or_insert((proposal.value, false));
         entry.1 = known.is_some();
-        self.desk.checked = Some(proposal.signature);
+        self.sink.checked = Some(proposal.signature);
         Ok(true)
     }
 
@@ -280,7 +280,7 @@ impl Instance {
     /// current one. A validator that lags by more is advanced by a certificate of a later round, which every
     /// validator repeats.
     fn is_in_reach(&self, round: Round) -> bool {
-        round <= self.round().saturating_add(self.desk.chain.keys.len() as Round)
+        round <= self.round().saturating_add(self.sink.chain.keys.len() as Round)
     }
 
     /// The value of a message whose payload must be fetched, if it is not held.
@@ -303,7 +303,7 @@ impl Instance {
         }
         self.begin();
         match time_ms {
-            None => self.tell_of(value),
+            None => self.accept_payload(value),
             Some(time_ms) => drop(self.early_or_late.insert(value, Clock::At(time_ms))),
         }
     }
@@ -320,16 +320,16 @@ impl Instance {
                 *clock = Clock::Off(time_ms.abs_diff(clock_ms));
             }
         }
-        self.tell_of_timely();
+        self.accept_timely_payloads();
     }
 
     /// Tells the round logic of payloads whose time is near enough by now; it does not prevote for payloads that it
     /// was not told of.
-    fn tell_of_timely(&mut self) {
+    fn accept_timely_payloads(&mut self) {
         while let Some(value) = self.early_or_late.iter().find(|(value, clock)| self.is_timely(value, **clock)) {
             let value = *value.0;
             self.early_or_late.remove(&value);
-            self.tell_of(value);
+            self.accept_payload(value);
         }
     }
 
@@ -347,25 +347,25 @@ impl Instance {
         votes.all_rounds().keys().any(|round| met(round, VoteType::Prevote) || met(round, VoteType::Precommit))
     }
 
-    fn tell_of(&mut self, value: Value) {
+    fn accept_payload(&mut self, value: Value) {
         let certified = self.certified.filter(|(_, certified)| *certified == value);
         let origin = if certified.is_some() { ValueOrigin::Sync } else { ValueOrigin::Consensus };
         let round = certified.map_or_else(|| self.first_round_of(value.slot), |(round, _)| round);
-        self.run(Input::ProposedValue(proposed(self.desk.height, round, value), origin));
+        self.run(Input::ProposedValue(proposed(self.sink.height, round, value), origin));
     }
 
     /// The first round in which a validator proposes.
     fn first_round_of(&self, slot: Index) -> Round {
-        let size = self.desk.chain.keys.len();
-        (0..size as Round).find(|round| proposer(self.desk.height, *round, size) == slot).unwrap_or(0)
+        let size = self.sink.chain.keys.len();
+        (0..size as Round).find(|round| proposer(self.sink.height, *round, size) == slot).unwrap_or(0)
     }
 
     /// Proposes the value that is asked for.
     pub(crate) fn propose(&mut self, value: Value) {
         self.begin();
-        let Some(round) = self.desk.request.take().filter(|_| !self.halted) else { return };
+        let Some(round) = self.sink.request.take().filter(|_| !self.halted) else { return };
         self.held.insert(value);
-        let height = Height(self.desk.height);
+        let height = Height(self.sink.height);
         self.run(Input::Propose(LocallyProposedValue::new(height, MaybeRound::new(round), value)));
     }
 
@@ -373,21 +373,21 @@ impl Instance {
     pub(crate) fn on_timer(&mut self, step: Step, round: Round) {
         if self.begun && !self.halted {
             self.run(elapsed(step, round));
-            self.tell_of_timely();
+            self.accept_timely_payloads();
         }
     }
 
     /// Replays the log's records after a restart: the same votes follow, and no other vote is signed.
-    pub(crate) fn restore(&mut self, records: Vec<Record>) {
-        let height = self.desk.height;
+    pub(crate) fn restore(&mut self, records: Vec<RoundRecord>) {
+        let height = self.sink.height;
         let inputs: Vec<Input<Types>> = records.iter().map(|record| logged(record, height)).collect();
         for record in &records {
-            if let Record::Taken(Message::Proposal(Proposal { round, value, .. })) = record {
+            if let RoundRecord::Taken(Message::Proposal(Proposal { round, value, .. })) = record {
                 self.proposals.entry(*round).or_insert((*value, false));
             }
         }
         self.state.index_wal_entries(&inputs);
-        self.desk.replayed = records;
+        self.sink.replayed = records;
         self.begun = true;
         self.start(true);
         for input in inputs {
@@ -397,14 +397,14 @@ impl Instance {
             self.run(input);
         }
         self.state.reset_entries_index();
-        let me = self.desk.me;
+        let me = self.sink.me;
         // A proposal that was made before the restart is not made anew, but sent again.
-        for record in std::mem::take(&mut self.desk.replayed) {
-            if let Record::Taken(Message::Proposal(proposal)) = record
+        for record in std::mem::take(&mut self.sink.replayed) {
+            if let RoundRecord::Taken(Message::Proposal(proposal)) = record
                 && proposal.signer == me
             {
-                self.desk.request.take_if(|round| *round == proposal.round);
-                self.desk.say(Message::Proposal(proposal));
+                self.sink.request.take_if(|round| *round == proposal.round);
+                self.sink.broadcast(Message::Proposal(proposal));
             }
         }
     }
@@ -412,12 +412,12 @@ impl Instance {
     /// Gives the round logic an input. An internal error, which no message can cause, ends this validator's part in
     /// the height.
     fn run(&mut self, input: Input<Types>) {
-        let Instance { state, desk, .. } = self;
+        let Instance { state, sink, .. } = self;
         let done: Result<(), arc_malachitebft_core_consensus::Error<Types>> = process!(
             input: input,
             state: state,
             metrics: &(),
-            with: effect => desk.handle(effect)
+            with: effect => sink.handle(effect)
         );
         self.halted |= done.is_err();
     }
@@ -449,11 +449,13 @@ fn elapsed(step: Step, round: Round) -> Input<Types> {
     })
 }
 
-fn logged(record: &Record, height: u64) -> Input<Types> {
+fn logged(record: &RoundRecord, height: u64) -> Input<Types> {
     match record {
-        Record::Taken(message) => lift(message, height),
-        Record::Held { round, value } => Input::ProposedValue(proposed(height, *round, *value), ValueOrigin::Consensus),
-        Record::Fired { step, round } => elapsed(*step, *round),
+        RoundRecord::Taken(message) => lift(message, height),
+        RoundRecord::Held { round, value } => {
+            Input::ProposedValue(proposed(height, *round, *value), ValueOrigin::Consensus)
+        }
+        RoundRecord::Fired { step, round } => elapsed(*step, *round),
     }
 }
 
@@ -472,7 +474,7 @@ fn lift(message: &Message, height: u64) -> Input<Types> {
                 polka_signatures: signatures.iter().map(signed).collect(),
             })
         }
-        Message::Entry(Entry { round, skips, votes }) => Input::RoundCertificate(RoundCertificate {
+        Message::Entry(EntryProof { round, skips, votes }) => Input::RoundCertificate(RoundCertificate {
             height,
             round: MaybeRound::new(*round),
             cert_type: if *skips { RoundCertificateType::Skip } else { RoundCertificateType::Precommit },
@@ -508,7 +510,7 @@ fn nobody() -> PeerId {
     PeerId::from_bytes(&[0, 0]).expect("an identity hash of nothing")
 }
 
-impl Desk {
+impl EffectSink {
     fn handle(&mut self, effect: Effect<Types>) -> Result<Resume<Types>, Infallible> {
         Ok(match effect {
             Effect::ScheduleTimeout(timeout, resume) => {
@@ -524,14 +526,14 @@ impl Desk {
                 resume.resume_with(())
             }
             Effect::PublishConsensusMsg(message, resume) => {
-                self.say(match message {
+                self.broadcast(match message {
                     SignedConsensusMsg::Vote(vote) => Message::Vote(lowered(vote)),
                     SignedConsensusMsg::Proposal(proposal) => Message::Proposal(lowered_proposal(proposal)),
                 });
                 resume.resume_with(())
             }
             Effect::PublishLivenessMsg(message, resume) => {
-                self.say(match message {
+                self.broadcast(match message {
                     LivenessMsg::Vote(vote) => Message::Vote(lowered(vote)),
                     LivenessMsg::PolkaCertificate(certificate) => Message::Polka(polka(certificate)),
                     LivenessMsg::SkipRoundCertificate(certificate) => Message::Entry(entry(self.height, certificate)),
@@ -540,7 +542,7 @@ impl Desk {
             }
             Effect::Decide(certificate, _, resume) => {
                 let decision = decision(certificate);
-                self.said.push(Message::Decision(decision.clone()));
+                self.sent.push(Message::Decision(decision.clone()));
                 self.decision = Some(decision);
                 resume.resume_with(())
             }
@@ -589,7 +591,7 @@ impl Desk {
             }
             Effect::VerifyRoundCertificate(certificate, _, thresholds, resume) => {
                 let skips = certificate.cert_type == RoundCertificateType::Skip;
-                let Entry { votes, .. } = entry(self.height, certificate);
+                let EntryProof { votes, .. } = entry(self.height, certificate);
                 let fit = skips || votes.iter().all(|vote| vote.kind == Kind::Precommit);
                 let threshold = if skips { thresholds.honest } else { thresholds.quorum };
                 let votes = if fit { votes } else { Vec::new() };
@@ -663,31 +665,31 @@ impl Desk {
     }
 
     /// Sends a message to all; of the certificates only the newest of each kind is kept for repetition.
-    fn say(&mut self, message: Message) {
+    fn broadcast(&mut self, message: Message) {
         let replaces = |old: &Message| match &message {
             Message::Polka(_) => matches!(old, Message::Polka(_)),
             Message::Entry(_) => matches!(old, Message::Entry(_)),
             _ => *old == message,
         };
-        self.said.retain(|old| !replaces(old));
-        self.said.push(message.clone());
+        self.sent.retain(|old| !replaces(old));
+        self.sent.push(message.clone());
         self.outcome.sends.push(message);
     }
 
     fn record(&mut self, input: Input<Types>) {
         let record = match input {
-            Input::Vote(vote) => Record::Taken(Message::Vote(lowered(vote))),
-            Input::Proposal(proposal) => Record::Taken(Message::Proposal(lowered_proposal(proposal))),
-            Input::PolkaCertificate(certificate) => Record::Taken(Message::Polka(polka(certificate))),
+            Input::Vote(vote) => RoundRecord::Taken(Message::Vote(lowered(vote))),
+            Input::Proposal(proposal) => RoundRecord::Taken(Message::Proposal(lowered_proposal(proposal))),
+            Input::PolkaCertificate(certificate) => RoundRecord::Taken(Message::Polka(polka(certificate))),
             Input::ProposedValue(proposed, _) => {
-                Record::Held { round: round_of(proposed.round), value: proposed.value }
+                RoundRecord::Held { round: round_of(proposed.round), value: proposed.value }
             }
             Input::TimeoutElapsed(Timeout { kind, round }) => {
                 let round = round_of(round);
                 match kind {
-                    TimeoutKind::Propose => Record::Fired { step: Step::Propose, round },
-                    TimeoutKind::Prevote => Record::Fired { step: Step::Prevote, round },
-                    TimeoutKind::Precommit => Record::Fired { step: Step::Precommit, round },
+                    TimeoutKind::Propose => RoundRecord::Fired { step: Step::Propose, round },
+                    TimeoutKind::Prevote => RoundRecord::Fired { step: Step::Prevote, round },
+                    TimeoutKind::Precommit => RoundRecord::Fired { step: Step::Precommit, round },
                     TimeoutKind::Rebroadcast | TimeoutKind::FinalizeHeight(_) => return,
                 }
             }
@@ -730,7 +732,7 @@ fn decision(certificate: CommitCertificate<Types>) -> Quorum {
     Quorum { round: round_of(certificate.round), value: certificate.value_id, signatures: signatures.collect() }
 }
 
-fn entry(height: u64, certificate: RoundCertificate<Types>) -> Entry {
+fn entry(height: u64, certificate: RoundCertificate<Types>) -> EntryProof {
     let round = round_of(certificate.round);
     let vote = |signed: &RoundSignature<Types>| Vote {
         height,
@@ -744,7 +746,7 @@ fn entry(height: u64, certificate: RoundCertificate<Types>) -> Entry {
         signature: signed.signature,
     };
     let skips = certificate.cert_type == RoundCertificateType::Skip;
-    Entry { round, skips, votes: certificate.round_signatures.iter().map(vote).collect() }
+    EntryProof { round, skips, votes: certificate.round_signatures.iter().map(vote).collect() }
 }
 
 fn votes_of(height: u64, kind: Kind, quorum: &Quorum) -> Vec<Vote> {

@@ -119,7 +119,7 @@ pub struct Quorum {
 
 /// The justification for entering a round.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Entry {
+pub struct EntryProof {
     /// The round of the votes.
     pub round: Round,
     /// Whether f+1 validators were in that round; otherwise 2f+1 precommitted in it, and the next one begins.
@@ -138,7 +138,7 @@ pub enum Message {
     /// Prevotes that allow proposing a value again.
     Polka(Quorum),
     /// Votes that allow entering a round.
-    Entry(Entry),
+    Entry(EntryProof),
     /// Precommits that decide, for a validator that is still in the rounds.
     Decision(Quorum),
 }
@@ -178,7 +178,7 @@ pub struct Messages {
 /// Inputs in the order in which they were processed, logged before their effects: a restarted validator processes
 /// them again and makes the same votes.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Record {
+pub enum RoundRecord {
     /// A message of another validator, or of this one.
     Taken(Message),
     /// A valid payload was held.

@@ -70,4 +70,4 @@ mod message;
 mod types;
 
 pub(crate) use instance::Instance;
-pub use message::{Entry, Kind, Message, Messages, Proposal, Quorum, Record, Round, Step, Value, Vote};
+pub use message::{EntryProof, Kind, Message, Messages, Proposal, Quorum, Round, RoundRecord, Step, Value, Vote};

@@ -55,7 +55,7 @@ struct Subscriber {
     pending: Receiver<Arc<[TransactionId]>>,
 }
 
-type Told = Result<(), &'static str>;
+type Delivered = Result<(), &'static str>;
 
 /// Upgrades a connection.
 pub(super) async fn open(State(rpc): State<Rpc>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
@@ -87,12 +87,12 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
             },
             block = blocks.recv() => match block {
-                Ok(committed) => subscriber.tell_block(committed.summary.height).await,
+                Ok(committed) => subscriber.notify_block(committed.summary.height).await,
                 Err(RecvError::Lagged(_)) => Err("too slow: connect and subscribe again"),
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
             ids = subscriber.pending.recv() => match ids {
-                Ok(ids) => subscriber.tell_pending(&ids).await,
+                Ok(ids) => subscriber.notify_pending(&ids).await,
                 // A client that has not subscribed to them misses nothing.
                 Err(RecvError::Lagged(_)) if !subscriber.wants_pending() => Ok(()),
                 Err(RecvError::Lagged(_)) => Err("too slow: connect and subscribe again"),
@@ -114,7 +114,7 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
 }
 
 impl Subscriber {
-    async fn send(&mut self, message: Value) -> Told {
+    async fn send(&mut self, message: Value) -> Delivered {
         match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err("the connection broke"),
@@ -123,7 +123,7 @@ impl Subscriber {
     }
 
     /// Answers a message. Subscriptions are separate requests, outside batches.
-    async fn answer(&mut self, bytes: &[u8]) -> Told {
+    async fn answer(&mut self, bytes: &[u8]) -> Delivered {
         let is_short = bytes.len() <= SUBSCRIBE_BYTES_MAX;
         if let Some(Ok(Body::One(Ok(Request { id, method, params })))) = is_short.then(|| Body::read(bytes)) {
             let answer = match method.as_str() {
@@ -180,27 +180,27 @@ impl Subscriber {
         self.subscriptions.values().any(|one| matches!(one, Subscription::Pending))
     }
 
-    async fn tell_block(&mut self, height: Height) -> Told {
+    async fn notify_block(&mut self, height: Height) -> Delivered {
         if self.subscriptions.is_empty() {
             return Ok(());
         }
         let subscriptions = self.subscriptions.clone();
         let rpc = self.rpc.clone();
-        let told = tokio::task::spawn_blocking(move || {
+        let events = tokio::task::spawn_blocking(move || {
             let session = Session::new(&rpc, false);
             let of = |(id, one): (String, Subscription)| {
-                let events = told(&session, &one, height).into_iter();
+                let events = events_of(&session, &one, height).into_iter();
                 events.map(|event| notification(&id, event)).collect::<Vec<_>>()
             };
             subscriptions.into_iter().flat_map(of).collect::<Vec<_>>()
         });
-        for event in told.await.map_err(|_| "the node is stopping")? {
+        for event in events.await.map_err(|_| "the node is stopping")? {
             self.send(event).await?;
         }
         Ok(())
     }
 
-    async fn tell_pending(&mut self, ids: &[TransactionId]) -> Told {
+    async fn notify_pending(&mut self, ids: &[TransactionId]) -> Delivered {
         let pending = self.subscriptions.iter().filter(|(_, one)| matches!(one, Subscription::Pending));
         let subscribed: Vec<String> = pending.map(|(id, _)| id.clone()).collect();
         for subscription in subscribed {
@@ -213,7 +213,7 @@ impl Subscriber {
 }
 
 /// The events of a block for a subscription.
-fn told(session: &Session, subscription: &Subscription, height: Height) -> Vec<Value> {
+fn events_of(session: &Session, subscription: &Subscription, height: Height) -> Vec<Value> {
     match subscription {
         Subscription::Pending => Vec::new(),
         Subscription::NewHeads => session.load(height).ok().flatten().map(|block| block.header()).into_iter().collect(),

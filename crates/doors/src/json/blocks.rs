@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Outcome, Why};
+use ledger::{FillReason, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -228,12 +228,12 @@ impl From<&Outcome> for OutcomeBody {
                 left: met.left.to_string(),
                 returned: met.returned.to_string(),
                 why: match met.why {
-                    Why::Filled => "filled",
-                    Why::Part => "part",
-                    Why::AtTheMargin => "at_the_margin",
-                    Why::AboveTheRate => "above_the_rate",
-                    Why::Rounding => "rounding",
-                    Why::NotTaken => "not_taken",
+                    FillReason::Filled => "filled",
+                    FillReason::Part => "part",
+                    FillReason::AtTheMargin => "at_the_margin",
+                    FillReason::AboveTheRate => "above_the_rate",
+                    FillReason::Rounding => "rounding",
+                    FillReason::NotTaken => "not_taken",
                 },
             },
             Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code(), message: refusal.to_string() },

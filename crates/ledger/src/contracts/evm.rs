@@ -180,7 +180,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
 /// Executes a transaction with the interpreter.
 pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let reader = Reader { state, space: job.space, access: &mut *access };
-    let mut evm = machine(reader, job, Parts::take(*job.context.rules.spec()), ());
+    let mut evm = machine(reader, job, Parts::kept_or_new(*job.context.rules.spec()), ());
     let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
     let result = handler.run(&mut evm);
     let tip = handler.tip.get();

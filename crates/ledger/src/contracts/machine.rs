@@ -111,7 +111,7 @@ impl Parts {
     }
 
     /// The parts that the thread has kept, if they are for these rules.
-    pub(super) fn take(spec: SpecId) -> Parts {
+    pub(super) fn kept_or_new(spec: SpecId) -> Parts {
         PARTS.with_borrow_mut(|kept| match kept.take() {
             Some(parts) if parts.spec == spec => parts,
             _ => Parts::new(spec),

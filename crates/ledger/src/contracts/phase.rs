@@ -120,7 +120,7 @@ impl Ledger {
             match outcome {
                 EvmOutcome::Skipped(why) => phase.receipts.skipped.push((one.position, why)),
                 EvmOutcome::Executed(execution) => {
-                    books.take(block.height, &execution)?;
+                    books.charge(block.height, &execution)?;
                     *tips.entry(one.sub_block).or_default() += wei(execution.tip);
                     created.extend_from_slice(&execution.contracts);
                     phase.receipts.receipts.push(receipt(one, *execution));
@@ -371,7 +371,7 @@ impl Books {
     }
 
     /// Adds the cost of a transaction: its fee, and more only where a contract destroyed itself.
-    fn take(&mut self, height: Height, execution: &EvmExecution) -> Result<(), Fault> {
+    fn charge(&mut self, height: Height, execution: &EvmExecution) -> Result<(), Fault> {
         let lost = execution.lost;
         let fee = U256::from(execution.gas_used) * U256::from(execution.gas_price);
         if lost < fee || lost > Wei::from(i128::MAX) || (lost > fee && !execution.is_destructive) {

@@ -17,7 +17,7 @@ use super::*;
 impl Resolver {
     /// Writes everything that is not in [`Resolver::entries`]: a few bytes for each epoch that counts.
     pub(crate) fn write_rest(&self, to: &mut Vec<u8>) {
-        put_count(to, self.epochs.len());
+        write_count(to, self.epochs.len());
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
@@ -27,19 +27,19 @@ impl Resolver {
     /// Writes its encoding.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.network.0);
-        put_count(to, self.epochs.len());
+        write_count(to, self.epochs.len());
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
-            put_count(to, facts.certified.len());
+            write_count(to, facts.certified.len());
             facts.certified.iter().for_each(|digest| to.extend(digest.0));
-            put_count(to, facts.taken.len());
+            write_count(to, facts.taken.len());
             for (output, taken) in &facts.taken {
                 to.extend(output.0);
                 taken.write(to);
             }
         }
-        put_count(to, self.cases.len());
+        write_count(to, self.cases.len());
         self.cases.values().for_each(|case| case.write(to));
     }
 
@@ -61,11 +61,11 @@ impl Resolver {
     }
 }
 
-fn put_count(to: &mut Vec<u8>, count: usize) {
+fn write_count(to: &mut Vec<u8>, count: usize) {
     to.extend(u32::try_from(count).expect("bounded by the blocks of a few epochs").to_le_bytes());
 }
 
-fn put_short(to: &mut Vec<u8>, count: usize) {
+fn write_short(to: &mut Vec<u8>, count: usize) {
     to.extend(u16::try_from(count).expect("bounded by the members of a committee").to_le_bytes());
 }
 
@@ -132,26 +132,26 @@ impl Case {
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         self.contested.write(to);
         to.extend(self.opened.to_le_bytes());
-        put_short(to, self.bodies.len());
+        write_short(to, self.bodies.len());
         for body in self.bodies.values() {
             let bytes = body.payment.encode();
-            put_short(to, bytes.len());
+            write_short(to, bytes.len());
             to.extend(bytes);
         }
         let place = |digest: &Digest| self.bodies.keys().position(|of| of == digest).expect("votes have bodies");
         let put_places = |to: &mut Vec<u8>, digests: &BTreeSet<Digest>| {
-            put_short(to, digests.len());
-            digests.iter().for_each(|digest| put_short(to, place(digest)));
+            write_short(to, digests.len());
+            digests.iter().for_each(|digest| write_short(to, place(digest)));
         };
-        put_short(to, self.votes.len());
+        write_short(to, self.votes.len());
         for (validator, digest) in &self.votes {
             to.push(*validator);
-            put_short(to, place(digest));
+            write_short(to, place(digest));
         }
         to.push(u8::from(self.candidates.is_some()));
         self.candidates.iter().for_each(|candidates| put_places(to, candidates));
         for views in &self.views {
-            put_short(to, views.len());
+            write_short(to, views.len());
             for (validator, seen) in views {
                 to.push(*validator);
                 put_places(to, seen);

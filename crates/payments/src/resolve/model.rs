@@ -346,7 +346,7 @@ impl State {
         CaseFact::View { case: scenario.outputs[output].output.id, committee, validator: validator as u8, seen }
     }
 
-    fn take(&self, scenario: &Scenario, step: Step) -> State {
+    fn after(&self, scenario: &Scenario, step: Step) -> State {
         let mut state = self.clone();
         let case = |output: usize| scenario.outputs[output].output.id;
         let fact = match step {
@@ -498,7 +498,7 @@ impl State {
     }
 
     /// The votes and views of a validator that the ledger knows.
-    fn said(&self, scenario: &Scenario, validator: u8, committee: usize) -> [u8; 4] {
+    fn statements_of(&self, scenario: &Scenario, validator: u8, committee: usize) -> [u8; 4] {
         let part = |output: usize| {
             let Some(case) = self.case(scenario, output) else { return [0; 2] };
             let vote = case.votes.get(&validator).filter(|_| committee == 0);
@@ -514,7 +514,7 @@ impl State {
 
     /// The whole state of a correct validator.
     fn part(&self, scenario: &Scenario, validator: usize, committee: usize) -> [u8; 8] {
-        let [a, b, c, d] = self.said(scenario, validator as u8, committee);
+        let [a, b, c, d] = self.statements_of(scenario, validator as u8, committee);
         if committee == 0 {
             let Home { locks, accepted, barred } = self.home[validator];
             return [locks[0], locks[1], accepted, barred, a, b, c, d];
@@ -535,7 +535,7 @@ impl State {
         let mut next: [[u8; 8]; CORRECT] = std::array::from_fn(|validator| self.part(scenario, validator, 1));
         home.sort_unstable();
         next.sort_unstable();
-        let byzantine = [0, 1].map(|committee| self.said(scenario, BYZANTINE, committee));
+        let byzantine = [0, 1].map(|committee| self.statements_of(scenario, BYZANTINE, committee));
         let mut key = [home.concat(), next.concat(), byzantine.concat()].concat();
         key.extend([self.now as u8, self.paid_void]);
         for output in 0..2 {
@@ -573,7 +573,7 @@ fn search(scenario: &Scenario) -> Result<usize, (String, Vec<Step>)> {
     let mut open: Vec<(State, Option<Rc<Path>>)> = vec![(start, None)];
     while let Some((state, path)) = open.pop() {
         for step in state.steps(scenario) {
-            let after = state.take(scenario, step);
+            let after = state.after(scenario, step);
             if !visited.insert(after.key(scenario).into_boxed_slice()) {
                 continue;
             }

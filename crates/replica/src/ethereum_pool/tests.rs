@@ -121,12 +121,12 @@ fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
         (&lane, recover_senders(&lane)),
         "the senders are given with the transactions"
     );
-    pool.hand_over(&lane, 10);
+    pool.mark_forwarded(&lane, 10);
     assert!(pool.is_busy() && pool.take(1 << 20, 5).transactions.is_empty());
-    assert_eq!(pool.take_back(10), 0);
+    assert_eq!(pool.reclaim(10), 0);
     // The first is in a block of the other validator; the second is late.
     run(&mut ledger, &mut pool, lane[..1].to_vec());
-    assert_eq!((pool.take_back(11), pool.take_back(100)), (1, 0));
+    assert_eq!((pool.reclaim(11), pool.reclaim(100)), (1, 0));
     assert_eq!(pool.take(1 << 20, 5).transactions, lane[1..]);
 }
 
@@ -155,7 +155,7 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 needs 3 first");
     assert!(pool.take(1 << 20, 5).transactions.is_empty() && pool.waits_since_ms().is_none(), "proposed once");
     assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
-    pool.put_back(&rest, 6);
+    pool.restore(&rest, 6);
     assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4, 5).transactions, [pay(1, 2, fee)]);
     let ethereum = vec![pay(1, 0, fee), pay(1, 1, fee), pay(1, 2, fee)];
     let senders = recover_senders(&ethereum);
@@ -186,7 +186,7 @@ fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
     assert_eq!(pool.len(), 3, "nonce 5 is dropped");
     assert!(pool.take(1 << 20, 10 * late).transactions.is_empty());
     assert_eq!(pool.len(), 2, "what is proposed stays");
-    pool.put_back(&[pay(2, 1, fee)], 10 * late);
+    pool.restore(&[pay(2, 1, fee)], 10 * late);
     pool.limit = 6;
     pool.admit(pay(1, 5, fee), 10 * late, &ledger).expect("half is free again");
 }

@@ -79,12 +79,12 @@ pub fn finish<D: Disk + Clone>(home: &Home<D>) -> Result<(), ReplicaError> {
         tracing::info!(height = base.height, state = %base.state, "a fetched state takes the place of what was here");
         // Without a state file, the state is here already and only its proof was fetched.
         if there.iter().any(|name| name == STATE) {
-            put_state(home, base.height)?;
+            install_state(home, base.height)?;
         }
-        put_certificate(&home.certificates, &base)?;
+        install_certificate(&home.certificates, &base)?;
         // The present handovers refer to certificates that are gone now; the proof contains all of them.
         clear(&home.handovers)?;
-        handover::put_all(home.handovers.clone(), first_epoch, handovers)?;
+        handover::write_all(home.handovers.clone(), first_epoch, handovers)?;
         incoming.remove(ARRIVED).and_then(|()| incoming.sync_directory()).map_err(failed(incoming))?;
     }
     clear(incoming)
@@ -97,7 +97,7 @@ fn read<D: Disk>(incoming: &D) -> io::Result<Proof> {
     borsh::from_slice(&bytes)
 }
 
-fn put_state<D: Disk + Clone>(home: &Home<D>, height: u64) -> Result<(), ReplicaError> {
+fn install_state<D: Disk + Clone>(home: &Home<D>, height: u64) -> Result<(), ReplicaError> {
     let (mut store, recovery) = Store::open(home.blocks.clone(), Options::default())?;
     let held = recovery.checkpoint.as_ref().map_or(0, CheckpointReader::height).max(store.last_height());
     if held >= height {
@@ -114,7 +114,7 @@ fn put_state<D: Disk + Clone>(home: &Home<D>, height: u64) -> Result<(), Replica
 }
 
 /// Makes the certificates continue from the base.
-fn put_certificate<D: Disk + Clone>(certificates: &D, base: &Base) -> Result<(), ReplicaError> {
+fn install_certificate<D: Disk + Clone>(certificates: &D, base: &Base) -> Result<(), ReplicaError> {
     let open = || -> Result<Store<D>, ReplicaError> { Ok(Store::open(certificates.clone(), Options::default())?.0) };
     let mut store = open()?;
     if store.last_height() >= base.height {

@@ -212,7 +212,7 @@ impl<D: Disk + Clone> StateSync<D> {
         }
         if let Some((transfer, generation)) = &mut self.transfer {
             let (progress, generation) = (transfer.step(now_ms)?, *generation);
-            let (sends, blamed) = (transfer.take_sends(), std::mem::take(&mut transfer.blamed));
+            let (sends, blamed) = (transfer.drain_sends(), std::mem::take(&mut transfer.blamed));
             sends.iter().for_each(|(peer, message)| self.send(generation, *peer, message));
             self.blame(generation, blamed, own, now_ms);
             match progress {

@@ -131,7 +131,7 @@ impl<D: Disk> Transfer<D> {
     }
 
     /// Takes the messages to be sent.
-    pub(crate) fn take_sends(&mut self) -> Vec<(Index, StateMessage)> {
+    pub(crate) fn drain_sends(&mut self) -> Vec<(Index, StateMessage)> {
         std::mem::take(&mut self.out)
     }
 
@@ -182,7 +182,7 @@ impl<D: Disk> Transfer<D> {
         let (Some(_), Some(assembly)) = (asked, &mut self.assembly) else { return Ok(()) };
         match bytes {
             None => self.drop_source(from, "no longer holds the state that it offered".into()),
-            Some(bytes) if assembly.put(number as usize, &bytes)? => {}
+            Some(bytes) if assembly.insert(number as usize, &bytes)? => {}
             Some(_) => self.drop_source(from, format!("sent a wrong chunk {number}")),
         }
         Ok(())

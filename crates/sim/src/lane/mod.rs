@@ -454,7 +454,7 @@ impl LaneWorld {
         self.accuse(&operations, &applied.outcomes);
         for validator in &mut self.validators {
             validator.clear_posts(&self.ledger);
-            validator.hear(applied.lane.clone(), self.ledger.clone());
+            validator.on_events(applied.lane.clone(), self.ledger.clone());
         }
         self.check()
     }

@@ -127,13 +127,13 @@ impl Stranger {
     fn committee(&mut self, lane: &LaneBridge, home: HomeEpoch) -> Result<&LaneCommittee, String> {
         Ok(match self.told.entry(home) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(told_committee(lane, home)?),
+            Entry::Vacant(place) => place.insert(committee_of(lane, home)?),
         })
     }
 }
 
 /// The committee of a home, with its group key computed from the dealings that the ledger lists.
-fn told_committee(lane: &LaneBridge, home: HomeEpoch) -> Result<LaneCommittee, String> {
+fn committee_of(lane: &LaneBridge, home: HomeEpoch) -> Result<LaneCommittee, String> {
     let committee = lane.committee(home).ok_or("its committee is no longer known")?.clone();
     match lane.bridge().board_bytes(home).filter(|_| committee.group().is_ok()) {
         Some(board) => with_told_board(committee, &board).map_err(|refusal| refusal.to_string()),

@@ -206,7 +206,7 @@ impl SimValidator {
         backed.into_iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(id, output)));
     }
 
-    pub fn hear(&mut self, events: Vec<BridgeEvent>, state: Ledger) {
+    pub fn on_events(&mut self, events: Vec<BridgeEvent>, state: Ledger) {
         self.facts.push_back((events, state));
     }
 
@@ -220,7 +220,7 @@ impl SimValidator {
             match event {
                 BridgeEvent::Backed(id, output) => self.step(home_of_block, LaneInput::Backed(id, output)),
                 BridgeEvent::Epoch(epoch) => {
-                    self.tell_all(|| LaneInput::Epoch(epoch));
+                    self.forward_to_all(|| LaneInput::Epoch(epoch));
                     self.make_log(epoch + 1, dice);
                     self.register(epoch + 1);
                     self.open(epoch, dice);
@@ -230,20 +230,20 @@ impl SimValidator {
                     self.keys.retain(|home, _| {
                         home + SPEND_EPOCHS >= epoch || bridge.needs(*home) || shards.contains_key(home)
                     });
-                    self.tell_cases_of(epoch);
+                    self.forward_cases_of(epoch);
                 }
-                BridgeEvent::Halted(halted) => self.tell_all(|| LaneInput::Halted(halted)),
+                BridgeEvent::Halted(halted) => self.forward_to_all(|| LaneInput::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
                     self.cases.insert(contested.output.id, contested.home);
-                    self.tell_of_case(contested.home, || LaneInput::CaseOpened(contested));
+                    self.forward_of_case(contested.home, || LaneInput::CaseOpened(contested));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
                     // There may be no candidate that can still be valid.
                     let Some(home) = self.cases.get(&id).copied() else { continue };
-                    self.tell_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
+                    self.forward_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
-                    self.tell_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
+                    self.forward_to_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
                     self.cases.remove(&contested.output.id);
                 }
                 _ => {}
@@ -253,18 +253,18 @@ impl SimValidator {
         true
     }
 
-    fn tell_all<'a>(&mut self, input: impl Fn() -> LaneInput<'a>) {
+    fn forward_to_all<'a>(&mut self, input: impl Fn() -> LaneInput<'a>) {
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
         homes.into_iter().for_each(|home| self.step(home, input()));
     }
 
     /// Like the host of a node: homes that a case does not concern are not informed of it.
-    fn tell_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
+    fn forward_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
         (home..=home + 1).for_each(|home| self.step(home, input()));
     }
 
     /// Informs a home that begins or restarts of the open cases that concern it.
-    fn tell_cases_of(&mut self, home: HomeEpoch) {
+    fn forward_cases_of(&mut self, home: HomeEpoch) {
         let cases: Vec<_> = lane(&self.known).bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
         for (contested, bodies) in cases {
             if !(contested.home..=contested.home + 1).contains(&home) {
@@ -282,7 +282,7 @@ impl SimValidator {
     }
 
     pub fn tick(&mut self) {
-        self.tell_all(|| LaneInput::Tick);
+        self.forward_to_all(|| LaneInput::Tick);
     }
 
     /// The oldest sync of each shard completes.
@@ -358,11 +358,11 @@ impl SimValidator {
             (oldest..=now).filter(|home| home + SPEND_EPOCHS >= now || bridge.needs(*home)).collect();
         alive.into_iter().for_each(|home| self.open(home, dice));
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
-        homes.into_iter().for_each(|home| self.tell_cases_of(home));
+        homes.into_iter().for_each(|home| self.forward_cases_of(home));
         self.register(now + 1);
         self.generate();
         let halted = lane(&self.known).bridge().clock().is_halted();
-        self.tell_all(|| LaneInput::Halted(halted));
+        self.forward_to_all(|| LaneInput::Halted(halted));
     }
 
     /// Removes posts that the ledger has, or no longer accepts.

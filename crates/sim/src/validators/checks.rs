@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use consensus::{Entry, Finality, Frame, Index, Mask, Protocol, Record, Vote, tendermint};
+use consensus::{Finality, Frame, Index, LogEntry, Mask, Protocol, Record, Vote, tendermint};
 use ledger::{Applied, outcomes_by_id};
 use primitives::{Digest, Evidence, Height, Superblock};
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
@@ -22,13 +22,13 @@ fn question(vote: Vote) -> Option<Vote> {
 
 impl SimNetwork {
     /// No validator makes two different statements where one is allowed, restarts and lost logs included.
-    pub(super) fn check_said(&mut self, of: Index, bytes: &[u8]) {
+    pub(super) fn check_sent(&mut self, of: Index, bytes: &[u8]) {
         match Frame::from_bytes(bytes).expect("a correct validator sends frames") {
-            Frame::Rounds(messages) => self.check_said_in_rounds(of, &messages),
+            Frame::Rounds(messages) => self.check_sent_in_rounds(of, &messages),
             Frame::Votes(votes) => {
                 for vote in votes.unpack() {
                     let Some(question) = question(vote) else { continue };
-                    let said = *self.said.entry((of, votes.height, question)).or_insert(vote);
+                    let said = *self.statements.entry((of, votes.height, question)).or_insert(vote);
                     assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
                 }
             }
@@ -36,7 +36,7 @@ impl SimNetwork {
         }
     }
 
-    fn check_said_in_rounds(&mut self, of: Index, messages: &tendermint::Messages) {
+    fn check_sent_in_rounds(&mut self, of: Index, messages: &tendermint::Messages) {
         let signer = self.local(messages.epoch, of);
         for message in &messages.messages {
             let kind = match message {
@@ -45,7 +45,7 @@ impl SimNetwork {
                 _ => continue,
             };
             let said = (of, messages.height, message.round(), kind);
-            let first = self.said_in_rounds.entry(said).or_insert_with(|| message.clone());
+            let first = self.sent_in_rounds.entry(said).or_insert_with(|| message.clone());
             assert_eq!(first, message, "validator {of} contradicts itself at height {}", messages.height);
         }
     }
@@ -67,12 +67,12 @@ impl SimNetwork {
         };
         let records = found.records.iter().flat_map(|(height, records)| records.iter().map(move |one| (*height, one)));
         let votes = records.filter_map(|(height, bytes)| match borsh::from_slice(bytes).expect("an entry") {
-            Entry::Voted(Record::Sent(vote)) => Some((height, vote)),
+            LogEntry::Voted(Record::Sent(vote)) => Some((height, vote)),
             _ => None,
         });
         let logged: BTreeSet<(u64, Vote)> = votes.collect();
         let first = Vote::Echo { slot: 0, digest: Digest::default() };
-        let said = self.said.range((of, found.floor, first)..).take_while(|((who, ..), _)| *who == of);
+        let said = self.statements.range((of, found.floor, first)..).take_while(|((who, ..), _)| *who == of);
         for ((_, height, _), vote) in said.filter(|((_, height, _), _)| *height >= found.floor) {
             assert!(
                 logged.contains(&(*height, *vote)),
@@ -91,7 +91,7 @@ impl SimNetwork {
     }
 
     /// Validators forward only what clients sent.
-    pub(super) fn check_handed(&self, of: Index, number: Option<u64>) {
+    pub(super) fn check_forwarded(&self, of: Index, number: Option<u64>) {
         let from_client = number.is_none_or(|number| self.arrived.contains_key(&number));
         assert!(from_client || !self.faults.is_empty(), "{of} receives a forwarded transaction that nobody sent");
     }

@@ -27,12 +27,12 @@ impl SimNetwork {
         (self.kills, self.tears) = (dice.below(4), dice.below(3));
     }
 
-    /// Makes `count` validators twins, with mostly split scenes.
+    /// Makes `count` validators twins, with mostly split partitions.
     pub fn make_twins(&mut self, count: usize, seed: u64) {
         let mut who: Vec<Index> = self.committee.members().collect();
         Dice::new(seed).shuffle(&mut who);
         who.into_iter().take(count).for_each(|index| self.twin(index));
-        self.scenes = 2 + Dice::new(!seed).below(9);
+        self.partitions = 2 + Dice::new(!seed).below(9);
     }
 
     /// A network of 4 to 7 validators whose faults are drawn from the seed.

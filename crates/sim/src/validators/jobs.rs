@@ -5,7 +5,7 @@ use std::sync::Arc;
 use consensus::{Frame, Index, Payload, Refused, payload_digest};
 use ledger::{ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock};
-use replica::{Effect, Foundation, Input, Job, PoolEntry, Reject, StateEffect, Told};
+use replica::{Effect, Foundation, Input, Job, Observation, PoolEntry, Reject, StateEffect};
 
 use super::host::Seen;
 use super::{Event, SimNetwork, ledgers};
@@ -43,7 +43,7 @@ impl SimNetwork {
         }
         match effect {
             Effect::Send { to, bytes, .. } => {
-                self.check_said(of, &bytes);
+                self.check_sent(of, &bytes);
                 for to in to.iter() {
                     self.transmit(of, order[usize::from(to)], bytes.clone());
                 }
@@ -62,7 +62,7 @@ impl SimNetwork {
                 self.disconnect_all(of, 1_000, 20_000);
             }
             Effect::Job(job) => self.give(of, job, order),
-            Effect::Told(told) => self.note(of, told, order),
+            Effect::Observed(told) => self.note(of, told, order),
             Effect::Stop(why) => {
                 assert!(self.wrong_ledger.is_some(), "{of} stopped: {why}");
                 self.host(of).stopped = true;
@@ -89,7 +89,7 @@ impl SimNetwork {
                 }
                 for transaction in native {
                     let number = ledgers::number_of(&transaction);
-                    self.check_handed(of, number);
+                    self.check_forwarded(of, number);
                     self.enter(of, transaction);
                 }
             }
@@ -127,9 +127,9 @@ impl SimNetwork {
         }
     }
 
-    fn note(&mut self, of: Index, told: Told, order: &[Index]) {
+    fn note(&mut self, of: Index, told: Observation, order: &[Index]) {
         match told {
-            Told::Refused { peer, why } => {
+            Observation::Refused { peer, why } => {
                 let from = order[usize::from(peer)];
                 // A twin is another instance than the one that the other end knows, and may be in another epoch.
                 let faulty = [from, self.validator(of)].iter().any(|one| self.faults.contains_key(one));
@@ -137,11 +137,11 @@ impl SimNetwork {
                 let elsewhere = why == Refused::Epoch && self.epoch_heights.is_some();
                 assert!(!honest || elsewhere || why == Refused::Ahead, "{from} to {of}: {why}");
             }
-            Told::Evidence => self.report.evidence += 1,
-            Told::Certified(height) => self.note_certified(of, height),
-            Told::CertifiedDurably(height) => self.process(of).expect("it runs").certified_durably = height,
-            Told::Epoch(_) => self.report.epochs += u64::from(of == self.correct()[0]),
-            Told::VotesSynced | Told::HandedOver(_) | Told::Decided(_) => {}
+            Observation::Evidence => self.report.evidence += 1,
+            Observation::Certified(height) => self.note_certified(of, height),
+            Observation::CertifiedDurably(height) => self.process(of).expect("it runs").certified_durably = height,
+            Observation::Epoch(_) => self.report.epochs += u64::from(of == self.correct()[0]),
+            Observation::VotesSynced | Observation::Forwarded(_) | Observation::Decided(_) => {}
         }
     }
 

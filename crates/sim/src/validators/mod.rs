@@ -126,7 +126,7 @@ enum Event {
         other: Index,
     },
     /// The links between hosts change.
-    Scene {
+    Partition {
         last: bool,
     },
 }
@@ -134,8 +134,8 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Kill, Scene, Submit, Tear, Wake};
-        matches!(self, Submit(_) | Ethereum | Kill { .. } | Tear | Wake | Cut { .. } | Scene { .. })
+        use Event::{Cut, Ethereum, Kill, Partition, Submit, Tear, Wake};
+        matches!(self, Submit(_) | Ethereum | Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
     }
 }
 
@@ -204,7 +204,7 @@ pub struct SimNetwork {
     /// A validator that starts two seconds later than the others.
     pub late: Option<Index>,
     /// How often the links change; between the first and the last change the network may be split.
-    pub scenes: u64,
+    pub partitions: u64,
     /// Whether validator 0 lies to validators that catch up.
     pub liars: bool,
     /// A validator whose ledger and disk are slow.
@@ -269,9 +269,9 @@ pub struct SimNetwork {
     steps: u64,
     now: u64,
     dice: Dice,
-    said: BTreeMap<(Index, u64, Vote), Vote>,
+    statements: BTreeMap<(Index, u64, Vote), Vote>,
     /// The same, if heights are decided by rounds.
-    said_in_rounds: BTreeMap<(Index, u64, u32, Option<tendermint::Kind>), tendermint::Message>,
+    sent_in_rounds: BTreeMap<(Index, u64, u32, Option<tendermint::Kind>), tendermint::Message>,
     /// Digest and state root of the block applied at each height.
     applied: BTreeMap<Height, Digest>,
     roots: BTreeMap<Height, Digest>,
@@ -324,7 +324,7 @@ impl SimNetwork {
             blackout_loses_log: false,
             lost_logs: 0,
             late: None,
-            scenes: 0,
+            partitions: 0,
             liars: false,
             slow: None,
             tails: true,
@@ -363,8 +363,8 @@ impl SimNetwork {
             steps: 0,
             now: 0,
             dice: Dice::new(seed),
-            said: BTreeMap::new(),
-            said_in_rounds: BTreeMap::new(),
+            statements: BTreeMap::new(),
+            sent_in_rounds: BTreeMap::new(),
             applied: BTreeMap::new(),
             roots: BTreeMap::new(),
             outcomes: BTreeMap::new(),
@@ -466,7 +466,7 @@ impl SimNetwork {
             self.make_home(index);
             self.push(if self.late == Some(index) { 2_000_000 } else { 0 }, index, Event::Wake);
         }
-        self.draw_scenes();
+        self.draw_partitions();
         let running = self.running();
         let some = |network: &mut SimNetwork| running[network.dice.below(running.len() as u64) as usize];
         for _ in 0..self.cuts {
@@ -626,7 +626,7 @@ impl SimNetwork {
             if event.is_outer() {
                 self.progress = time;
             }
-            if let Event::Scene { last } = event {
+            if let Event::Partition { last } = event {
                 self.change_scene(last);
             } else if let Some(faults) = self.fault_of(to) {
                 self.misbehave(to, faults, event);
@@ -667,10 +667,10 @@ impl SimNetwork {
             Event::Frame { from, link, bytes } => self.deliver(to, from, link, bytes),
             Event::Up { peer, link } if self.links[&key(peer, to)] == link => {
                 let ahead_ms = self.ahead_ms(peer) as i64 - self.ahead_ms(to) as i64;
-                self.hear(to, peer, Sight::Up { ahead_ms });
+                self.on_sight(to, peer, Sight::Up { ahead_ms });
             }
             // A later break of the same link reports it again.
-            Event::Down { peer, link } if self.links[&key(peer, to)] == link => self.hear(to, peer, Sight::Down),
+            Event::Down { peer, link } if self.links[&key(peer, to)] == link => self.on_sight(to, peer, Sight::Down),
             _ => {}
         }
     }
@@ -679,7 +679,7 @@ impl SimNetwork {
     /// links may still receive them.
     fn deliver(&mut self, to: Index, from: Index, link: u64, bytes: Arc<[u8]>) {
         if self.links[&key(from, to)] == link {
-            return self.hear(to, from, Sight::Frame(replica::FrameBytes::new(bytes)));
+            return self.on_sight(to, from, Sight::Frame(replica::FrameBytes::new(bytes)));
         }
         let by_key = self.secrets[usize::from(from)].public();
         let Some(process) = self.process(to) else { return };
@@ -691,7 +691,7 @@ impl SimNetwork {
         self.nudge(to);
     }
 
-    fn hear(&mut self, to: Index, from: Index, event: Sight) {
+    fn on_sight(&mut self, to: Index, from: Index, event: Sight) {
         let from = self.validator(from);
         let Some(process) = self.process(to) else { return };
         let Some(peer) = process.order.iter().position(|index| *index == from) else { return };
@@ -728,7 +728,7 @@ impl SimNetwork {
             return;
         }
         // The effects of a step may repeat those of an earlier one, and wait until that is durable too.
-        let synced = effects.iter().any(|effect| matches!(effect, Effect::Told(replica::Told::VotesSynced)));
+        let synced = effects.iter().any(|effect| matches!(effect, Effect::Observed(replica::Observation::VotesSynced)));
         let delay = match synced {
             false => 0,
             true if self.slow == Some(of) => 20_000 + self.dice.below(20_000),

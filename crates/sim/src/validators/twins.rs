@@ -5,7 +5,7 @@
 //! hosts are numbered after all validators. Neither instance knows of the other; each is killed and restarted
 //! separately. A link joins two hosts of different keys, and every host has at most one link to each key. A *scene*
 //! determines the links: hosts form groups, links between groups are cut, and a host that could see both instances of
-//! a twin sees one of them. The seed draws the scenes; the last one joins all groups.
+//! a twin sees one of them. The seed draws the partitions; the last one joins all groups.
 //!
 //! With at most f twins all invariants hold. With f+1 the checks must be able to fail.
 
@@ -67,20 +67,20 @@ impl SimNetwork {
     }
 
     /// Sets up the first scene, and schedules the others.
-    pub(super) fn draw_scenes(&mut self) {
+    pub(super) fn draw_partitions(&mut self) {
         let hosts: Vec<Index> = self.all_hosts().collect();
         for (at, a) in hosts.iter().enumerate() {
             for b in &hosts[at + 1..] {
                 self.links.insert((*a, *b), 0);
             }
         }
-        self.linked = self.draw_links(self.scenes == 0);
+        self.linked = self.draw_links(self.partitions == 0);
         for (a, b) in self.linked.clone() {
             self.connect(a, b, 100);
         }
-        for scene in 1..=self.scenes {
+        for scene in 1..=self.partitions {
             let when = scene * SCENE + self.dice.below(SCENE / 2);
-            self.push(when, 0, Event::Scene { last: scene == self.scenes });
+            self.push(when, 0, Event::Partition { last: scene == self.partitions });
         }
     }
 

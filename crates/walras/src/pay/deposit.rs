@@ -64,7 +64,7 @@ pub(super) fn deposit(
     };
     let Fate::Committed(_) = &fate else {
         resolve_deposits(&purse, sender.server(), Duration::ZERO)?;
-        return Ok(fate.tell(json, &transaction.id(), &sender.server().assets()?));
+        return Ok(fate.print(json, &transaction.id(), &sender.server().assets()?));
     };
     resolve_deposits(&purse, sender.server(), CERTIFIED_PATIENCE)?;
     let is_in = !purse.contents()?.deposits.iter().any(|one| one.transaction == deposit.transaction);

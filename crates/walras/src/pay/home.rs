@@ -50,7 +50,7 @@ pub(super) fn redeem(
         let mut session = Session::begin(&mut purse, place, sender.server(), asking)?;
         let confirmed = session.pay(to, quantity, true)?;
         if !json {
-            confirmed.iter().for_each(show::tell);
+            confirmed.iter().for_each(show::print_confirmed);
         }
     }
     if files.is_empty() {
@@ -98,7 +98,7 @@ pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> 
     if let Fate::Committed(_) = fate {
         return Ok(Some(transaction.id()));
     }
-    fate.tell(json, &transaction.id(), &assets);
+    fate.print(json, &transaction.id(), &assets);
     Ok(None)
 }
 

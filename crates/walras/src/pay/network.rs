@@ -211,7 +211,7 @@ impl LaneNetwork {
             let keys = &mut known.keys;
             let last = keys.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
             *keys = keys.split_off(&(last.saturating_sub(EPOCHS_KEPT), 0));
-            let encoded: Vec<Value> = keys.values().map(told).collect();
+            let encoded: Vec<Value> = keys.values().map(registration_json).collect();
             write_durable(&folder.join(EPOCHS), serde_json::to_string_pretty(&encoded)?.as_bytes())?;
         }
         Ok(())
@@ -362,7 +362,7 @@ fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
     })
 }
 
-fn told(registration: &LaneRegistration) -> Value {
+fn registration_json(registration: &LaneRegistration) -> Value {
     let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
     let LaneRegistration { epoch, member, bls, signature, .. } = registration;
     let bls: Vec<Value> = bls.iter().map(|of| json!({"key": to_hex(&of.key), "proof": to_hex(&of.proof.0)})).collect();

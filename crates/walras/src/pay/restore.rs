@@ -44,7 +44,7 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
                 })
                 .collect();
             purse.find_lost_keys(seed, &keys)?;
-            purse.outbox.put(&payment)?;
+            purse.outbox.insert(&payment)?;
             confirm(purse, lanes, payment)?;
             found += 1;
         }

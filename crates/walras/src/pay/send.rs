@@ -52,7 +52,7 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
         return Ok(ExitCode::SUCCESS);
     }
     println!("paid {} to {shown}", purse.network.money(quantity.0, quantity.1));
-    confirmed.iter().for_each(show::tell);
+    confirmed.iter().for_each(show::print_confirmed);
     println!("Receipt  {}", file.display());
     match is_account {
         true => println!("Anybody can redeem it:  walras pay redeem --key KEY {}", file.display()),

@@ -158,7 +158,7 @@ pub fn confirmed_body(confirmed: &Confirmed) -> Value {
 }
 
 /// Prints how far a payment has come, and what that guarantees.
-pub fn tell(confirmed: &Confirmed) {
+pub fn print_confirmed(confirmed: &Confirmed) {
     println!("Payment {}", confirmed.payment.digest);
     println!("Fast     {:>6.1} ms: {FAST}", milliseconds(confirmed.fast));
     match confirmed.settled {

@@ -144,7 +144,7 @@ pub fn begin(
         }
         payments.push(built(purse, seed, &inputs, lanes.now.epoch, outputs)?);
     }
-    payments.iter().try_for_each(|payment| purse.outbox.put(payment))?;
+    payments.iter().try_for_each(|payment| purse.outbox.insert(payment))?;
     Ok(payments)
 }
 
@@ -235,7 +235,7 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
             let key = purse.new_key(seed)?.public();
             let output = Output { to: Recipient::Key(key), asset, amount };
             let payment = built(purse, seed, inputs, lanes.now.epoch, vec![output])?;
-            purse.outbox.put(&payment)?;
+            purse.outbox.insert(&payment)?;
             let mut confirmed = confirm(purse, lanes, payment)?;
             settle(purse, lanes, &mut confirmed)?;
             renewed += inputs.len();
@@ -253,7 +253,7 @@ pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
         let spent = SpentOutput { id: held.holding.id, asset: output.asset, amount: output.amount };
         let exit = Payment::exit(purse.network.id, held.home, held.owner, spent);
         let payment = built(purse, seed, std::slice::from_ref(held), held.home, exit.outputs)?;
-        purse.outbox.put(&payment)?;
+        purse.outbox.insert(&payment)?;
         confirm(purse, lanes, payment)?;
     }
     Ok(late.len())

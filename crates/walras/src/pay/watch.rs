@@ -105,7 +105,7 @@ impl Watch {
             let looked = self.look(json, &network);
             let failed = match looked {
                 Ok(looked) => {
-                    self.tell(json, &looked);
+                    self.print(json, &looked);
                     !looked.failed.is_empty()
                 }
                 // The node may answer later, or another node does.
@@ -140,7 +140,7 @@ impl Watch {
         Ok(network)
     }
 
-    fn tell(&self, json: bool, looked: &Looked) {
+    fn print(&self, json: bool, looked: &Looked) {
         let Looked { settled, sent_home, posted, accused, failed } = looked;
         if json {
             let body = json!({

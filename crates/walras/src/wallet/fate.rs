@@ -81,7 +81,7 @@ impl Fate {
     }
 
     /// Prints it; the exit code reports the same.
-    pub fn tell(&self, json: bool, id: &TransactionId, assets: &Assets) -> ExitCode {
+    pub fn print(&self, json: bool, id: &TransactionId, assets: &Assets) -> ExitCode {
         if json {
             println!("{}", self.body(id));
         } else {

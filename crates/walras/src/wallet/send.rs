@@ -153,7 +153,7 @@ pub(super) fn retry(
 
 /// Prints what a node knows about a transaction.
 pub(super) fn status(json: bool, id: &TransactionId, server: &Server) -> anyhow::Result<ExitCode> {
-    Ok(Fate::of(server, id)?.tell(json, id, &server.assets()?))
+    Ok(Fate::of(server, id)?.print(json, id, &server.assets()?))
 }
 
 impl Delivery {
@@ -166,7 +166,7 @@ impl Delivery {
         assets: &Assets,
     ) -> anyhow::Result<ExitCode> {
         let fate = self.outcome(json, transaction, pending)?;
-        let code = fate.tell(json, &transaction.id(), assets);
+        let code = fate.print(json, &transaction.id(), assets);
         Ok(if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code })
     }
 
@@ -220,7 +220,7 @@ impl Delivery {
                 let _ = self.post(transaction);
             }
             if begun.elapsed() >= tell {
-                tell_waiting(begun.elapsed(), &fate);
+                print_waiting(begun.elapsed(), &fate);
                 tell = begun.elapsed() + TELL.1;
             }
             std::thread::sleep(pause);
@@ -237,7 +237,7 @@ enum Sent {
     Unknown(String),
 }
 
-fn tell_waiting(waited: Duration, fate: &Fate) {
+fn print_waiting(waited: Duration, fate: &Fate) {
     let reason = match fate {
         Fate::Waiting(Some(reason)) | Fate::Unknown(Some(reason)) => reason,
         Fate::Unknown(None) => "the node has lost it; it is sent again",

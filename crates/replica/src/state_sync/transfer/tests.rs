@@ -134,7 +134,7 @@ impl World {
         let mut transfer = Transfer::new(goal, trusted, incoming, &peers, 0);
         let mut asked = vec![0; kinds.len()];
         for now in (0..).step_by(100).take(2_000) {
-            for (peer, message) in transfer.take_sends() {
+            for (peer, message) in transfer.drain_sends() {
                 let kind = kinds[usize::from(peer)];
                 asked[usize::from(peer)] += usize::from(matches!(message, StateMessage::AskChunk { .. }));
                 if let Some(answer) = self.answer(kind, &message) {
