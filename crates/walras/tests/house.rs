@@ -138,12 +138,10 @@ fn long_files_have_a_reason() {
 }
 
 /// Names of public types that mean the same idea in several crates, with the idea.
-const SHARED_NAMES: [(&str, &str); 13] = [
+const SHARED_NAMES: [(&str, &str); 9] = [
     ("Book", "a book of offers; the Python package wraps the one of clearing"),
     ("Outcome", "what became of an order; the Python package wraps the one of the ledger"),
     ("Offer", "a limit offer: of a book to be cleared, and resting in the ledger"),
-    ("Why", "why an offer did not trade"),
-    ("Violation", "what is wrong with a clearing"),
     ("Evidence", "two contradictory statements: as consensus finds them and as the ledger punishes them"),
     ("Height", "a height, and the agreement on it"),
     ("Vote", "a vote, of either engine"),
