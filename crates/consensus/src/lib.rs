@@ -55,7 +55,7 @@
 //! **Absence** ([`benches`]). A validator left out of three superblocks in a row has no slot for 1, 2, 4, … 64
 //! heights.
 //!
-//! **Loss and restarts** (`links`, [`Entry`]). Validators send each other their status. When a link comes up, or a
+//! **Loss and restarts** (`links`, [`LogEntry`]). Validators send each other their status. When a link comes up, or a
 //! validator's horizon rises, it is sent everything about the heights that were not sent to it yet. A validator makes
 //! its own votes, estimates, commits, and every sub-block that it proposes or echoes durable before it sends anything
 //! of the turn. After a restart it begins at its last archived certificate, restores its log, and continues. A
