@@ -201,8 +201,9 @@ impl Binary {
         }
     }
 
-    /// Repeats an estimate that a correct validator has. The log keeps it as well as the own one: another validator may
-    /// have counted it for its bin values, and if a log that had the estimate first is lost, nobody else sends it again.
+    /// Relays an estimate that a correct validator has. The log retains it, like the own one: another validator may
+    /// have counted it for its bin values, and if the log of the validator that had it first is lost, nobody else
+    /// sends it.
     fn relay_estimate(&mut self, round: Round, value: bool, effects: &mut Vec<HeightEffect>) {
         if !self.state(round).sent[usize::from(value)] {
             let vote = Vote::Estimate { slot: self.slot, round, value };

@@ -295,24 +295,24 @@ mod tests {
             (
                 "\"open_pairs\": 77",
                 "\"open_pairs\": 33554433",
-                "limits.resting_offers is 33554432, and limits.open_pairs needs 33554433",
+                "limits.resting_offers is 33554432, but limits.open_pairs needs 33554433",
             ),
             ("\"open_pairs\"", "\"open_pears\"", "open_pears"),
             ("\"block_gas\"", "\"block_gass\"", "block_gass"),
             (
                 "\"block_gas\": 80000000",
                 "\"block_gas\": 0",
-                "limits.block_gas is 0, and sub_block_gas of a committee needs 20000000",
+                "limits.block_gas is 0, but sub_block_gas of a committee needs 20000000",
             ),
             (
                 "\"sub_block_gas\": 20000000",
                 "\"sub_block_gas\": 80000001",
-                "limits.block_gas is 80000000, and sub_block_gas of a committee needs 80000001",
+                "limits.block_gas is 80000000, but sub_block_gas of a committee needs 80000001",
             ),
             (
                 "\"least_base_fee\": 7",
                 "\"least_base_fee\": 0",
-                "limits.least_base_fee is 0, and limits.block_gas needs 1",
+                "limits.least_base_fee is 0, but limits.block_gas needs 1",
             ),
             ("\"chain\"", "\"chian\"", "line 3"),
             ("\"rules\": 4", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 4"),

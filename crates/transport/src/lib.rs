@@ -82,8 +82,8 @@ const THREADS: usize = 2;
 const HANDSHAKES_MAX: usize = 64;
 /// How long [`Transport::stop`] waits until its peers are notified.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How long dropping a [`Transport`] waits for its threads at most. They end at once, but on a busy machine late; only a
-/// lookup of a host name can take longer.
+/// The longest time for which dropping a [`Transport`] waits for its threads. They end at once, but late on a busy
+/// machine; only a lookup of a host name can take longer.
 const ENDING: Duration = Duration::from_secs(60);
 
 /// A validator as the others see it.

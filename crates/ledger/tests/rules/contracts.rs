@@ -147,9 +147,9 @@ fn the_quota_and_lanes_need_no_state() {
 fn a_genesis_whose_gas_does_not_fit_is_refused() {
     let refused = |limits: Limits| Ledger::new(&Genesis { limits, ..genesis() }).err().expect("refused").to_string();
     let message = refused(Limits { block_gas: 119_999_999, ..limits() });
-    assert!(message.contains("limits.block_gas is 119999999, and sub_block_gas of a committee needs 120000000"));
+    assert!(message.contains("limits.block_gas is 119999999, but sub_block_gas of a committee needs 120000000"));
     let message = refused(Limits { sub_block_gas: 16_777_215, ..limits() });
-    assert!(message.contains("limits.sub_block_gas is 16777215, and one transaction needs 16777216"), "{message}");
+    assert!(message.contains("limits.sub_block_gas is 16777215, but one transaction needs 16777216"), "{message}");
     let without = Limits { block_gas: 0, sub_block_gas: 0, least_base_fee: 0, ..limits() };
     let ledger = Ledger::new(&Genesis { limits: without, ..genesis() }).expect("a chain without contracts");
     assert!(ledger.contracts().head().is_none() && matches!(GenesisError::NoAssets, GenesisError::NoAssets));

@@ -157,7 +157,7 @@ fn accounts_are_edited_and_every_wei_is_accounted_for() {
         for (method, params, why) in [
             ("anvil_setBalance", json!([poor.to_string(), format!("{:#x}", u128::MAX)]), "wei: more units"),
             ("anvil_setBalance", json!([poor.to_string(), format!("0x{}", "f".repeat(64))]), "wei: more units"),
-            ("anvil_setNonce", json!([poor.to_string(), 3]), "the nonce is 9 already"),
+            ("anvil_setNonce", json!([poor.to_string(), 3]), "the nonce is already 9"),
             ("anvil_setCode", json!([poor.to_string(), format!("0x{}", "00".repeat(24_577))]), "24577 bytes of code"),
             ("anvil_setCode", json!(["0x57616c7261730000000000000000000100000000", "0x00"]), "belongs to the exchange"),
             ("anvil_reset", json!([{"forking": {}}]), "forks no other one"),
