@@ -102,11 +102,11 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let mut runs = Vec::new();
     for &accounts in &options.accounts {
-        let fixture = match options.fill {
+        let run = match options.fill {
             Some(offers) => fill(options, accounts, offers, directory, say)?,
             None => sizes(options, accounts, directory, say)?,
         };
-        runs.push(fixture);
+        runs.push(run);
     }
     Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": runs }))
 }

@@ -1,6 +1,6 @@
 //! Blocks of payments of one asset only, between few accounts and between many (SPEEDEX figure 7).
 //!
-//! Payments go between two random accounts. A block holds at most 60 transactions of one sender, because the ledger
+//! Payments go between two random accounts. A block holds at most 50 transactions of one sender, because the ledger
 //! accepts 64 numbers ahead. If a block needs more senders than there are accounts, other accounts send and these
 //! accounts receive: with two accounts, every transaction pays one of them. Times are of applying the block,
 //! including digests of the changes, without tries.

@@ -464,14 +464,14 @@ impl LaneHost {
                 BridgeEvent::Epoch(epoch) => self.begin(epoch),
                 BridgeEvent::Halted(halted) => self.forward_to_all(&ShardNews::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
-                    self.forward_of_case(contested.home, &ShardNews::CaseOpened(contested));
+                    self.forward_about_case(contested.home, &ShardNews::CaseOpened(contested));
                     self.cases.insert(contested.output.id, (contested, None));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
                     let Some((contested, candidates)) = self.cases.get_mut(&id) else { continue };
                     *candidates = Some(bodies.clone());
                     let home = contested.home;
-                    self.forward_of_case(home, &ShardNews::CandidatesFixed(id, bodies));
+                    self.forward_about_case(home, &ShardNews::CandidatesFixed(id, bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.forward_to_all(&ShardNews::CaseRuled(contested.output.id, verdict));
@@ -602,7 +602,7 @@ impl LaneHost {
 
     /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
     /// Other homes need not wait for the verdict, so that nobody can keep their keys alive with case after case.
-    fn forward_of_case(&mut self, home: HomeEpoch, news: &ShardNews) {
+    fn forward_about_case(&mut self, home: HomeEpoch, news: &ShardNews) {
         (home..=home + 1).for_each(|home| self.forward_to_home(home, news));
     }
 

@@ -95,7 +95,7 @@ pub(crate) fn execute(
             if !keep_handover(shared, &mut handovers)? {
                 return Ok(false);
             }
-            let block = agreed.block(&foundation, |slot, payload| shared.verified.remove(slot, payload));
+            let block = agreed.block(&foundation, |slot, payload| shared.verified.claim(slot, payload));
             let ids = ids(&block);
             make(shared, block, ids, made, changed)
         });

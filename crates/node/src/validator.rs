@@ -195,7 +195,7 @@ impl Validator {
                 *poisoned(shared.links.lock()) = Present { generation, transport };
             }
             Effect::Job(job) => self.give(job, shared),
-            Effect::Observed(told) => count(told, shared),
+            Effect::Observed(observed) => count(observed, shared),
             Effect::Stop(why) => shared.fail(&why),
         }
         Ok(())

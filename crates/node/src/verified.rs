@@ -77,7 +77,7 @@ impl Verified {
     }
 
     /// A checked sub-block; checks it now unless a check is in progress.
-    pub fn remove(&self, proposer: Index, payload: &[u8]) -> SubBlock {
+    pub fn claim(&self, proposer: Index, payload: &[u8]) -> SubBlock {
         let of = (proposer, payload_digest(payload));
         let mut known = kept(self.known.lock());
         while matches!(known.get(&of), Some(Check::Runs)) {
@@ -113,14 +113,14 @@ mod tests {
         let verified = Verified::new(Digest::default());
         assert!(verified.announce(of(1)) && !verified.announce(of(1)) && verified.announce(of(2)));
         // The executor is first: the verifier has nothing left to do.
-        assert_eq!(verified.remove(1, &payload), sub_block(1));
+        assert_eq!(verified.claim(1, &payload), sub_block(1));
         assert!(!verified.begin(of(1)));
         // The verifier is first: the executor waits for its result.
         assert!(verified.begin(of(2)) && !verified.begin(of(2)));
         let mut found = sub_block(2);
         found.forged = vec![7];
         std::thread::scope(|scope| {
-            let taken = scope.spawn(|| verified.remove(2, &payload));
+            let taken = scope.spawn(|| verified.claim(2, &payload));
             std::thread::sleep(std::time::Duration::from_millis(20));
             verified.insert(of(2), found.clone());
             assert_eq!(taken.join().expect("no panic"), found);

@@ -97,7 +97,8 @@ fn exchange(server: SocketAddr, request: &[u8]) -> (u16, String, Vec<u8>) {
 fn call(server: SocketAddr, method: &str, path: &str, kind: &str, body: &[u8]) -> (u16, Value) {
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\n\
+         Content-Length: {length}\r\n\r\n"
     );
     let (status, _, body) = exchange(server, &[head.as_bytes(), body].concat());
     (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
@@ -387,7 +388,8 @@ fn a_full_mempool_says_come_back() {
         assert_eq!(codes, [&Value::Null, &Value::Null, &Value::Null, &json!("mempool_full"), &json!("mempool_full")]);
         let body = borsh::to_vec(&pay(2, 1, 1)).expect("in memory");
         let head = format!(
-            "POST /v1/transactions HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+            "POST /v1/transactions HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\
+             Content-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         let (status, head, _) = exchange(server, &[head.as_bytes(), &body].concat());
@@ -431,7 +433,8 @@ fn machines_can_read_what_there_is() {
 /// A connection that has sent the head of a request but not its body.
 fn slow_post(server: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(server).expect("listens");
-    let head = "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{";
+    let head = "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\n\
+                Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{";
     stream.write_all(head.as_bytes()).expect("sent");
     stream
 }

@@ -58,8 +58,7 @@ pub enum ReplicaError {
     /// The state here is of another network than the one of the genesis.
     #[error(
         "the state here is of network {stored}, and the genesis makes network {genesis}: give the genesis.json that \
-         this home \
-         came with, or the home of the other network; `walras restart` makes a home of a restarted one"
+         this home came with, or the home of the other network; `walras restart` makes a home of a restarted one"
     )]
     OtherNetwork {
         /// Of the state.
@@ -70,8 +69,7 @@ pub enum ReplicaError {
     /// The genesis names a restart, and the state that the network restarted with is not here.
     #[error(
         "the genesis is of a network that was restarted with the state of height {0}, and the data directory does \
-         not hold \
-         it: make the home with `walras restart` from that snapshot"
+         not hold it: make the home with `walras restart` from that snapshot"
     )]
     NotRestarted(Height),
     /// A computed root differs from the logged one.
@@ -90,8 +88,7 @@ pub enum ReplicaError {
     /// A restored state is not the one that the validators certified.
     #[error(
         "the state at height {height}, which was restored from a file, has the root {ours}, but the validators have \
-         certified \
-         {certified}, or another block: restore another snapshot into an empty home"
+         certified {certified}, or another block: restore another snapshot into an empty home"
     )]
     Uncertified {
         /// The height.

@@ -16,14 +16,14 @@ pub struct Workers {
 }
 
 struct Shared {
-    slot: Mutex<Slot>,
+    assignment: Mutex<Assignment>,
     wake: Condvar,
     left: Condvar,
 }
 
 /// The offered work, how many more helpers it wants, and how many are working on it.
 #[derive(Default)]
-struct Slot {
+struct Assignment {
     work: Option<Arc<dyn Work>>,
     wanted: usize,
     at_work: usize,
@@ -44,8 +44,8 @@ impl Workers {
     ///
     /// If the system cannot create more threads.
     pub fn with_stacks(threads: usize, stack_bytes: usize) -> Self {
-        let slot = Mutex::new(Slot::default());
-        let shared = Arc::new(Shared { slot, wake: Condvar::new(), left: Condvar::new() });
+        let assignment = Mutex::new(Assignment::default());
+        let shared = Arc::new(Shared { assignment, wake: Condvar::new(), left: Condvar::new() });
         let help = |number| {
             let shared = Arc::clone(&shared);
             let builder = thread::Builder::new().name(format!("stm-{number}")).stack_size(stack_bytes);
@@ -64,21 +64,21 @@ impl Workers {
     pub(crate) fn run<W: Work + 'static>(&mut self, work: W) -> W {
         let work = Arc::new(work);
         {
-            let mut slot = lock(&self.shared.slot);
-            slot.work = Some(Arc::clone(&work) as Arc<dyn Work>);
-            slot.wanted = self.helpers.len();
+            let mut assignment = lock(&self.shared.assignment);
+            assignment.work = Some(Arc::clone(&work) as Arc<dyn Work>);
+            assignment.wanted = self.helpers.len();
             self.shared.wake.notify_all();
         }
         let result = catch_unwind(AssertUnwindSafe(|| work.work()));
-        let mut slot = lock(&self.shared.slot);
+        let mut assignment = lock(&self.shared.assignment);
         // Helpers that have not started yet need not start.
-        slot.work = None;
-        slot.wanted = 0;
-        while slot.at_work > 0 {
-            slot = self.shared.left.wait(slot).unwrap_or_else(std::sync::PoisonError::into_inner);
+        assignment.work = None;
+        assignment.wanted = 0;
+        while assignment.at_work > 0 {
+            assignment = self.shared.left.wait(assignment).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        let panic = result.err().or(slot.panic.take());
-        drop(slot);
+        let panic = result.err().or(assignment.panic.take());
+        drop(assignment);
         if let Some(panic) = panic {
             std::panic::resume_unwind(panic);
         }
@@ -88,21 +88,21 @@ impl Workers {
 
 impl Shared {
     fn help(&self) {
-        let mut slot = lock(&self.slot);
-        while !slot.ended {
-            let wanted = slot.wanted > 0;
-            let Some(work) = slot.work.clone().filter(|_| wanted) else {
-                slot = self.wake.wait(slot).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut assignment = lock(&self.assignment);
+        while !assignment.ended {
+            let wanted = assignment.wanted > 0;
+            let Some(work) = assignment.work.clone().filter(|_| wanted) else {
+                assignment = self.wake.wait(assignment).unwrap_or_else(std::sync::PoisonError::into_inner);
                 continue;
             };
-            slot.wanted -= 1;
-            slot.at_work += 1;
-            drop(slot);
+            assignment.wanted -= 1;
+            assignment.at_work += 1;
+            drop(assignment);
             let result = catch_unwind(AssertUnwindSafe(|| work.work()));
             drop(work);
-            slot = lock(&self.slot);
-            slot.panic = result.err().or(slot.panic.take());
-            slot.at_work -= 1;
+            assignment = lock(&self.assignment);
+            assignment.panic = result.err().or(assignment.panic.take());
+            assignment.at_work -= 1;
             self.left.notify_one();
         }
     }
@@ -110,7 +110,7 @@ impl Shared {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        lock(&self.shared.slot).ended = true;
+        lock(&self.shared.assignment).ended = true;
         self.shared.wake.notify_all();
         for helper in self.helpers.drain(..) {
             // A helper panics only if this crate has a defect; there is nobody to report it to.

@@ -124,15 +124,15 @@ pub(crate) struct CheckpointGate<D: Disk> {
 
 #[derive(Debug)]
 struct GateState<D: Disk> {
-    /// Receipts have been put up to this height.
-    put: u64,
+    /// Receipts have been appended up to this height.
+    appended: u64,
     syncer: Option<Syncer<D>>,
     waiting: Option<Complete>,
 }
 
 impl<D: Disk> CheckpointGate<D> {
-    pub(crate) fn new(disk: Arc<D>, put: u64, syncer: Option<Syncer<D>>) -> CheckpointGate<D> {
-        let state = Mutex::new(GateState { put, syncer, waiting: None });
+    pub(crate) fn new(disk: Arc<D>, appended: u64, syncer: Option<Syncer<D>>) -> CheckpointGate<D> {
+        let state = Mutex::new(GateState { appended, syncer, waiting: None });
         CheckpointGate { disk, running: Arc::default(), state }
     }
 
@@ -141,10 +141,10 @@ impl<D: Disk> CheckpointGate<D> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receipts have been put up to this height.
-    pub(crate) fn receipts_put(&self, put: u64, syncer: Option<Syncer<D>>) -> Result<(), StoreError> {
+    /// Receipts have been appended up to this height.
+    pub(crate) fn receipts_appended(&self, appended: u64, syncer: Option<Syncer<D>>) -> Result<(), StoreError> {
         let mut state = self.state();
-        (state.put, state.syncer) = (put, syncer);
+        (state.appended, state.syncer) = (appended, syncer);
         self.publish(state)
     }
 
@@ -156,8 +156,10 @@ impl<D: Disk> CheckpointGate<D> {
 
     /// Gives a complete checkpoint its final name, if the receipts are durable.
     fn publish(&self, mut state: MutexGuard<'_, GateState<D>>) -> Result<(), StoreError> {
-        let put = state.put;
-        let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= put) else { return Ok(()) };
+        let appended = state.appended;
+        let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= appended) else {
+            return Ok(());
+        };
         let syncer = state.syncer.clone();
         drop(state);
         syncer.map_or(Ok(()), |syncer| syncer.sync())?;
@@ -274,7 +276,7 @@ impl<D: Disk> CheckpointWriter<D> {
         Ok(CheckpointWriter { disk, health, _lock: lock, gate, running, header, temporary, framing })
     }
 
-    /// Completes the checkpoint. Once this has returned and the receipts up to its height have been put, in either
+    /// Completes the checkpoint. Once this has returned and the receipts up to its height have been appended, in either
     /// order, recovery begins at it, and checkpoints older than the one before it are removed.
     ///
     /// # Errors

@@ -198,7 +198,7 @@ impl<D: Disk> Store<D> {
         }
         let appended = self.receipts.append(receipts);
         self.health.note(appended)?;
-        self.health.note(self.gate.receipts_put(height, self.receipts.syncer()))
+        self.health.note(self.gate.receipts_appended(height, self.receipts.syncer()))
     }
 
     /// The receipts of the block of this height; `None` if there are none.
@@ -334,7 +334,7 @@ impl<D: Disk> Store<D> {
             self.receipts.cut_above(height)?;
         }
         self.blocks.cut_above(height)?;
-        self.gate.receipts_put(self.receipts.last(), self.receipts.syncer())?;
+        self.gate.receipts_appended(self.receipts.last(), self.receipts.syncer())?;
         retention::remove_cut(&*self.disk, height)
     }
 }

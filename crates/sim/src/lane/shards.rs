@@ -235,12 +235,12 @@ impl SimValidator {
                 BridgeEvent::Halted(halted) => self.forward_to_all(|| LaneInput::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
                     self.cases.insert(contested.output.id, contested.home);
-                    self.forward_of_case(contested.home, || LaneInput::CaseOpened(contested));
+                    self.forward_about_case(contested.home, || LaneInput::CaseOpened(contested));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
                     // There may be no candidate that can still be valid.
                     let Some(home) = self.cases.get(&id).copied() else { continue };
-                    self.forward_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
+                    self.forward_about_case(home, || LaneInput::CandidatesFixed(id, &bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.forward_to_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
@@ -259,7 +259,7 @@ impl SimValidator {
     }
 
     /// Like the host of a node: homes that a case does not concern are not informed of it.
-    fn forward_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
+    fn forward_about_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
         (home..=home + 1).for_each(|home| self.step(home, input()));
     }
 

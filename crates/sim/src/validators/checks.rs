@@ -28,8 +28,8 @@ impl SimNetwork {
             Frame::Votes(votes) => {
                 for vote in votes.unpack() {
                     let Some(question) = question(vote) else { continue };
-                    let said = *self.statements.entry((of, votes.height, question)).or_insert(vote);
-                    assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
+                    let first = *self.statements.entry((of, votes.height, question)).or_insert(vote);
+                    assert_eq!(first, vote, "validator {of} contradicts itself at height {}", votes.height);
                 }
             }
             _ => {}

@@ -27,7 +27,7 @@ impl SimNetwork {
         (self.kills, self.tears) = (dice.below(4), dice.below(3));
     }
 
-    /// Makes `count` validators twins, with mostly split partitions.
+    /// Makes `count` validators twins, in partitions that mostly split the network.
     pub fn make_twins(&mut self, count: usize, seed: u64) {
         let mut who: Vec<Index> = self.committee.members().collect();
         Dice::new(seed).shuffle(&mut who);

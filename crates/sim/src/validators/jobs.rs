@@ -62,7 +62,7 @@ impl SimNetwork {
                 self.disconnect_all(of, 1_000, 20_000);
             }
             Effect::Job(job) => self.give(of, job, order),
-            Effect::Observed(told) => self.note(of, told, order),
+            Effect::Observed(observed) => self.note(of, observed, order),
             Effect::Stop(why) => {
                 assert!(self.wrong_ledger.is_some(), "{of} stopped: {why}");
                 self.host(of).stopped = true;
@@ -127,8 +127,8 @@ impl SimNetwork {
         }
     }
 
-    fn note(&mut self, of: Index, told: Observation, order: &[Index]) {
-        match told {
+    fn note(&mut self, of: Index, observed: Observation, order: &[Index]) {
+        match observed {
             Observation::Refused { peer, why } => {
                 let from = order[usize::from(peer)];
                 // A twin is another instance than the one that the other end knows, and may be in another epoch.

@@ -627,7 +627,7 @@ impl SimNetwork {
                 self.progress = time;
             }
             if let Event::Partition { last } = event {
-                self.change_scene(last);
+                self.change_partition(last);
             } else if let Some(faults) = self.fault_of(to) {
                 self.misbehave(to, faults, event);
             } else if !self.hosts[usize::from(to)].stopped {

@@ -3,7 +3,7 @@
 //!
 //! A *host* is a process with its disks, a *validator* is a key. A validator has one host, a twin has two: the second
 //! hosts are numbered after all validators. Neither instance knows of the other; each is killed and restarted
-//! separately. A link joins two hosts of different keys, and every host has at most one link to each key. A *scene*
+//! separately. A link joins two hosts of different keys, and every host has at most one link to each key. A *partition*
 //! determines the links: hosts form groups, links between groups are cut, and a host that could see both instances of
 //! a twin sees one of them. The seed draws the partitions; the last one joins all groups.
 //!
@@ -17,10 +17,10 @@ use primitives::SecretKey;
 use super::host::Host;
 use super::{Event, Faults, SimNetwork, key};
 
-/// Time between the end of one scene and the links of the next: longer than it takes to notice a broken link.
+/// Time between the end of one partition and the links of the next: longer than it takes to notice a broken link.
 const CHANGE: u64 = 40_000;
-/// How long a scene lasts.
-const SCENE: u64 = 150_000;
+/// How long a partition lasts.
+const PARTITION: u64 = 150_000;
 
 impl SimNetwork {
     /// Gives a validator a second instance.
@@ -66,7 +66,7 @@ impl SimNetwork {
         self.all_hosts().find(|host| self.validator(*host) == to && self.is_linked(from, *host))
     }
 
-    /// Sets up the first scene, and schedules the others.
+    /// Sets up the first partition, and schedules the others.
     pub(super) fn draw_partitions(&mut self) {
         let hosts: Vec<Index> = self.all_hosts().collect();
         for (at, a) in hosts.iter().enumerate() {
@@ -78,14 +78,14 @@ impl SimNetwork {
         for (a, b) in self.linked.clone() {
             self.connect(a, b, 100);
         }
-        for scene in 1..=self.partitions {
-            let when = scene * SCENE + self.dice.below(SCENE / 2);
-            self.push(when, 0, Event::Partition { last: scene == self.partitions });
+        for number in 1..=self.partitions {
+            let when = number * PARTITION + self.dice.below(PARTITION / 2);
+            self.push(when, 0, Event::Partition { last: number == self.partitions });
         }
     }
 
-    /// Changes to the next scene.
-    pub(super) fn change_scene(&mut self, last: bool) {
+    /// Changes to the next partition.
+    pub(super) fn change_partition(&mut self, last: bool) {
         let after = self.draw_links(last);
         let before = std::mem::replace(&mut self.linked, after.clone());
         for (a, b) in before.difference(&after) {
