@@ -259,6 +259,21 @@ impl Fixture<'_> {
         }
     }
 
+    /// Waits until the blocks that the ledger has executed are published: earlier, their logs are not found.
+    fn wait_until_published(&self, agent: &Agent) -> Result<(), EvmRpcError> {
+        let method = "eth_blockNumber";
+        let executed = self.node.exchange().read(|ledger| ledger.height());
+        loop {
+            let answer = self.ask(agent, method, json!([]))?;
+            let digits = answer.as_str().and_then(|text| text.strip_prefix("0x"));
+            match digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+                None => return Err(EvmRpcError::Answer { method, answer }),
+                Some(published) if published >= executed => return Ok(()),
+                Some(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
     /// The result of `act` while one client calls a contract repeatedly, the times of these calls, and how late the
     /// machine woke the client up between them, in milliseconds.
     fn under_load(
@@ -357,6 +372,7 @@ impl Fixture<'_> {
         let count: usize = signed.iter().map(Vec::len).sum();
         self.send(&signed, &|agent, batch| self.by_intake(agent, batch))?;
         let (agent, mut times, mut found) = (agent(), Vec::new(), 0);
+        self.wait_until_published(&agent)?;
         for _ in 0..ROUNDS {
             let begun = Instant::now();
             let filter = json!([{"address": named(&contract), "fromBlock": "0x1", "toBlock": "latest"}]);
