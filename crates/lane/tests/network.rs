@@ -220,7 +220,10 @@ fn two_payments_of_one_output_are_never_both_confirmed_and_the_second_hears_of_t
     let Err(LaneClientError::Refused { refusals, .. }) = client.confirm(&other, PATIENCE) else {
         panic!("spent twice")
     };
-    assert!(refusals.values().all(|text| text.contains(&one.digest.to_string())), "{refusals:?}");
+    // A validator that is still starting says that it is busy; more than f others know the first payment.
+    let (named, busy) = (one.digest.to_string(), LaneRefusal::Busy.to_string());
+    let (naming, others): (Vec<&String>, Vec<&String>) = refusals.values().partition(|text| text.contains(&named));
+    assert!(naming.len() >= 2 && others.iter().all(|text| **text == busy), "{refusals:?}");
     client.confirm(&one, PATIENCE).expect("the same payment gets the same answer");
 }
 
