@@ -1,6 +1,6 @@
 //! The thread that drives the state machine of a shard, and the thread that makes its log durable.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use payments::{
     BlsSecretKey, KeyShare, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason,
     Output, OutputId,
 };
+use primitives::Digest;
 use store::{Disk, DiskFile};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -96,6 +97,11 @@ impl<D: Disk> Machine<D> {
         Ok((machine, query))
     }
 
+    /// The payments that its log bars.
+    pub(crate) fn bars(&self) -> BTreeSet<Digest> {
+        self.validator.barred()
+    }
+
     pub(crate) fn run(
         mut self,
         mut heard: mpsc::Receiver<Event>,
@@ -168,6 +174,7 @@ impl<D: Disk> Machine<D> {
                 ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
                 ShardNews::AllBarred(case, seen) => self.step(LaneInput::AllBarred(case, seen), positions),
                 ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
+                ShardNews::Confirmed(payment) => self.step(LaneInput::Confirmed(payment), positions),
             },
             Event::Begin(None) => self.has_begun = true,
             Event::Begin(Some(reason)) => {

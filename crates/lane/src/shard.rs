@@ -76,6 +76,8 @@ pub enum ShardNews {
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
+    /// This payment, which the shard barred before it restarted, is confirmed: see [`LaneShard::bars`].
+    Confirmed(Digest),
 }
 
 /// What a shard is started with.
@@ -156,6 +158,7 @@ pub struct ShardCounts {
 #[derive(Debug)]
 pub struct LaneShard {
     address: SocketAddr,
+    bars: BTreeSet<Digest>,
     events: mpsc::Sender<Event>,
     counts: Arc<ShardCounts>,
     sockets: Option<tokio::runtime::Runtime>,
@@ -202,7 +205,7 @@ impl LaneShard {
         let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
         let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
         let (machine, query) = Machine::new(opened, (bls_key, share), log, &owner, post, limits.reply_bytes)?;
-        let length = machine.log.length();
+        let (length, bars) = (machine.log.length(), machine.bars());
 
         let (events, heard) = mpsc::channel(BATCHES);
         let (positions, wanted) = std::sync::mpsc::channel();
@@ -248,12 +251,18 @@ impl LaneShard {
                 )?);
             }
         }
-        Ok(LaneShard { address, events, counts, sockets: Some(sockets), threads })
+        Ok(LaneShard { address, bars, events, counts, sockets: Some(sockets), threads })
     }
 
     /// The address on which it listens, or will listen once it can.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The payments that it barred before it was started. Tell it [`ShardNews::Confirmed`] of those that the ledger has
+    /// confirmed, or it refuses them for ever.
+    pub fn bars(&self) -> &BTreeSet<Digest> {
+        &self.bars
     }
 
     /// Whether it is still trying to bind its address.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame, write_refusal};
@@ -66,17 +66,9 @@ struct Network {
     shards: Vec<Vec<Option<LaneShard>>>,
 }
 
-/// An address that no one else takes while a shard is stopped: its port is below those that the system assigns, and
-/// each shard of this process has another one; processes begin at different ports.
+/// An address that no one else takes while a shard is stopped.
 fn free_address() -> SocketAddr {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let place = std::process::id().wrapping_mul(257).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
-        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (place % 20_000) as u16));
-        if TcpListener::bind(address).is_ok() {
-            return address;
-        }
-    }
+    transport::free_address().expect("a free port")
 }
 
 impl Network {

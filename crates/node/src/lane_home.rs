@@ -1,7 +1,6 @@
 //! The shards of one home of the lane: those that run, and those that cannot start because of a passing error.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lane::{LaneShard, ShardNews};
 use ledger::LaneBridge;
@@ -17,9 +16,9 @@ pub(crate) struct Term {
     pub previous: Option<LaneCommittee>,
     /// The committee's group key, if it has one.
     pub generation: Option<KeyGeneration>,
-    /// The lane epoch in which they are first started.
+    /// The present lane epoch.
     pub now: HomeEpoch,
-    /// The outputs that the ledger had created with this home by then.
+    /// The outputs that certified blocks have created with this home.
     pub backed: Vec<(OutputId, Output)>,
 }
 
@@ -31,35 +30,41 @@ impl Term {
         let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
         Some(Term { rules: lane.rules(), committee, previous, generation, now, backed })
     }
+
+    /// Follows certified blocks, for shards that start later. The host tells these of cases and halts.
+    fn update(&mut self, news: &ShardNews) {
+        match news {
+            ShardNews::Epoch(epoch) => self.now = *epoch,
+            ShardNews::Backed(id, output) => self.backed.push((*id, *output)),
+            _ => {}
+        }
+    }
 }
 
-/// A shard that does not run yet.
-pub(crate) struct LateShard {
-    pub term: Arc<Term>,
-    /// The news that it has missed. It is told once it runs.
-    missed: Vec<ShardNews>,
-    /// Blocks until the next try, and the delay between that try and the one after.
+/// When a shard that does not run is tried again.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NextTry {
+    /// Blocks until then.
     left: u64,
+    /// Blocks between it and the try before.
     between: u64,
 }
 
-impl LateShard {
+impl NextTry {
     /// Records a failed start: the next try comes after a longer delay.
     pub fn defer(&mut self) {
         self.between = (2 * self.between).clamp(1, BLOCKS_BETWEEN_TRIES_MAX);
         self.left = self.between;
-    }
-
-    /// Tells the running shard what it has missed.
-    pub fn catch_up(self, shard: &LaneShard) {
-        self.missed.into_iter().for_each(|news| shard.forward(news));
     }
 }
 
 /// The shards of one home.
 pub(crate) struct Home {
     pub shards: BTreeMap<u16, LaneShard>,
-    pub late: BTreeMap<u16, LateShard>,
+    /// The shards that do not run yet.
+    pub late: BTreeMap<u16, NextTry>,
+    /// With what they are started.
+    pub term: Term,
     /// The shards' parts of views in open cases.
     pub parts: BTreeMap<OutputId, ViewParts>,
 }
@@ -67,27 +72,34 @@ pub(crate) struct Home {
 impl Home {
     /// A home with this number of shards, none of which runs yet.
     pub fn new(term: Term, shards: u16) -> Home {
-        let term = Arc::new(term);
-        let late = |shard| (shard, LateShard { term: term.clone(), missed: Vec::new(), left: 0, between: 0 });
-        Home { shards: BTreeMap::new(), late: (0..shards).map(late).collect(), parts: BTreeMap::new() }
+        let late = (0..shards).map(|shard| (shard, NextTry::default())).collect();
+        Home { shards: BTreeMap::new(), late, term, parts: BTreeMap::new() }
     }
 
-    /// Takes the shards that are due for another try.
-    pub fn remove_due(&mut self) -> BTreeMap<u16, LateShard> {
-        let (due, late) = std::mem::take(&mut self.late).into_iter().partition(|(_, late)| late.left == 0);
-        self.late = late;
-        due
+    /// The shards that are due for another try.
+    pub fn due(&self) -> Vec<u16> {
+        self.late.iter().filter(|(_, next)| next.left == 0).map(|(shard, _)| *shard).collect()
+    }
+
+    /// The other shards are not tried again: they run, or nobody needs them any more.
+    pub fn retain_late(&mut self, keep: impl Fn(u16) -> bool) {
+        self.late.retain(|shard, _| keep(*shard));
+        if self.late.is_empty() {
+            self.term.backed = Vec::new();
+        }
     }
 
     /// Tells all shards what a certified block says.
     pub fn forward(&mut self, news: &ShardNews) {
         self.shards.values().for_each(|shard| shard.forward(news.clone()));
-        self.late.values_mut().for_each(|late| late.missed.push(news.clone()));
+        if !self.late.is_empty() {
+            self.term.update(news);
+        }
     }
 
     /// Records that a block has passed.
     pub fn pass_block(&mut self) {
-        self.late.values_mut().for_each(|late| late.left = late.left.saturating_sub(1));
+        self.late.values_mut().for_each(|next| next.left = next.left.saturating_sub(1));
     }
 
     /// Number of shards that clients cannot reach.

@@ -13,7 +13,7 @@
 //! epoch.
 //!
 //! *Passing errors.* A full disk or an occupied port ends nothing for good. A shard that cannot start is tried again,
-//! with growing delays, and is then told what it missed; one that cannot listen retries by itself
+//! with growing delays, as if the node had restarted in the meantime; one that cannot listen retries by itself
 //! ([`LaneShard::awaits_address`]). Preparations for the next epoch that fail are tried again with each block. The
 //! log names each error with its remedy, and `lane_shards_unreachable` counts the shards.
 //!
@@ -43,7 +43,7 @@ use payments::{
     BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, KeyGeneration, LaneEffect,
     LaneRegistration, LaneSettings, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts, dealing_of_shard,
 };
-use primitives::{Body, Height, Operation, PublicKey, SecretKey};
+use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
 
 use crate::lane_evidence::LaneWitness;
@@ -76,6 +76,14 @@ struct Post {
     sent: Option<Height>,
 }
 
+/// A payment that the ledger confirmed at a height, and that a shard bars since before it was started.
+struct Confirmed {
+    height: Height,
+    home: HomeEpoch,
+    shard: u16,
+    payment: Digest,
+}
+
 /// See the module text.
 pub(crate) struct LaneHost {
     shared: Arc<Shared>,
@@ -96,6 +104,10 @@ pub(crate) struct LaneHost {
     /// Cases that certified blocks opened, with their candidates once these are fixed: a home that begins later is
     /// told of them, too.
     cases: BTreeMap<OutputId, OpenCase>,
+    /// Whether the lane is halted, by certified height.
+    is_halted: bool,
+    /// Told to their shards once certified.
+    confirmed: Vec<Confirmed>,
     /// The epoch for whose group key this node has dealt and checked shares since its start.
     dealt: HomeEpoch,
     looked: HomeEpoch,
@@ -133,6 +145,8 @@ impl LaneHost {
             posts,
             witness,
             cases,
+            is_halted: false,
+            confirmed: Vec::new(),
             dealt: 0,
             looked: 0,
             recovered,
@@ -277,16 +291,14 @@ impl LaneHost {
     fn open_all(&mut self, state: &Ledger) {
         let bridge = lane(state).bridge();
         self.now = bridge.clock().epoch();
+        self.is_halted = bridge.clock().is_halted();
+        let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
+        self.cases = cases.collect();
         let signs = self.now.saturating_sub(SPEND_EPOCHS);
         for home in (bridge.oldest()..=self.now).filter(|home| *home >= signs || bridge.needs(*home)) {
             let backed = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
             self.open(home, Term::of(lane(state), home, self.now, backed).expect("its epoch counts"));
         }
-        let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
-        self.cases = cases.collect();
-        let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
-        homes.into_iter().for_each(|home| self.forward_cases_of(home));
-        self.forward_to_all(&ShardNews::Halted(bridge.clock().is_halted()));
         // Removes the homes that were over when the node stopped.
         for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
             self.remove(home);
@@ -304,9 +316,13 @@ impl LaneHost {
     /// Starts the shards of a home that do not run and are due. A shard whose log does not allow it to sign, or whose
     /// key is missing, is left out: the others run without it.
     fn start_late(&mut self, home: HomeEpoch) {
-        let due = self.homes.get_mut(&home).map(Home::remove_due).unwrap_or_default();
-        for (shard, mut late) in due {
-            let started = self.start_shard(&late.term, shard);
+        let due = self.homes.get(&home).map(Home::due).unwrap_or_default();
+        for shard in due {
+            let Some(of) = self.homes.get(&home) else { return };
+            let started = self.start_shard(&of.term, shard);
+            if let Ok(Some(started)) = &started {
+                self.inform(home, shard, started);
+            }
             let Some(of) = self.homes.get_mut(&home) else { return };
             match started {
                 Ok(Some(mut started)) => {
@@ -314,14 +330,16 @@ impl LaneHost {
                     if home + u64::from(HOME_PORTS) <= self.now {
                         started.stop_listening();
                     }
-                    late.catch_up(&started);
+                    of.retain_late(|late| late != shard);
                     of.shards.insert(shard, started);
                 }
-                Ok(None) => {}
-                Err(LaneStartError::Shard(error @ ShardError::Mute { .. })) => tracing::warn!(%error, home, "the lane"),
+                Ok(None) => of.retain_late(|late| late != shard),
+                Err(LaneStartError::Shard(error @ ShardError::Mute { .. })) => {
+                    of.retain_late(|late| late != shard);
+                    tracing::warn!(%error, home, "the lane");
+                }
                 Err(error) => {
-                    late.defer();
-                    of.late.insert(shard, late);
+                    of.late.entry(shard).or_default().defer();
                     tracing::error!(
                         %error, home, shard,
                         "a shard of the lane cannot start; trying again after some blocks, the others run on. \
@@ -329,6 +347,32 @@ impl LaneHost {
                     );
                 }
             }
+        }
+    }
+
+    /// Tells a shard that has started what certified blocks have said: open cases, a halt, and which of the payments
+    /// that it bars are confirmed. The ledger may be ahead of certified blocks: what it confirms is told later.
+    fn inform(&mut self, home: HomeEpoch, shard: u16, started: &LaneShard) {
+        let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
+        for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
+            started.forward(ShardNews::CaseOpened(*contested));
+            if let Some(bodies) = candidates {
+                started.forward(ShardNews::CandidatesFixed(*id, bodies.clone()));
+            }
+        }
+        started.forward(ShardNews::Halted(self.is_halted));
+        let ledger = self.shared.read_ledger();
+        let (height, resolver) = (ledger.height(), lane(&ledger).bridge().resolver());
+        let payments = started.bars().iter().filter(|payment| resolver.confirms(payment));
+        self.confirmed.extend(payments.map(|payment| Confirmed { height, home, shard, payment: *payment }));
+    }
+
+    /// Tells shards of confirmed payments that they bar.
+    fn lift_bars(&mut self) {
+        let certified = self.certified();
+        for of in self.confirmed.extract_if(.., |of| of.height <= certified) {
+            let shard = self.homes.get(&of.home).and_then(|home| home.shards.get(&of.shard));
+            shard.into_iter().for_each(|shard| shard.forward(ShardNews::Confirmed(of.payment)));
         }
     }
 
@@ -355,7 +399,7 @@ impl LaneHost {
         for home in due {
             let is_needed = lane(&self.shared.read_ledger()).bridge().needs(home);
             if home + SPEND_EPOCHS < self.now && !is_needed {
-                self.homes.get_mut(&home).into_iter().for_each(|of| of.late.clear());
+                self.homes.get_mut(&home).into_iter().for_each(|of| of.retain_late(|_| false));
                 self.remove_if_empty(home);
             } else {
                 self.homes.get_mut(&home).into_iter().for_each(Home::pass_block);
@@ -435,6 +479,7 @@ impl LaneHost {
                 self.accuse(posts);
                 self.generate();
             }
+            self.lift_bars();
             self.count_unreachable();
             self.post();
         }
@@ -462,7 +507,10 @@ impl LaneHost {
                     self.forward_to_home(home, &ShardNews::Backed(id, output));
                 }
                 BridgeEvent::Epoch(epoch) => self.begin(epoch),
-                BridgeEvent::Halted(halted) => self.forward_to_all(&ShardNews::Halted(halted)),
+                BridgeEvent::Halted(halted) => {
+                    self.is_halted = halted;
+                    self.forward_to_all(&ShardNews::Halted(halted));
+                }
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
                     self.forward_about_case(contested.home, &ShardNews::CaseOpened(contested));
                     self.cases.insert(contested.output.id, (contested, None));
@@ -580,20 +628,7 @@ impl LaneHost {
         // The ledger may be ahead of certified blocks: outputs that it backs by now are told once they are certified.
         let term = Term::of(lane(&self.shared.read_ledger()), epoch, epoch, Vec::new());
         term.into_iter().for_each(|term| self.open(epoch, term));
-        self.forward_cases_of(epoch);
         self.prepare();
-    }
-
-    /// Tells a home of the open cases that concern it.
-    fn forward_cases_of(&mut self, home: HomeEpoch) {
-        let Some(of) = self.homes.get_mut(&home) else { return };
-        let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
-        for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
-            of.forward(&ShardNews::CaseOpened(*contested));
-            if let Some(bodies) = candidates {
-                of.forward(&ShardNews::CandidatesFixed(*id, bodies.clone()));
-            }
-        }
     }
 
     fn forward_to_all(&mut self, news: &ShardNews) {

@@ -462,7 +462,7 @@ fn slow_senders_keep_nobody_from_being_served() {
 #[test]
 fn idle_connections_are_closed_and_one_address_has_its_share() {
     let directory = tempfile::tempdir().expect("a directory");
-    let probes = std::net::TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port");
+    let probes = transport::free_address().expect("a free port");
     let mut config = config();
     (config.http.connections_of_one, config.http.head_seconds, config.http.probes) = (6, 2, Some(probes));
     with_node(config, &directory.path().join("data"), move |server| {

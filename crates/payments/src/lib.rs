@@ -139,15 +139,18 @@
 //!
 //! # What a shell must do
 //!
-//! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. After a
-//! restart feed them again from the home epoch on, and open cases before the present epoch, so that no key is
-//! destroyed too early. Create a log with [`new_log`] once, when a shard's key is registered, before its epoch
-//! begins. Apply effects in order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and
-//! cut it to the length that `open` returns. Feed deposits and genesis outputs again after a restart. Limit requests
-//! by address: a request with an invalid owner's signature costs one verification, which no budget counts. The log
-//! alone cannot distinguish damage to the last synced batch from a torn write. So the shard looks for its own
-//! signatures in every certificate it verifies; one above the end of its log mutes it. Ask the peers for
-//! [`RootCache::highest`] before the shard starts.
+//! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. A shard
+//! that restarts, or starts late, takes them from a certified state: the outputs of its home, the open cases before
+//! the present epoch, so that no key is destroyed too early, and the confirmed ones ([`Resolver::confirms`]) among the
+//! payments that it bars ([`LaneValidator::barred`]). Otherwise it refuses a confirmed payment for ever, because the
+//! verdict came while it did not run.
+//!
+//! Create a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in
+//! order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that
+//! `open` returns. Limit requests by address: a request with an invalid owner's signature costs one verification,
+//! which no budget counts. The log alone cannot distinguish damage to the last synced batch from a torn write. So the
+//! shard looks for its own signatures in every certificate it verifies; one above the end of its log mutes it. Ask the
+//! peers for [`RootCache::highest`] before the shard starts.
 //!
 //! # Tests by property
 //!
@@ -157,6 +160,7 @@
 //!   `refunding_what_has_no_certificate_after_an_epoch_pays_twice_and_ours_does_not`
 //! * a child certified while a case opens, in another shard: `boundaries`:
 //!   `a_child_certified_while_a_case_opens_in_another_shard_is_seen`
+//! * verdicts reach shards that did not run: the same test; `sim`: the seeded mistake `ForgottenVerdict`
 //! * signatures withheld over two boundaries: `boundaries`:
 //!   `withheld_signatures_over_two_boundaries_complete_the_one_payment`
 //! * one redemption in all sub-blocks, credited once: `boundaries`: `copies_of_a_redemption_are_credited_once`;

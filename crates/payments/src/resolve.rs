@@ -234,6 +234,14 @@ impl Resolver {
         self.epochs.values().flat_map(|facts| &facts.certified)
     }
 
+    /// Whether a payment stands: it is certified, and no verdict went against it. Validators lift a bar on it.
+    pub fn confirms(&self, payment: &Digest) -> bool {
+        let is_void = |(into, facts): (&HomeEpoch, &EpochFacts)| {
+            facts.taken.get(&OutputId::of_payment(*into, payment, 0)) == Some(&Taken::Void)
+        };
+        self.epochs.values().any(|facts| facts.certified.contains(payment)) && !self.epochs.iter().any(is_void)
+    }
+
     /// Outputs that a verdict credited to their owners.
     pub fn credited(&self) -> impl Iterator<Item = &OutputId> {
         let taken = self.epochs.values().flat_map(|facts| &facts.taken);

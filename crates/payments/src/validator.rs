@@ -212,6 +212,12 @@ impl LaneValidator {
         &self.roots
     }
 
+    /// The payments that it bars. After opening it, the shell passes [`LaneInput::Confirmed`] for those among them that
+    /// the ledger confirms ([`crate::Resolver::confirms`]): their verdicts may have come while it did not run.
+    pub fn barred(&self) -> BTreeSet<Digest> {
+        self.barred.iter().copied().collect()
+    }
+
     /// One step.
     ///
     /// # Panics
@@ -261,11 +267,11 @@ impl LaneValidator {
             LaneInput::CaseRuled(case, verdict) => {
                 self.open_cases.remove(&case);
                 if let Verdict::Confirmed(digest, _) = verdict {
-                    self.barred.remove(&digest);
-                    self.barred_outputs.retain(|_, by| *by != digest);
+                    self.lift_bar(&digest);
                 }
                 self.destroy_if_ended(&mut effects);
             }
+            LaneInput::Confirmed(payment) => self.lift_bar(&payment),
         }
         effects
     }

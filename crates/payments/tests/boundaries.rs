@@ -159,8 +159,20 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     let events = bridge.apply(vec![view(1)]);
     let verdict = Verdict::Confirmed(payment.digest, ConfirmedBy::Views);
     assert!(events.contains(&BridgeEvent::Case(CaseEvent::Ruled(case, verdict))));
-    bobs[3].step(LaneInput::CaseRuled(case.output.id, verdict));
-    bobs[3].ask(&child.request).expect("the bar is lifted");
+    // Two shards stop before the verdict. One is told what the ledger confirms after its restart, the other is not.
+    let [informed, forgotten] = [bobs.remove(2), bobs.remove(2)].map(|node| node.crash(0, &[]));
+    let [mut informed, mut forgotten] = [informed, forgotten];
+    for node in [&mut informed, &mut forgotten] {
+        assert_eq!(node.validator.barred(), all);
+        assert_eq!(node.ask(&child.request), Err(LaneRefusal::Barred(payment.digest)), "a bar survives a restart");
+    }
+    for payment in informed.validator.barred().into_iter().filter(|payment| bridge.resolver().confirms(payment)) {
+        informed.step(LaneInput::Confirmed(payment));
+    }
+    forgotten.step(LaneInput::Confirmed(Digest([0; 32])));
+    assert!(forgotten.ask(&child.request).is_err());
+    forgotten.step(LaneInput::CaseRuled(case.output.id, verdict));
+    [informed, forgotten].iter_mut().for_each(|node| drop(node.ask(&child.request).expect("the bar is lifted")));
 }
 
 #[test]

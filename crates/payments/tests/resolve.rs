@@ -162,6 +162,30 @@ fn a_lapse_needs_views_and_time_and_makes_candidates_void() {
     assert_eq!(bridge.escrow(ASSET), 1, "the penalty stays");
 }
 
+/// A certificate of a void payment that appears as the origin of another contested output confirms nothing: the bars
+/// on it stay.
+#[test]
+fn a_void_payment_is_not_confirmed_by_its_certificate() {
+    let coins = [genesis(0, 1, 10)];
+    let a = &coins[0];
+    let x = body(&pay(1, &coins, vec![output(owner(2).public(), 10)]));
+    let case = contested(a, 0, 1);
+    for is_void in [true, false] {
+        let mut bridge = bridge(&coins, &[4, 4]);
+        block(&mut bridge, vec![open(case)]);
+        block(&mut bridge, vec![vote(a, 0, &x), vote(a, 1, &x), vote(a, 2, &exit_of(&case))]);
+        let view = |validator| BridgeFact::View { case: a.id, committee: 0, validator, seen: Default::default() };
+        block(&mut bridge, (0..3).take_while(|_| is_void).map(view).collect());
+        let ruled: Vec<_> = (0..2 * HEIGHTS).flat_map(|_| verdicts(&block(&mut bridge, vec![]))).collect();
+        assert_eq!(ruled, [(a.id, Verdict::Lapsed)][..usize::from(is_void)]);
+        let child = Holding { id: x.output_ids().next().expect("it has one"), ..a.clone() };
+        let (contested, parent) = (contested(&child, 0, 2), Some((0, x.digest)));
+        block(&mut bridge, vec![BridgeFact::Resolve { opener: Address([1; 20]), contested, parent }]);
+        assert!(bridge.resolver().certified().any(|digest| *digest == x.digest));
+        assert_eq!(bridge.resolver().confirms(&x.digest), !is_void);
+    }
+}
+
 #[test]
 fn the_order_of_a_block_changes_nothing() {
     let coins = [genesis(0, 1, 10), genesis(1, 1, 20)];

@@ -122,8 +122,7 @@ fn a_solo_node_takes_part_in_its_lane() {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("solo");
     made(&["--lane"], &home);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let address = free.expect("an address").to_string();
+    let address = transport::free_ports(node::HOME_PORTS).expect("free ports").to_string();
     let node = Process::start(&home, &[("WALRAS_LANE__ADDRESSES", &address)]);
     let (status, lane) = get(&agent(), &node.server, "/v1/lane");
     let said = (status, &lane["epoch"], &lane["halted"], &lane["assets"][0]["escrow"]);

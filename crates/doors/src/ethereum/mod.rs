@@ -41,6 +41,7 @@ pub use methods::openrpc;
 pub(crate) use traces::replay;
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use axum::Router;
@@ -155,7 +156,7 @@ impl<'a> Session<'a> {
             while let Some(next) = rest.next_if(is_sent) {
                 sent.extend(next);
             }
-            let results = self.send_all(&sent);
+            let results = caught(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
             let answered = sent.into_iter().zip(results);
             answers.extend(answered.filter_map(|(request, answer)| Some(envelope(request.id?, answer))));
         }
@@ -177,7 +178,7 @@ impl<'a> Session<'a> {
         let method = own().or_else(|| find(name)).ok_or_else(|| RpcError::unknown_method(name))?;
         self.check_role(method)?;
         let params = Params::new(params, method)?;
-        let result = (method.run)(self, &params)?;
+        let result = caught(|| (method.run)(self, &params))??;
         self.pay_bytes(weight(&result))?;
         Ok(result)
     }
@@ -215,6 +216,12 @@ impl<'a> Session<'a> {
     fn terms(&self) -> Result<ContractsOutline, RpcError> {
         self.rpc.outline().contracts.ok_or_else(|| RpcError::server("this chain has no contracts"))
     }
+}
+
+/// A panic while a request is answered becomes an error of this request: the connection and the other requests go on.
+fn caught<T>(answer: impl FnOnce() -> T) -> Result<T, RpcError> {
+    catch_unwind(AssertUnwindSafe(answer))
+        .map_err(|_| RpcError::internal("a defect of the node; its log says where. Please report it"))
 }
 
 /// Approximate bytes of a value as JSON.
@@ -259,5 +266,17 @@ async fn over_http(
     match rpc.answer(body, may_submit).await {
         None => StatusCode::NO_CONTENT.into_response(),
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_its_request() {
+        assert_eq!(caught(|| 7), Ok(7));
+        let error = caught(|| panic!("a defect")).expect_err("an error");
+        assert_eq!(error.code, -32_603);
     }
 }

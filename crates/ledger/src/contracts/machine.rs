@@ -200,3 +200,23 @@ pub(super) fn taken_apart<S: EvmState, A: Access>(evm: Machine<'_, S, A>) -> (To
     journal.finalize();
     (touched, Parts { spec: cfg.spec, gas, journal, local, frames, precompiles })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read of an earlier state may fail: the empty code that it gives is not kept as the code of this hash.
+    #[test]
+    fn a_failed_read_of_a_code_is_not_kept() {
+        let (mut codes, hash) = (Codes(Vec::new()), B256::repeat_byte(7));
+        let code = evm_code(Bytes::from_static(&[0x60, 0x01]));
+        for _ in 0..3 {
+            assert!(codes.get(hash, EvmCode::default).is_empty());
+        }
+        for _ in 0..3 {
+            assert_eq!(codes.get(hash, || code.clone()).original_byte_slice(), [0x60, 0x01]);
+        }
+        // It is a copy by now.
+        assert_eq!(codes.get(hash, || unreachable!("it is kept")).original_byte_slice(), [0x60, 0x01]);
+    }
+}

@@ -60,6 +60,12 @@ impl LaneValidator {
         self.barred_outputs.extend(payment.output_ids().map(|output| (output, payment.digest)));
     }
 
+    /// A confirmed payment may be acknowledged, and its outputs may be spent.
+    pub(super) fn lift_bar(&mut self, payment: &Digest) {
+        self.barred.remove(payment);
+        self.barred_outputs.retain(|_, by| by != payment);
+    }
+
     /// Signs one view of a case, and never another one.
     pub(super) fn post_view(&mut self, case: OutputId, seen: BTreeSet<Digest>) {
         let digest = view_digest(&case, &seen);

@@ -103,6 +103,9 @@ pub enum LaneInput<'a> {
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
+    /// A certified block has confirmed this payment, perhaps while the shard did not run: see
+    /// [`super::LaneValidator::barred`].
+    Confirmed(Digest),
 }
 
 /// The reports of the shards of one validator on the candidates of one case.

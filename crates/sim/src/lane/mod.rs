@@ -84,16 +84,19 @@ pub enum LaneBug {
     NeedlessComplaints,
     /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
     ForeignSigner,
+    /// A shard that restarts is not told that the ledger has confirmed a payment that it bars.
+    ForgottenVerdict,
 }
 
 impl LaneBug {
     /// All bugs.
-    pub const ALL: [LaneBug; 5] = [
+    pub const ALL: [LaneBug; 6] = [
         LaneBug::NewLogOnRestart,
         LaneBug::AnswerBeforeSync,
         LaneBug::OthersAnswer,
         LaneBug::NeedlessComplaints,
         LaneBug::ForeignSigner,
+        LaneBug::ForgottenVerdict,
     ];
 }
 
@@ -676,7 +679,8 @@ impl LaneWorld {
             }
             self.report.came_home += u64::from(paid.is_redeemed);
         }
-        Ok(())
+        let resolver = self.lane().bridge().resolver();
+        self.validators.iter().try_for_each(|validator| validator.check_bars(resolver))
     }
 
     /// Runs everything that can happen without another block.

@@ -1,12 +1,13 @@
 //! Validators of the lane over simulated disks: correct ones, which crash and restart, and a Byzantine one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::repeat;
 
 use ledger::{LaneBridge, Ledger};
 use payments::{
     AnswerScheme, BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, KeyGeneration, KeyShare,
     LaneAnswer, LaneCommittee, LaneEffect, LaneInput, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner,
-    OutputId, PaymentBody, SPEND_EPOCHS, StatementKind, dealing_of_shard, new_log, view_digest,
+    OutputId, PaymentBody, Resolver, SPEND_EPOCHS, StatementKind, dealing_of_shard, new_log, view_digest,
 };
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
@@ -150,6 +151,17 @@ impl SimValidator {
         }
     }
 
+    /// Checks that no shard bars a payment that the ledger confirms.
+    pub fn check_bars(&self, resolver: &Resolver) -> Result<(), String> {
+        let barred = self.shards.iter().flat_map(|(home, shard)| shard.machine.barred().into_iter().zip(repeat(home)));
+        match barred.into_iter().find(|(payment, _)| resolver.confirms(payment)) {
+            Some((payment, home)) => {
+                Err(format!("validator {} of home {home} still bars payment {payment}, which is confirmed", self.index))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn make_log(&mut self, home: HomeEpoch, dice: &mut Dice) {
         let owner = LogOwner { network: lane(&self.known).network(), home, validator: self.index, shard: 0 };
         let mut key = [0; 32];
@@ -201,7 +213,12 @@ impl SimValidator {
         }
         // The shell has made everything durable before it opens the log.
         disk.durable = disk.bytes.len();
+        let resolver = lane(&self.known).bridge().resolver();
+        let told = self.bug != Some(LaneBug::ForgottenVerdict);
+        let confirmed = machine.barred().into_iter().filter(|payment| told && resolver.confirms(payment));
+        let confirmed: Vec<Digest> = confirmed.collect();
         self.shards.insert(home, SimShard { machine, disk, syncs: VecDeque::new() });
+        confirmed.into_iter().for_each(|payment| self.step(home, LaneInput::Confirmed(payment)));
         let backed: Vec<_> = lane(&self.known).bridge().backed(home).map(|(id, output)| (*id, *output)).collect();
         backed.into_iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(id, output)));
     }

@@ -1,5 +1,7 @@
 //! Money moves ledger → lane → lane → ledger through one node, which is the whole committee of its lane.
 
+mod faults;
+
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -289,38 +291,6 @@ fn keys_rotate_with_the_lane_epoch() {
     net.exchange.stop();
 }
 
-/// A key that is lost after its registration is never recreated: the shard is mute in that epoch, and works again in
-/// the next one.
-#[test]
-fn a_lost_key_mutes_for_its_epoch() {
-    let dir = private();
-    let address = free_address();
-    let genesis = rotating(dir.path());
-    let start = || Net::with(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), address);
-    let net = start();
-    let registered = |net: &Net, epoch: HomeEpoch| {
-        net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().registrations(epoch).count())
-    };
-    let begun = Instant::now();
-    while registered(&net, 1) == 0 {
-        assert!(begun.elapsed() < PATIENCE, "nobody registers");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    net.exchange.stop();
-    drop(net);
-    std::fs::remove_file(dir.path().join("lane/1/0/shard-key")).expect("lost");
-    let net = start();
-    net.reach(1);
-    let (coin, home) = net.withdraw(1, 1_000);
-    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
-    net.client(home).confirm(&payment, Duration::from_secs(1)).expect_err("the shard is mute");
-    net.reach(2);
-    let (coin, home) = net.withdraw(1, 500);
-    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
-    net.confirm(&mut net.client(home), &payment);
-    net.exchange.stop();
-}
-
 /// The member generates a group key for each epoch over the ledger. Restarts while it deals, during the complaint
 /// period and while its share signs change nothing.
 #[test]
@@ -417,60 +387,6 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(convicted().into_iter().collect::<Vec<u8>>(), [3]);
-    net.exchange.stop();
-}
-
-/// When an epoch begins, another process has the port of one shard, and the logs of the next epoch cannot be created.
-/// The other shard keeps working, and nothing is lost once both errors have passed.
-#[test]
-fn what_fails_at_an_epoch_and_passes_ends_nothing() {
-    let (dir, mut genesis) = (private(), genesis());
-    let lane = genesis.lane.as_mut().expect("it has a lane");
-    lane.members = vec![make_first_lane_keys(dir.path(), 2, None).expect("made")];
-    lane.registrars = vec![shard_key().public()];
-    let addresses = vec![vec![free_address(), free_address()]];
-    let taken = std::net::TcpListener::bind(home_address(addresses[0][1], 1)).expect("a free port");
-    let blocked = dir.path().join("lane/2");
-    let net = Net::among(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), addresses);
-    std::fs::write(&blocked, []).expect("a file where a directory is to be");
-    net.reach(1);
-    let payments = [1, 2, 3].map(|of| {
-        let (coin, home) = net.withdraw(of, 100);
-        assert_eq!(home, 1, "three blocks of six");
-        net.pay(of, &coin, [home, home], Recipient::Key(person(9)))
-    });
-    let mut client = net.client(1);
-    let shard = |of| client.committee().shard_of(0, &person(of)).expect("a member");
-    assert_eq!([1, 2, 3].map(shard), [0, 1, 0]);
-    net.confirm(&mut client, &payments[0]);
-    client.confirm(&payments[1], Duration::from_secs(1)).expect_err("somebody else has its port");
-    assert_eq!(net.exchange.lane_shards_unreachable(), 1);
-    drop(taken);
-    std::fs::remove_file(blocked).expect("removed");
-    payments.iter().for_each(|payment| drop(net.confirm(&mut client, payment)));
-    net.reach(2);
-    let (coin, home) = net.withdraw(2, 100);
-    net.confirm(&mut net.client(home), &net.pay(2, &coin, [home, home], Recipient::Key(person(9))));
-    net.exchange.stop();
-}
-
-/// A deleted lane log is never recreated for an epoch that has begun: the shard stays mute.
-#[test]
-fn a_deleted_log_mutes_until_the_next_epoch() {
-    let dir = private();
-    let address = free_address();
-    let net = Net::start(dir.path(), address);
-    let (coin, home) = net.withdraw(1, 1_000);
-    net.exchange.stop();
-    drop(net);
-    std::fs::remove_dir_all(dir.path().join("lane")).expect("deleted");
-    let net = Net::start(dir.path(), address);
-    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
-    net.client(home).confirm(&payment, Duration::from_secs(1)).expect_err("the shard is mute");
-    net.reach(home + 1);
-    let (coin, home) = net.withdraw(1, 500);
-    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
-    net.confirm(&mut net.client(home), &payment);
     net.exchange.stop();
 }
 
