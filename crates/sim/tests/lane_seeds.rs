@@ -29,6 +29,13 @@ fn seeds_hold_over_two_boundaries() {
     assert!((6..=24).contains(&sum.convicted), "{sum:?}");
 }
 
+/// A payment of three inputs can be certified and is not settled. One input lapses, which makes the payment void, and
+/// so the others are freed.
+#[test]
+fn inputs_of_a_void_payment_are_freed() {
+    run_lane(231, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 #[test]
 fn a_seed_decides_everything() {
     let options = LaneOptions::default();

@@ -57,11 +57,13 @@ impl Observed {
             if !Observed::is_quorum(self.confirmed.get(digest)) {
                 continue;
             }
+            // Once an input has lapsed, a payment is void although it can be certified: its other inputs are freed.
+            let is_void = body.input_ids().any(|input| self.lapsed.contains(&input));
             for input in body.input_ids() {
                 if let Some(other) = spent.insert(input, *digest) {
                     return Err(format!("output {input} is certified twice, by {other} and {digest}"));
                 }
-                if self.freed.contains(&input) && !self.is_exit_of_case(body) {
+                if self.freed.contains(&input) && !is_void && !self.is_exit_of_case(body) {
                     return Err(format!("output {input} was freed, but payment {digest} of it can be certified"));
                 }
                 if self.lapsed.contains(&input) && self.is_settled(digest) && !self.is_exit_of_case(body) {
