@@ -218,6 +218,7 @@ impl LaneShard {
             .build()
             .map_err(ShardError::Thread)?;
         let first = sockets.block_on(TcpListener::bind(listen));
+        counts.is_listening.store(first.is_ok(), Ordering::Release);
         let address = first.as_ref().ok().and_then(|listener| listener.local_addr().ok()).unwrap_or(listen);
         let (served, counted) = (events.clone(), counts.clone());
         sockets.spawn(async move {

@@ -76,7 +76,7 @@ struct Post {
     sent: Option<Height>,
 }
 
-/// A payment that the ledger confirmed at a height, and that a shard bars since before it was started.
+/// A payment that the ledger had confirmed by a height, and that a shard bars since before it was started.
 struct Confirmed {
     height: Height,
     home: HomeEpoch,
@@ -247,6 +247,7 @@ impl LaneHost {
         let certified = self.certified();
         if let Some(state) = self.recovered.take_if(|state| state.height() <= certified) {
             self.open_all(&state);
+            self.lift_bars();
         }
     }
 
@@ -394,8 +395,8 @@ impl LaneHost {
     /// After each block: tries again what failed before, unless its time is over.
     fn try_again(&mut self) {
         self.prepare();
-        let due: Vec<HomeEpoch> =
-            self.homes.iter().filter(|(_, of)| !of.late.is_empty()).map(|(home, _)| *home).collect();
+        let is_due = |of: &Home| !of.late.is_empty() || of.shards.is_empty();
+        let due: Vec<HomeEpoch> = self.homes.iter().filter(|(_, of)| is_due(of)).map(|(home, _)| *home).collect();
         for home in due {
             let is_needed = lane(&self.shared.read_ledger()).bridge().needs(home);
             if home + SPEND_EPOCHS < self.now && !is_needed {

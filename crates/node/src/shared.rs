@@ -159,7 +159,8 @@ pub(crate) struct Present {
 }
 
 pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
-    // A thread that panicked in the middle of a change has already stopped the node; only reads follow.
+    // A thread of the pipeline that panicked in the middle of a change has already stopped the node; only reads
+    // follow. A thread of a door changes only the pool, and whatever is proposed from it is checked by everybody.
     result.unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

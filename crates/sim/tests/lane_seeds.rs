@@ -54,7 +54,7 @@ fn every_seeded_mistake_is_caught() {
             LaneBug::OthersAnswer => &["is liable for no faulty member"],
             LaneBug::NeedlessComplaints => &["is correct, but the generation"],
             LaneBug::ForeignSigner => &["a certificate of payment"],
-            LaneBug::ForgottenVerdict => &["which is confirmed"],
+            LaneBug::ForgottenVerdict => &["which is confirmed", "does not return to the ledger"],
             // Whichever comes first: two certificates, or a block with both signatures.
             LaneBug::NewLogOnRestart | LaneBug::AnswerBeforeSync => {
                 &["certified twice", "is correct, but was convicted"]

@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
             while let Some(next) = rest.next_if(is_sent) {
                 sent.extend(next);
             }
-            let results = caught(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
+            let results = self.caught(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
             let answered = sent.into_iter().zip(results);
             answers.extend(answered.filter_map(|(request, answer)| Some(envelope(request.id?, answer))));
         }
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
         let method = own().or_else(|| find(name)).ok_or_else(|| RpcError::unknown_method(name))?;
         self.check_role(method)?;
         let params = Params::new(params, method)?;
-        let result = caught(|| (method.run)(self, &params))??;
+        let result = self.caught(|| (method.run)(self, &params))??;
         self.pay_bytes(weight(&result))?;
         Ok(result)
     }
@@ -203,6 +203,11 @@ impl<'a> Session<'a> {
         if self.gas.get() == 0 { Err(too_much()) } else { Ok(()) }
     }
 
+    /// A request that panics has not paid: the other ones of the body get no gas any more.
+    fn caught<T>(&self, answer: impl FnOnce() -> T) -> Result<T, RpcError> {
+        caught(answer).inspect_err(|_| self.gas.set(0))
+    }
+
     fn pay_gas(&self, gas: u64) {
         self.gas.set(self.gas.get().saturating_sub(gas));
     }
@@ -218,7 +223,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A panic while a request is answered becomes an error of this request: the connection and the other requests go on.
+/// A panic while a request is answered becomes an error of this request, and of transactions sent together with it.
 fn caught<T>(answer: impl FnOnce() -> T) -> Result<T, RpcError> {
     catch_unwind(AssertUnwindSafe(answer))
         .map_err(|_| RpcError::internal("a defect of the node; its log says where. Please report it"))

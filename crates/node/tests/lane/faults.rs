@@ -1,10 +1,11 @@
 //! Errors that pass, and losses that do not.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use node::{LaneKeys, home_address, make_first_lane_keys};
-use payments::{HomeEpoch, Recipient};
-use primitives::Operation;
+use payments::{HomeEpoch, Recipient, RootCache};
+use primitives::{Digest, Operation};
 use store::{Disk, RealDisk};
 
 use crate::*;
@@ -89,16 +90,24 @@ fn a_shard_that_starts_late_knows_what_blocks_have_said() {
     let [coin, contested] = [1, 2].map(|of| net.withdraw(of, 100).0);
     contest(&net, 2, &contested, 1);
     net.reach(2);
-    assert_eq!((net.exchange.lane_shards_unreachable(), net.escrow()), (1, 200 + u128::from(CASE_DEPOSIT)));
-    drop(held);
-    // Its vote for the exit decides the case, because it is the only member.
     let begun = Instant::now();
-    while net.escrow() > 100 {
-        assert!(begun.elapsed() < PATIENCE, "the case is not decided");
-        net.submit(3, Operation::Pay { to: person(9).address(), asset: USD, amount: 1 });
-        std::thread::sleep(Duration::from_millis(10));
+    let wait = |what: &str| {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(40));
+    };
+    while net.exchange.lane_shards_unreachable() != 1 {
+        wait("one of two shards runs");
     }
-    assert_eq!((net.exchange.lane_shards_unreachable(), net.epoch()), (0, 2));
+    drop(held);
+    while net.exchange.lane_shards_unreachable() > 0 {
+        net.submit(3, Operation::Pay { to: person(9).address(), asset: USD, amount: 1 });
+        wait("the other one does not start");
+    }
+    // Its vote for the exit decides the case, because it is the only member.
+    while net.escrow() > 100 {
+        wait("the case is not decided");
+    }
+    assert_eq!(net.epoch(), 2);
     net.confirm(&mut net.client(1), &net.pay(1, &coin, [1, 2], Recipient::Key(person(9))));
     net.exchange.stop();
 }
@@ -121,4 +130,47 @@ fn a_deleted_log_mutes_until_the_next_epoch() {
     let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
     net.confirm(&mut net.client(home), &payment);
     net.exchange.stop();
+}
+
+/// A payment is contested, barred and confirmed. After a restart the shard does not refuse it: its log has the bar, and
+/// the ledger the verdict.
+#[test]
+fn a_verdict_outlasts_a_restart() {
+    let (dir, address) = (private(), free_address());
+    let net = Net::start(dir.path(), address);
+    let (coin, home) = net.withdraw(1, 1_000);
+    let mut client = net.client(home);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    let receipt = net.confirm(&mut client, &payment);
+    let received = receipt.verify(client.committee(), &mut RootCache::new(16)).expect("it holds");
+    contest(&net, 1, &coin, home);
+    let begun = Instant::now();
+    // The record of a payment has no digest, that of a bar has.
+    let log = dir.path().join(format!("lane/{home}/0"));
+    while !holds(&log, &payment.digest) {
+        assert!(begun.elapsed() < PATIENCE, "the payment is not barred");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    net.exchange.stop();
+    drop(net);
+    let net = Net::start(dir.path(), address);
+    let resolver = |ledger: &ledger::Ledger| {
+        let resolver = ledger.lane().expect("there is one").bridge().resolver();
+        (resolver.open_cases(), resolver.confirms(&payment.digest))
+    };
+    assert_eq!(net.exchange.read(resolver), (0, true));
+    let next = net.pay(2, &received, [home, home], Recipient::Key(person(3)));
+    let (mut client, begun) = (net.client(home), Instant::now());
+    while let Err(error) = client.confirm(&next, PATIENCE) {
+        assert!(begun.elapsed() < PATIENCE, "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    net.exchange.stop();
+}
+
+/// Whether a file of a directory holds these bytes.
+fn holds(directory: &Path, digest: &Digest) -> bool {
+    let files = std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let mut contents = files.filter(|file| file.is_file()).map(|file| std::fs::read(file).expect("readable"));
+    contents.any(|bytes| bytes.windows(digest.0.len()).any(|part| part == digest.0))
 }
