@@ -1,6 +1,6 @@
 //! The thread that drives the state machine of a shard, and the thread that makes its log durable.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use payments::{
     BlsSecretKey, KeyShare, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason,
     Output, OutputId,
 };
-use primitives::Digest;
 use store::{Disk, DiskFile};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -95,11 +94,6 @@ impl<D: Disk> Machine<D> {
             counts: Arc::new(ShardCounts::default()),
         };
         Ok((machine, query))
-    }
-
-    /// The payments that its log bars.
-    pub(crate) fn bars(&self) -> BTreeSet<Digest> {
-        self.validator.barred()
     }
 
     pub(crate) fn run(

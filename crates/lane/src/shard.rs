@@ -76,7 +76,7 @@ pub enum ShardNews {
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
-    /// This payment, which the shard barred before it restarted, is confirmed: see [`LaneShard::bars`].
+    /// This payment, which the shard barred before it restarted, is confirmed: see [`LaneShard::barred`].
     Confirmed(Digest),
 }
 
@@ -158,7 +158,8 @@ pub struct ShardCounts {
 #[derive(Debug)]
 pub struct LaneShard {
     address: SocketAddr,
-    bars: BTreeSet<Digest>,
+    /// The payments that its log barred when it was opened.
+    barred: BTreeSet<Digest>,
     events: mpsc::Sender<Event>,
     counts: Arc<ShardCounts>,
     sockets: Option<tokio::runtime::Runtime>,
@@ -204,8 +205,9 @@ impl LaneShard {
         let body_max = request_bytes_max(settings.largest_quorum()).max(BATCH_BYTES_MAX);
         let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
         let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
+        let barred = opened.0.barred();
         let (machine, query) = Machine::new(opened, (bls_key, share), log, &owner, post, limits.reply_bytes)?;
-        let (length, bars) = (machine.log.length(), machine.bars());
+        let length = machine.log.length();
 
         let (events, heard) = mpsc::channel(BATCHES);
         let (positions, wanted) = std::sync::mpsc::channel();
@@ -252,7 +254,7 @@ impl LaneShard {
                 )?);
             }
         }
-        Ok(LaneShard { address, bars, events, counts, sockets: Some(sockets), threads })
+        Ok(LaneShard { address, barred, events, counts, sockets: Some(sockets), threads })
     }
 
     /// The address on which it listens, or will listen once it can.
@@ -262,8 +264,8 @@ impl LaneShard {
 
     /// The payments that it barred before it was started. Tell it [`ShardNews::Confirmed`] of those that the ledger has
     /// confirmed, or it refuses them for ever.
-    pub fn bars(&self) -> &BTreeSet<Digest> {
-        &self.bars
+    pub fn barred(&self) -> &BTreeSet<Digest> {
+        &self.barred
     }
 
     /// Whether it is still trying to bind its address.

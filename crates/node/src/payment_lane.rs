@@ -364,7 +364,7 @@ impl LaneHost {
         started.forward(ShardNews::Halted(self.is_halted));
         let ledger = self.shared.read_ledger();
         let (height, resolver) = (ledger.height(), lane(&ledger).bridge().resolver());
-        let payments = started.bars().iter().filter(|payment| resolver.confirms(payment));
+        let payments = started.barred().iter().filter(|payment| resolver.confirms(payment));
         self.confirmed.extend(payments.map(|payment| Confirmed { height, home, shard, payment: *payment }));
     }
 

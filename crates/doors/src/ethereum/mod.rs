@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
             while let Some(next) = rest.next_if(is_sent) {
                 sent.extend(next);
             }
-            let results = self.caught(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
+            let results = self.guarded(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
             let answered = sent.into_iter().zip(results);
             answers.extend(answered.filter_map(|(request, answer)| Some(envelope(request.id?, answer))));
         }
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
         let method = own().or_else(|| find(name)).ok_or_else(|| RpcError::unknown_method(name))?;
         self.check_role(method)?;
         let params = Params::new(params, method)?;
-        let result = self.caught(|| (method.run)(self, &params))??;
+        let result = self.guarded(|| (method.run)(self, &params))??;
         self.pay_bytes(weight(&result))?;
         Ok(result)
     }
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
     }
 
     /// A request that panics has not paid: the other ones of the body get no gas any more.
-    fn caught<T>(&self, answer: impl FnOnce() -> T) -> Result<T, RpcError> {
+    fn guarded<T>(&self, answer: impl FnOnce() -> T) -> Result<T, RpcError> {
         caught(answer).inspect_err(|_| self.gas.set(0))
     }
 

@@ -1,7 +1,7 @@
 //! Errors that pass, and losses that do not.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use node::{LaneKeys, home_address, make_first_lane_keys};
 use payments::{HomeEpoch, Recipient, RootCache};
@@ -22,11 +22,7 @@ fn a_lost_key_mutes_for_its_epoch() {
     let registered = |net: &Net, epoch: HomeEpoch| {
         net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().registrations(epoch).count())
     };
-    let begun = Instant::now();
-    while registered(&net, 1) == 0 {
-        assert!(begun.elapsed() < PATIENCE, "nobody registers");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("somebody registers", || registered(&net, 1) > 0);
     net.exchange.stop();
     drop(net);
     std::fs::remove_file(dir.path().join("lane/1/0/shard-key")).expect("lost");
@@ -90,23 +86,16 @@ fn a_shard_that_starts_late_knows_what_blocks_have_said() {
     let [coin, contested] = [1, 2].map(|of| net.withdraw(of, 100).0);
     contest(&net, 2, &contested, 1);
     net.reach(2);
-    let begun = Instant::now();
-    let wait = |what: &str| {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(40));
-    };
-    while net.exchange.lane_shards_unreachable() != 1 {
-        wait("one of two shards runs");
-    }
+    wait_until("one of two shards runs", || net.exchange.lane_shards_unreachable() == 1);
     drop(held);
-    while net.exchange.lane_shards_unreachable() > 0 {
+    wait_until("the other one starts", || {
         net.submit(3, Operation::Pay { to: person(9).address(), asset: USD, amount: 1 });
-        wait("the other one does not start");
-    }
+        // The lane's host follows blocks on its own thread.
+        std::thread::sleep(Duration::from_millis(40));
+        net.exchange.lane_shards_unreachable() == 0
+    });
     // Its vote for the exit decides the case, because it is the only member.
-    while net.escrow() > 100 {
-        wait("the case is not decided");
-    }
+    wait_until("the case is decided", || net.escrow() <= 100);
     assert_eq!(net.epoch(), 2);
     net.confirm(&mut net.client(1), &net.pay(1, &coin, [1, 2], Recipient::Key(person(9))));
     net.exchange.stop();
@@ -144,13 +133,9 @@ fn a_verdict_outlasts_a_restart() {
     let receipt = net.confirm(&mut client, &payment);
     let received = receipt.verify(client.committee(), &mut RootCache::new(16)).expect("it holds");
     contest(&net, 1, &coin, home);
-    let begun = Instant::now();
     // The record of a payment has no digest, that of a bar has.
     let log = dir.path().join(format!("lane/{home}/0"));
-    while !holds(&log, &payment.digest) {
-        assert!(begun.elapsed() < PATIENCE, "the payment is not barred");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the payment is barred", || holds(&log, &payment.digest));
     net.exchange.stop();
     drop(net);
     let net = Net::start(dir.path(), address);
@@ -160,11 +145,8 @@ fn a_verdict_outlasts_a_restart() {
     };
     assert_eq!(net.exchange.read(resolver), (0, true));
     let next = net.pay(2, &received, [home, home], Recipient::Key(person(3)));
-    let (mut client, begun) = (net.client(home), Instant::now());
-    while let Err(error) = client.confirm(&next, PATIENCE) {
-        assert!(begun.elapsed() < PATIENCE, "{error}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let mut client = net.client(home);
+    wait_until("the shard accepts the output", || client.confirm(&next, PATIENCE).is_ok());
     net.exchange.stop();
 }
 

@@ -180,6 +180,14 @@ impl Net {
     }
 }
 
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "waited for long until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The owner contests an output.
 fn contest(net: &Net, owner: u8, coin: &Holding, home: HomeEpoch) {
     let output = SpentOutput { id: coin.id, asset: USD, amount: coin.output.amount };
@@ -248,11 +256,7 @@ fn each_epoch_has_its_shard() {
     }
     // The logs of epochs that are over are removed; those of 2, 3, 4 and the next stay.
     let logs = || std::fs::read_dir(dir.path().join("lane")).expect("a directory").count();
-    let begun = Instant::now();
-    while logs() > 4 {
-        assert!(begun.elapsed() < PATIENCE, "{} logs are there", logs());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("four logs are left", || logs() <= 4);
     net.exchange.stop();
 }
 
@@ -283,11 +287,7 @@ fn keys_rotate_with_the_lane_epoch() {
         let has_key = |epoch: &u64| dir.path().join(format!("lane/{epoch}/0/shard-key")).exists();
         (0..8).filter(has_key).collect::<Vec<u64>>()
     };
-    let begun = Instant::now();
-    while keys() != [2, 3, 4, 5] {
-        assert!(begun.elapsed() < PATIENCE, "keys of epochs {:?} are there in epoch {}", keys(), net.epoch());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the keys of epochs 2 to 5 are there", || keys() == [2, 3, 4, 5]);
     net.exchange.stop();
 }
 
@@ -312,11 +312,7 @@ fn a_group_key_is_made_over_the_ledger_across_restarts() {
     let mut net = restart(start());
     for epoch in 1..=2 {
         // Its own posts cause blocks.
-        let begun = Instant::now();
-        while generation(&net, epoch).is_none_or(|of| of.dealing_of(0).is_none()) {
-            assert!(begun.elapsed() < PATIENCE, "nobody deals");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("somebody deals", || generation(&net, epoch).is_some_and(|of| of.dealing_of(0).is_some()));
         net = restart(net);
         while !generation(&net, epoch).expect("a board").awaits_complaints() {
             net.submit(3, Operation::Pay { to: person(2).address(), asset: USD, amount: 1 });
@@ -349,11 +345,7 @@ fn a_contested_output_goes_home_by_the_validators_vote() {
     let net = Net::start(dir.path(), free_address());
     let (coin, home) = net.withdraw(1, 1_000);
     contest(&net, 1, &coin, home);
-    let begun = Instant::now();
-    while net.escrow() > 0 {
-        assert!(begun.elapsed() < PATIENCE, "nobody votes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the validator votes", || net.escrow() == 0);
     assert_eq!((net.balance(1), net.balance(100)), (START, START), "chains without fees");
     net.exchange.stop();
 }
@@ -381,11 +373,7 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
         net.submit(2, Operation::Lane(vote.encode().into()));
     }
     let convicted = || net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().convicted().clone());
-    let begun = Instant::now();
-    while convicted().is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "nobody accuses");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("somebody accuses", || !convicted().is_empty());
     assert_eq!(convicted().into_iter().collect::<Vec<u8>>(), [3]);
     net.exchange.stop();
 }
