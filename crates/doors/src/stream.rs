@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use primitives::Address;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::candles::Interval;
+use crate::door::{Caller, DISPLACED};
 use crate::http::{Api, Failure};
 use crate::json;
 use crate::markets::{self, Sides};
@@ -89,16 +90,20 @@ fn name(channel: &Channel) -> String {
 }
 
 /// Upgrades a connection.
-pub(crate) async fn open(State(api): State<Api>, upgrade: WebSocketUpgrade) -> Response {
-    let Ok(permit) = api.streams.clone().try_acquire_owned() else {
-        let message = "too many connections of the stream; try again shortly";
+pub(crate) async fn open(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(share) = api.streams.take(caller.address, 1) else {
+        let message = "too many connections of the stream, of all or of this address; try again shortly";
         return Failure::busy("too_many_streams", message).into_response();
     };
     upgrade.max_message_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
         api.backend.metrics().streams.inc();
-        serve(&api, socket).await;
+        serve(&api, &caller, socket).await;
         api.backend.metrics().streams.dec();
-        drop(permit);
+        drop(share);
     })
 }
 
@@ -111,7 +116,7 @@ struct Connection<'a> {
     sequence: u64,
 }
 
-async fn serve(api: &Api, socket: WebSocket) {
+async fn serve(api: &Api, caller: &Caller, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
     let mut events = api.published().subscribe();
@@ -138,9 +143,11 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Ok(_) => connection.send_heartbeat().await,
                 Err(_) => Err("the node is stopping"),
             },
+            () = caller.visit.displaced() => Err(DISPLACED),
         };
-        if let Err(reason) = served {
-            break reason;
+        match served {
+            Ok(()) => caller.visit.progress(),
+            Err(reason) => break reason,
         }
     };
     api.backend.metrics().streams_dropped.inc();

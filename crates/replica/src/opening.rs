@@ -110,6 +110,7 @@ impl<D: Disk + Clone> Replica<D> {
             duplicates: Members::default(),
             clocks: BTreeMap::new(),
             rounds: BTreeMap::new(),
+            voted: BTreeMap::new(),
             last_decided: Duration::ZERO,
             is_turning_over: false,
         };

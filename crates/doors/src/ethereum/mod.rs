@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -55,6 +55,7 @@ use primitives::Height;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::door::Caller;
 use crate::http::{self, Api, Failure};
 use crate::outline::{ContractsOutline, Outline};
 use crate::roles::Role;
@@ -90,6 +91,8 @@ struct Session<'a> {
     gas: Cell<u64>,
     /// Bytes left for answers.
     bytes: Cell<usize>,
+    /// Whether a transaction that it sends was accepted.
+    has_paid: Cell<bool>,
 }
 
 impl Rpc {
@@ -105,7 +108,7 @@ impl Rpc {
     }
 
     /// Answers a body; `None` if no answer is wanted.
-    async fn answer(&self, bytes: Bytes, may_submit: bool) -> Option<Value> {
+    async fn answer(&self, bytes: Bytes, caller: &Caller, may_submit: bool) -> Option<Value> {
         let Ok(permit) = self.workers.clone().acquire_owned().await else { return None };
         let body = match Body::read(&bytes) {
             Ok(body) => body,
@@ -120,15 +123,25 @@ impl Rpc {
         };
         // Runs on this thread, while another one takes over its tasks: each change of threads may have to wait for a
         // core, and on a busy machine this would dominate the cost of a small question. Doors run on several threads.
-        let answer = tokio::task::block_in_place(|| Session::new(self, may_submit).answer(body));
+        let session = Session::new(self, may_submit);
+        let (answer, has_paid) = tokio::task::block_in_place(move || (session.answer(body), session.has_paid.get()));
         drop(permit);
+        if has_paid {
+            caller.visit.recognize();
+        }
         answer
     }
 }
 
 impl<'a> Session<'a> {
     fn new(rpc: &'a Rpc, may_submit: bool) -> Session<'a> {
-        Session { rpc, may_submit, gas: Cell::new(GAS_MAX), bytes: Cell::new(ANSWER_BYTES_MAX) }
+        Session {
+            rpc,
+            may_submit,
+            gas: Cell::new(GAS_MAX),
+            bytes: Cell::new(ANSWER_BYTES_MAX),
+            has_paid: Cell::new(false),
+        }
     }
 
     fn answer(&self, body: Body) -> Option<Value> {
@@ -258,6 +271,7 @@ pub(crate) fn router(api: Api) -> Router {
 
 async fn over_http(
     State(rpc): State<Rpc>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {
@@ -268,7 +282,7 @@ async fn over_http(
     }
     let Ok(body) = body else { return Failure::too_large().into_response() };
     let may_submit = rpc.api.admits(Role::Submit, &headers);
-    match rpc.answer(body, may_submit).await {
+    match rpc.answer(body, &caller, may_submit).await {
         None => StatusCode::NO_CONTENT.into_response(),
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
     }

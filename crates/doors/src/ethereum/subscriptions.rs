@@ -8,8 +8,8 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::SplitSink;
@@ -24,6 +24,7 @@ use super::logs::{LogsAsked, id_of};
 use super::values::data;
 use super::wire::{Answer, Body, Request, RpcError, envelope};
 use super::{BODY_BYTES_MAX, Rpc, Session};
+use crate::door::{Caller, DISPLACED};
 use crate::http::Failure;
 use crate::roles::Role;
 
@@ -49,6 +50,7 @@ struct Subscriber {
     rpc: Rpc,
     socket: SplitSink<WebSocket, Message>,
     subscriptions: BTreeMap<String, Subscription>,
+    caller: Caller,
     may_submit: bool,
     random: RandomState,
     made: u64,
@@ -58,26 +60,33 @@ struct Subscriber {
 type Delivered = Result<(), &'static str>;
 
 /// Upgrades a connection.
-pub(super) async fn open(State(rpc): State<Rpc>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
-    let Ok(permit) = rpc.api.streams.clone().try_acquire_owned() else {
-        return Failure::busy("too_many_streams", "too many WebSocket connections; try again shortly").into_response();
+pub(super) async fn open(
+    State(rpc): State<Rpc>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(share) = rpc.api.streams.take(caller.address, 1) else {
+        let message = "too many WebSocket connections, of all or of this address; try again shortly";
+        return Failure::busy("too_many_streams", message).into_response();
     };
     let may_submit = rpc.api.admits(Role::Submit, &headers);
     let limit = rpc.api.settings.body_bytes.min(BODY_BYTES_MAX);
     upgrade.max_message_size(limit).on_upgrade(async move |socket| {
-        serve(rpc, socket, may_submit).await;
-        drop(permit);
+        serve(rpc, caller, socket, may_submit).await;
+        drop(share);
     })
 }
 
-async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
+async fn serve(rpc: Rpc, caller: Caller, socket: WebSocket, may_submit: bool) {
     let (sink, mut source) = socket.split();
     let mut blocks = rpc.api.published().subscribe();
     let pending = rpc.api.published().subscribe_pending();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (subscriptions, random) = (BTreeMap::new(), RandomState::new());
-    let mut subscriber = Subscriber { rpc, socket: sink, subscriptions, may_submit, random, made: 0, pending };
+    let visit = caller.visit.clone();
+    let mut subscriber = Subscriber { rpc, socket: sink, subscriptions, caller, may_submit, random, made: 0, pending };
     let reason = loop {
         let served = tokio::select! {
             message = source.next() => match message {
@@ -103,9 +112,11 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
                 Ok(_) => Ok(()),
                 Err(_) => Err("the node is stopping"),
             },
+            () = visit.displaced() => Err(DISPLACED),
         };
-        if let Err(reason) = served {
-            break reason;
+        match served {
+            Ok(()) => visit.progress(),
+            Err(reason) => break reason,
         }
     };
     let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
@@ -135,7 +146,7 @@ impl Subscriber {
                 return self.send(envelope(id.unwrap_or_default(), answer)).await;
             }
         }
-        match self.rpc.answer(bytes.to_vec().into(), self.may_submit).await {
+        match self.rpc.answer(bytes.to_vec().into(), &self.caller, self.may_submit).await {
             Some(answer) => self.send(answer).await,
             None => Ok(()),
         }

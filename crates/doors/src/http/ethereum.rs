@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ledger::contracts::{EthereumReceipt, EthereumTransaction};
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::transactions::{decode, whole};
 use super::{Api, Page, parse, proof_bytes};
+use crate::door::Caller;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
 use crate::views::executed;
@@ -34,12 +35,18 @@ fn raw(bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Api {
+    /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
     async fn submit_ethereum(
         &self,
+        caller: &Caller,
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
         self.check_intake()?;
-        Ok(self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??)
+        let answers = self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??;
+        if answers.iter().any(Result::is_ok) {
+            caller.visit.recognize();
+        }
+        Ok(answers)
     }
 
     /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
@@ -143,11 +150,12 @@ pub(super) async fn ethereum_block(
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum(
     State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     let transactions = decode(&headers, &whole(body)?, false, raw)?;
-    let id = api.submit_ethereum(transactions).await?.pop().ok_or_else(Failure::stopping)??;
+    let id = api.submit_ethereum(&caller, transactions).await?.pop().ok_or_else(Failure::stopping)??;
     let body = taken(&api, id).await?;
     let status = if body.receipt.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -162,6 +170,7 @@ pub(super) async fn send_ethereum(
         (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum_batch(
     State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Answered<json::EthereumResults> {
@@ -171,7 +180,7 @@ pub(super) async fn send_ethereum_batch(
         Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
-    let results = api.submit_ethereum(transactions).await?.into_iter().map(result).collect();
+    let results = api.submit_ethereum(&caller, transactions).await?.into_iter().map(result).collect();
     Ok(Json(json::EthereumResults { results }))
 }
 

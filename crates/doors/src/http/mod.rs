@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
+use sockets::Shares;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -51,12 +52,12 @@ pub(crate) struct Api {
     pub(crate) settings: Arc<Http>,
     /// Symbols of the assets.
     pub(crate) symbols: Arc<json::Symbols>,
-    /// Permits for requests.
-    requests: Arc<Semaphore>,
-    /// Permits for bytes of bodies.
-    body_room: Arc<Semaphore>,
-    /// Permits for connections of the stream.
-    pub(crate) streams: Arc<Semaphore>,
+    /// Requests being served.
+    requests: Shares,
+    /// Bytes of bodies.
+    body_room: Shares,
+    /// Connections of the stream.
+    pub(crate) streams: Shares,
     /// Permits for requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Semaphore>,
     access: Arc<Access>,
@@ -82,9 +83,9 @@ impl Api {
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
-            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
-            body_room: Arc::new(Semaphore::new(DoorLimits::new(&settings).body_bytes_waiting)),
-            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            requests: Shares::new(settings.concurrent_requests as u64),
+            body_room: Shares::new(DoorLimits::new(&settings).body_bytes_waiting as u64),
+            streams: Shares::new(settings.stream_connections as u64),
             heavy: Arc::new(Semaphore::new(cores)),
             settings: Arc::new(settings),
             access: Arc::new(access),
@@ -102,9 +103,9 @@ impl Api {
     pub(crate) fn for_ethereum(&self) -> Api {
         let Api { settings, .. } = self;
         Api {
-            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
-            body_room: Arc::new(Semaphore::new(DoorLimits::new(settings).body_bytes_waiting)),
-            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            requests: Shares::new(settings.concurrent_requests as u64),
+            body_room: Shares::new(DoorLimits::new(settings).body_bytes_waiting as u64),
+            streams: Shares::new(settings.stream_connections as u64),
             ..self.clone()
         }
     }

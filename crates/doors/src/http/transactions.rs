@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use borsh::BorshDeserialize;
@@ -15,6 +15,7 @@ use super::failure::{Answered, Failure};
 use super::typed_data::with_signature;
 use super::{Api, parse, proof_bytes};
 use crate::backend::{Answer, Found};
+use crate::door::Caller;
 use crate::json::{self, ErrorBody};
 
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
@@ -190,10 +191,20 @@ impl Api {
         Ok(())
     }
 
-    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+    /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
+    async fn submit(
+        &self,
+        caller: &Caller,
+        transactions: Vec<Transaction>,
+        wait: bool,
+    ) -> Result<Vec<Answer>, Failure> {
         self.check_intake()?;
         let receiver = self.backend.submit(transactions, wait)?;
-        receiver.await.map_err(|_| Failure::stopping())
+        let answers = receiver.await.map_err(|_| Failure::stopping())?;
+        if answers.iter().any(|answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..))) {
+            caller.visit.recognize();
+        }
+        Ok(answers)
     }
 }
 
@@ -222,13 +233,14 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send(
     State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let answer = api.submit(&caller, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
     let body = respond(answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -242,6 +254,7 @@ pub(super) async fn send(
         (status = 415, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_batch(
     State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
@@ -251,7 +264,7 @@ pub(super) async fn send_batch(
     api.check_batch(transactions.len())?;
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
-    for answer in api.submit(transactions, wait).await? {
+    for answer in api.submit(&caller, transactions, wait).await? {
         results.push(match respond(answer, deadline).await {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
