@@ -65,19 +65,19 @@ pub enum Refusal {
     #[error("the offer belongs to another account")]
     NotYourOffer,
     /// The account's debits exceed its balance.
-    #[error("the account's transactions would spend more than its balance; in a block all of them are removed")]
+    #[error("the account's transactions would spend more than its balance; in a block all but its cancels are removed")]
     Overdraft,
     /// The same transaction is in the block more than once; one copy counts.
     #[error("the same transaction is already in the block")]
     Duplicate,
     /// Two transactions of the account use one sequence number.
-    #[error("two different transactions of the account use one sequence number; all of the account's are removed")]
+    #[error("another transaction of the account with this sequence number counts; use the next free number")]
     SequenceConflict,
     /// Two transactions of the account cancel one offer.
-    #[error("two transactions of the account cancel one offer; all of the account's are removed")]
+    #[error("a pending transaction of the account cancels this offer already")]
     CancelConflict,
     /// Two transactions of the account change its key.
-    #[error("two transactions change the account's key in one block; all of the account's are removed")]
+    #[error("two transactions change the account's key in one block; all of the account's but its cancels are removed")]
     KeyConflict,
     /// The block's issues of the asset would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]

@@ -43,7 +43,7 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
-    let limits = Limits { resting_offers: 33, open_pairs: 10, validators: 6, ..Limits::default() };
+    let limits = Limits { resting_offers: 20, open_pairs: 7, validators: 6, ..Limits::default() };
     Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, ..Genesis::default() }
 }
 
@@ -574,7 +574,6 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::Overdraft,
         Refusal::Duplicate,
         Refusal::SequenceConflict,
-        Refusal::CancelConflict,
         Refusal::KeyConflict,
         Refusal::IssueTooLarge,
         Refusal::NetworkAddress,
