@@ -61,8 +61,6 @@ const STEPS: u32 = 30;
 /// A step that leaves more than this part of the merit is slow; this many slow steps in a row count as stalled.
 const SLOW: f64 = 0.95;
 const MOST_SLOW: u32 = 4;
-/// Newton steps beyond the tolerance, in a second attempt.
-const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -85,7 +83,7 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, target, view.params, start);
+    let mut search = Search::new(demand, view.params, start);
     let mut solved = false;
     let mut best: Option<(f64, Vec<f64>)> = None;
     let begun = search.prices.clone();
@@ -103,9 +101,6 @@ pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start:
             break;
         }
     }
-    if solved && !target.first {
-        search.polish(target.band(target.mu));
-    }
     if let Some((_, prices)) = best.filter(|_| !solved) {
         search.prices = prices;
     }
@@ -118,7 +113,7 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
     const NEAR: f64 = 0.3;
     /// Maximum number of steps.
     const FEW: u32 = 6;
-    let mut search = Search::new(demand, target, params, last.to_vec());
+    let mut search = Search::new(demand, params, last.to_vec());
     let band = target.band(target.mu);
     search.slopes(band, None);
     if search.flows.largest() > NEAR {
@@ -127,9 +122,6 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
     let cap = 2.0 * target.mu.max(0.02);
     for _ in 0..FEW {
         if search.balanced(tolerance(target)) {
-            if !target.first {
-                search.polish(band);
-            }
             return Some(search.finish(true));
         }
         if !search.step(band, None, cap) {
@@ -162,8 +154,6 @@ struct Search<'a, 'b> {
     other_looks: u64,
     most_looks: u64,
     effort: Effort,
-    /// Whether to stop as soon as the amount step can compensate for imbalances.
-    early: bool,
     /// The pairs of every asset, computed on first use.
     pairs: Vec<Vec<u32>>,
     /// The band without a window at which demand at the current prices has just been evaluated.
@@ -171,7 +161,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
         let most_looks = params.budget.price_looks(demand.part.assets.len(), demand.offers());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
@@ -186,7 +176,6 @@ impl<'a, 'b> Search<'a, 'b> {
             other_looks: 0,
             most_looks,
             effort: EFFORTS[0],
-            early: target.first,
             pairs: vec![],
             known: None,
         }
@@ -194,7 +183,7 @@ impl<'a, 'b> Search<'a, 'b> {
 
     fn continuation(&mut self, target: Target, effort: Effort) -> bool {
         let Effort { mut widest, window, .. } = effort;
-        if target.first && widest < EFFORTS[1].widest && self.is_far(target.band(widest.max(target.mu))) {
+        if widest < EFFORTS[1].widest && self.is_far(target.band(widest.max(target.mu))) {
             widest = EFFORTS[1].widest;
         }
         let mut mu = widest;
@@ -339,21 +328,10 @@ impl<'a, 'b> Search<'a, 'b> {
         self.balanced(tolerance)
     }
 
-    /// Newton steps to the last digit, as long as they help: where hardly anything trades in part, and there is no
-    /// commission, only exact prices balance whole units.
-    fn polish(&mut self, band: Band) {
-        self.slopes(band, None);
-        for _ in 0..POLISH {
-            if self.flows.largest() == 0.0 || !self.step(band, None, band.beta - band.alpha) {
-                return;
-            }
-        }
-    }
-
-    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the
-    /// amount step will compensate for it.
+    /// Whether no asset is short by more than `tolerance`, or, at the last level, whether the amount step will
+    /// compensate for it.
     fn balanced(&self, tolerance: f64) -> bool {
-        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
+        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.flows.is_covered()
     }
 
     /// One damped step; false if none improves the merit, or the direction is not all finite.
@@ -403,6 +381,7 @@ impl<'a, 'b> Search<'a, 'b> {
             iterations: self.steps,
             queries: self.demand.queries,
             unsolved: (!solved).then_some(reason),
+            is_interior: false,
         }
     }
 }
