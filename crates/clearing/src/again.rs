@@ -19,19 +19,19 @@ use crate::solve::Market;
 use crate::start::start;
 use crate::supply::Supply;
 
-/// Clears every group with an obstacle once more; `join` gives valuations for the prices of all parts.
+/// Clears every group with an obstacle once more. `last` are the earlier valuations from which prices were found.
 pub(crate) fn clear_again(
     market: &Market,
     params: &Params,
     found: &mut [Found],
     amounts: &mut Amounts,
-    join: impl Fn(&[Found]) -> Vec<Price>,
+    last: Option<&[Price]>,
 ) {
     let short = amounts.obstacles.iter().map(|obstacle| obstacle.assets[0]);
     let numbers = market.split.parts_with(short);
     let again = numbers.par_iter().map(|number| {
         let view = PartView { book: market.book, supply: &market.supply, params, part: &market.split.parts[*number] };
-        found_again(view, &found[*number])
+        found_again(market, view, &found[*number], last.is_some())
     });
     let again: Vec<Option<Found>> = again.collect();
     for (number, again) in numbers.iter().zip(again) {
@@ -39,7 +39,7 @@ pub(crate) fn clear_again(
             found[*number] = std::mem::take(&mut found[*number]).or(again);
         }
     }
-    let valuations = join(found);
+    let valuations = market.join(found, last).valuations;
     let own = |number: &usize| amounts_alone(market, params, &market.split.parts[*number], &valuations);
     let own: Vec<(Amounts, Vec<usize>)> = numbers.par_iter().map(own).collect();
     for (number, (_, links)) in numbers.iter().zip(&own) {
@@ -51,17 +51,24 @@ pub(crate) fn clear_again(
     amounts.full = amounts.obstacles.is_empty();
 }
 
-/// New prices for a part that is not full at those `before`.
-fn found_again(view: PartView, before: &Found) -> Option<Found> {
+/// New prices for a part that is not full at those `before`, which may have been found from earlier ones (`warm`).
+fn found_again(market: &Market, view: PartView, before: &Found, warm: bool) -> Option<Found> {
     if before.is_interior {
         return None;
     }
-    let (full, looks) = view.is_full(&before.prices);
+    let (mut full, mut spent) = view.is_full(&before.prices);
     if full {
         return None;
     }
+    if warm {
+        let cold = market.price(view.part, view.params, None);
+        (full, spent) = (view.is_full(&cold.prices).0, spent + cold.looks);
+        if full || cold.is_interior {
+            return Some(Found { looks: spent, ..cold });
+        }
+    }
     let found = interior(view, &start(&Demand::new(view.book, view.part, view.supply)));
-    Some(Found { looks: found.looks + looks, ..found })
+    Some(Found { looks: found.looks + spent, ..found })
 }
 
 /// The amounts of a part as a book of its own, and the links of the book for its links.

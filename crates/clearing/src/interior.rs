@@ -63,7 +63,7 @@ use crate::book::Book;
 use crate::budget::Allowance;
 use crate::float::{exp, ln};
 use crate::interior::lots::Lots;
-use crate::interior::step::{Step, TAU_LEAST};
+use crate::interior::step::Step;
 use crate::outcome::Reason;
 use crate::range::{bound, is_at_end, to_price};
 use crate::search::{Found, PartView};
@@ -171,6 +171,8 @@ fn follow(
     /// Amounts are computed where the conservation of value is as good as this, and τ.
     const BALANCED: f64 = 1e-3;
     const NARROW: f64 = 1e-5;
+    /// Balance at a solution.
+    const BALANCED_LAST: f64 = 1e-7;
     step.centre(lots, logs, tau);
     let mut asked = 1.0;
     for number in 1..=STEPS {
@@ -181,8 +183,12 @@ fn follow(
                 return End::Full;
             }
         }
-        if step.mean < TAU_LEAST {
-            return if step.worst < TAU_LEAST.sqrt() { End::Solved } else { End::Spent };
+        if step.is_at_end() {
+            if step.worst < BALANCED_LAST {
+                return End::Solved;
+            }
+            step.centre(lots, logs, TAU_AGAIN);
+            step.measure(lots, logs);
         }
         if allowance.is_spent() || !step.advance(lots, logs) {
             return End::Spent;

@@ -53,12 +53,18 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The result of a second search, unless that used up its budget; with the work of both.
+    /// Whether no other search can find better prices: these are full, or only whole units are in the way.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self.unsolved, None | Some(Reason::Units))
+    }
+
+    /// The result of a second search if that has settled the prices, otherwise of this one; with the work of both.
     pub(crate) fn or(self, second: Found) -> Found {
         let (iterations, queries) = (self.iterations + second.iterations, self.queries + second.queries);
         let looks = self.looks + second.looks;
-        let better = if second.unsolved == Some(Reason::Prices) { self } else { second };
-        Found { iterations, queries, looks, is_interior: true, ..better }
+        let is_interior = self.is_interior || second.is_interior;
+        let better = if second.is_settled() { second } else { self };
+        Found { iterations, queries, looks, is_interior, ..better }
     }
 }
 

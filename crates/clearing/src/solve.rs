@@ -4,13 +4,14 @@
 //!
 //! | part | method |
 //! |---|---|
-//! | earlier prices that are near balance, of a thick part | a few Newton steps from them |
 //! | fewer than [`THICK`] offers for each asset | the interior-point method, see `interior` |
-//! | others | Newton's method on smoothed demand, see `newton` |
-//! | others for which that ends without a solution, or whose amounts are not full | the interior-point method |
+//! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
+//! | any for which that ends without a solution | the other method, then the interior-point method from there |
+//! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //!
-//! The interior-point method never sees earlier prices, so that a book which is full without them is full with them.
-//! [`Report::interior_parts`] counts the parts that it priced.
+//! A part that is not full at prices found from earlier ones is priced once more without them, so that a book which is
+//! full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
+//! interior-point method ran.
 
 use primitives::{AssetId, Price};
 use rayon::prelude::*;
@@ -102,7 +103,7 @@ impl<'a> Market<'a> {
         let mut amounts = self.amounts(params, &prices.valuations)?;
         // Groups that are not full are cleared once more, part by part.
         if !amounts.full && params.solver == Solver::Newton {
-            clear_again(self, params, &mut found, &mut amounts, |found| self.join(found, last).valuations);
+            clear_again(self, params, &mut found, &mut amounts, last);
             prices = self.join(&found, last);
         }
         // Orders for exact amounts do not influence prices; they take what fits in addition to the offers (§8).
@@ -155,12 +156,11 @@ impl<'a> Market<'a> {
 
     /// Prices of each part, up to a factor.
     fn find(&self, params: &Params, last: Option<&[Price]>) -> Vec<Found> {
-        let target = Target::new(params);
-        self.split.parts.par_iter().map(|part| self.price(part, params, target, last)).collect()
+        self.split.parts.par_iter().map(|part| self.price(part, params, last)).collect()
     }
 
     /// Prices of the whole book from those of its parts.
-    fn join(&self, found: &[Found], last: Option<&[Price]>) -> Prices {
+    pub(crate) fn join(&self, found: &[Found], last: Option<&[Price]>) -> Prices {
         let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
         let unsolved = self.split.parts.iter().zip(found).filter_map(|(part, found)| {
             let assets = || part.assets.iter().map(|asset| AssetId(*asset)).collect();
@@ -178,21 +178,26 @@ impl<'a> Market<'a> {
     }
 
     /// Prices of one part.
-    fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
+    pub(crate) fn price(&self, part: &Part, params: &Params, last: Option<&[Price]>) -> Found {
+        let target = Target::new(params);
         let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
         let view = PartView { book: self.book, supply: &self.supply, params, part };
         if params.solver == Solver::Tatonnement {
             return tatonnement(view, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
         }
         let mut demand = Demand::new(self.book, part, &self.supply);
-        if demand.offers() < THICK * part.assets.len() {
-            return interior(view, &start(&demand));
+        let start = start(&demand);
+        let is_thin = demand.offers() < THICK * part.assets.len();
+        let by_interior = || interior(view, &start);
+        let mut by_newton = |last| self.newton(view, target, &mut demand, last);
+        let first = if is_thin { by_interior() } else { by_newton(last) };
+        if first.is_settled() {
+            return first;
         }
-        let found = self.newton(view, target, &mut demand, last);
-        if found.unsolved.is_none() {
-            return found;
-        }
-        found.or(interior(view, &start(&demand)))
+        let second = if is_thin { by_newton(None) } else { by_interior() };
+        let nearby = if is_thin { second.prices.clone() } else { first.prices.clone() };
+        let found = first.or(second);
+        if found.is_settled() { found } else { found.or(interior(view, &nearby)) }
     }
 
     /// Prices of one part by Newton's method.
@@ -201,7 +206,7 @@ impl<'a> Market<'a> {
         if let Some(found) = last.as_ref().and_then(|last| again(target, demand, params, last)) {
             return found;
         }
-        let start = start(demand);
+        let start = crate::start::start(demand);
         let mended = last.as_ref().and_then(|last| mended(last, &start));
         if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, params, mended)) {
             return found;

@@ -13,7 +13,7 @@ pub(super) const BACK: f64 = 0.99;
 /// The largest change of a logarithm of a price in one step.
 pub(super) const CAP: f64 = 3.0;
 /// A mean product of this counts as 0.
-pub(super) const TAU_LEAST: f64 = 1e-13;
+pub(super) const TAU_LEAST: f64 = 1e-11;
 /// Products are at least this part of their target.
 const LIFT: f64 = 0.1;
 /// The predictor reduces τ to no less than this part.
@@ -34,11 +34,13 @@ pub(super) struct Step<'a> {
     offered: Vec<f64>,
     wanted: Vec<f64>,
     /// What τ is relative to, in value.
-    scale: f64,
+    pub(super) scale: f64,
     /// The mean product f·s⁻ or g·s⁺, relative to the scale.
     pub(super) mean: f64,
     /// The largest imbalance of an asset, relative to what it can trade.
     pub(super) worst: f64,
+    /// The least offered value, relative to the scale.
+    smallest: f64,
     pub(super) steps: u32,
     looks: u64,
 }
@@ -63,6 +65,7 @@ impl<'a> Step<'a> {
             scale,
             mean,
             worst,
+            smallest: 0.0,
             steps: 0,
             looks: 0,
         }
@@ -86,10 +89,11 @@ impl<'a> Step<'a> {
         for sums in [&mut self.sold, &mut self.bought, &mut self.offered, &mut self.wanted] {
             sums.fill(0.0);
         }
-        let mut products = 0.0;
+        let (mut products, mut smallest) = (0.0, f64::INFINITY);
         for lot in &lots.all {
             let (sell, buy) = (lot.sell as usize, lot.buy as usize);
             let value = lot.units * self.prices[sell];
+            smallest = f64::min(smallest, value);
             self.offered[sell] += value;
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
@@ -103,6 +107,7 @@ impl<'a> Step<'a> {
         self.scale = assets.clone().map(least).sum::<f64>() / count;
         let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / least(asset);
         self.worst = assets.map(off).fold(0.0, f64::max);
+        self.smallest = smallest / self.scale;
         // Pools alone need no path.
         self.mean = if lots.len() > 0 { products / (2.0 * count * self.scale) } else { self.worst };
     }
@@ -128,6 +133,11 @@ impl<'a> Step<'a> {
     fn side_flow(&self, side: &Side, sell: usize, buy: usize) -> (f64, f64) {
         let (sure, free, slope) = side.flow(self.prices[sell], self.prices[buy], self.middle);
         (sure + free, slope)
+    }
+
+    /// Whether the products are 0 for all purposes, also for the smallest offer.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.mean < TAU_LEAST * self.smallest.min(1.0)
     }
 
     /// The looks of one step.
