@@ -25,8 +25,6 @@ pub(crate) struct Program<'a> {
     budget: u64,
     /// Work spent so far, without looks.
     pub(crate) counts: Spending,
-    /// The shortage of each asset after the last repair, as a share of what is paid out of it.
-    pub(crate) lack: Vec<f64>,
     /// Dual values: the number of pairs that give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the path.
@@ -81,7 +79,6 @@ impl<'a> Program<'a> {
             allowance: Allowance::new(budget),
             budget,
             counts: Spending::default(),
-            lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
             closed: vec![[false; 2]; arcs.len()],
@@ -125,14 +122,6 @@ impl<'a> Program<'a> {
         let short: f64 = self.slack.iter().zip(values).map(|(slack, value)| -(*slack.min(&0) as f64) * value).sum();
         let rounded = |arc: &Arc| (arc.within() + 2) as f64 * values[arc.sell].max(values[arc.buy]);
         short > self.arcs.iter().map(rounded).sum()
-    }
-
-    /// Records the shortage of each asset as a share of what is paid out of it.
-    pub(crate) fn note_lack(&mut self) {
-        let mut paid = vec![0.0; self.slack.len()];
-        self.arcs.iter().for_each(|arc| paid[arc.buy] += arc.paid() as f64);
-        let share = |(slack, paid): (&i128, f64)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 };
-        self.lack = self.slack.iter().zip(paid).map(share).collect();
     }
 
     pub(crate) fn count_slack(&mut self) {
@@ -295,7 +284,10 @@ impl<'a> Program<'a> {
         } else {
             sold + wanted as Amount
         };
+        // What was too small before may be large enough now.
+        self.closed[edge.arc as usize] = [false; 2];
         let (seller, buyer) = if edge.less { (edge.to as usize, from) } else { (from, edge.to as usize) };
+        (self.spent[seller], self.spent[buyer]) = (false, false);
         self.slack[seller] += i128::from(arc.sold) - i128::from(sold);
         self.slack[buyer] -= arc.paid() as i128 - paid as i128;
         if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }

@@ -45,6 +45,8 @@ pub struct Report {
     pub iterations: u32,
     /// Evaluations of the demand of the whole book.
     pub demand_queries: u32,
+    /// Parts of the market that the interior-point method priced, or tried to; Newton's method priced the others.
+    pub interior_parts: u32,
     /// The largest |units sold − units paid out before commission| divided by the larger of the two, over assets that
     /// trade, from the solver's smoothed demand.
     pub imbalance: f64,
