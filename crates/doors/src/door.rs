@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,6 +25,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::client::Client;
 use crate::settings::Http;
 
 /// The limits of a door.
@@ -117,13 +121,14 @@ pub(crate) async fn serve(
         let (permit, visit) = (all.clone().try_acquire_owned(), visitors.admit(from.ip(), limits.connections_of_one));
         let (Ok(permit), Some(visit)) = (permit, visit) else { continue };
         let (router, stopped, tls) = (router.clone(), stopped.clone(), tls.clone());
+        let client = Client::at(from.ip());
         open.spawn(async move {
             match tls {
-                None => answer(stream, router, limits.head, stopped).await,
+                None => answer(stream, router, client, limits.head, stopped).await,
                 Some(tls) => {
                     // A connection without a timely TLS handshake counts as silent.
                     if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
-                        answer(stream, router, limits.head, stopped).await;
+                        answer(stream, router, client, limits.head, stopped).await;
                     }
                 }
             }
@@ -133,16 +138,22 @@ pub(crate) async fn serve(
     while open.join_next().await.is_some() {}
 }
 
-/// Answers the requests of one connection.
+/// Answers the requests of one connection. Each request carries its client.
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
+    client: Client,
     head: Duration,
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
-    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(client);
+        router.call(request)
+    });
+    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
     tokio::pin!(connection);
     tokio::select! {
         // Errors on a connection concern only its client.

@@ -19,7 +19,7 @@ use super::calls::{PastState, flag};
 use super::params::Params;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
-use super::{Rpc, Session};
+use super::{Caller, Rpc, Session};
 use crate::backend::Moment;
 use crate::http::{Api, Failure};
 
@@ -174,7 +174,7 @@ pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure
     }
     let rpc = Rpc::new(api.clone());
     let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
-    Ok(Session::new(&rpc, false).replay(id, settings)?.called)
+    Ok(Session::new(&rpc, Caller::default()).replay(id, settings)?.called)
 }
 
 /// A transaction that is executed again.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::values::data;
 use crate::backend::{Closed, ReadError};
 use crate::http::Failure;
+use crate::turns::NoTurn;
 
 /// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -57,6 +58,11 @@ impl RpcError {
     /// Something that exceeds a limit of the node.
     pub fn limit(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_005, message)
+    }
+
+    /// The same error with data for programs.
+    pub fn with_data(self, data: Value) -> RpcError {
+        RpcError { data: Some(data), ..self }
     }
 
     /// A call that reverted, with its reason.
@@ -126,6 +132,15 @@ impl From<ReadError> for RpcError {
 impl From<Closed> for RpcError {
     fn from(closed: Closed) -> RpcError {
         RpcError::server(closed.to_string())
+    }
+}
+
+impl From<NoTurn> for RpcError {
+    fn from(none: NoTurn) -> RpcError {
+        match none {
+            NoTurn::TooMany(_) => RpcError::limit(none.to_string()),
+            NoTurn::Stopping => RpcError::server(none.to_string()),
+        }
     }
 }
 
@@ -204,6 +219,7 @@ impl Body {
         }
     }
 
+    #[cfg(test)]
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         let all = match self {
             Body::One(one) => std::slice::from_ref(one),

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::transactions::{decode, whole};
 use super::{Api, Page, parse, proof_bytes};
+use crate::client::Client;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
 use crate::views::executed;
@@ -90,12 +91,13 @@ pub(super) async fn ethereum_receipt(
 pub(super) async fn ethereum_output(
     State(api): State<Api>,
     Path(hash): Path<String>,
+    client: Client,
 ) -> Answered<json::EthereumOutputBody> {
     let id: Digest = parse("hash", &hash)?;
-    let permit = api.heavy.clone().acquire_owned().await.map_err(|_| Failure::stopping())?;
+    let turn = api.heavy.take(client).await?;
     let called = api.blocking(move |api| {
         let called = replay(api, &id);
-        drop(permit);
+        drop(turn);
         called
     });
     Ok(Json(json::EthereumOutputBody::of(&id, called.await??, OUTPUT_BYTES_MAX)))

@@ -21,6 +21,7 @@ use crate::markets::Sides;
 use crate::published::Published;
 use crate::roles::{Access, Role};
 use crate::settings::Http;
+use crate::turns::Turns;
 use crate::{page, stream};
 
 mod accounts;
@@ -44,6 +45,9 @@ pub(crate) use probes::probes;
 /// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
 
+/// Maximum number of waiting requests of one address that execute contracts or scan.
+pub(crate) const HEAVY_WAITING_OF_ONE: usize = 256;
+
 /// The state shared by all calls.
 #[derive(Clone)]
 pub(crate) struct Api {
@@ -57,8 +61,8 @@ pub(crate) struct Api {
     body_room: Arc<Semaphore>,
     /// Permits for connections of the stream.
     pub(crate) streams: Arc<Semaphore>,
-    /// Permits for requests that execute contracts or scan, as many as the machine has cores; both doors share them.
-    pub(crate) heavy: Arc<Semaphore>,
+    /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
+    pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
@@ -85,7 +89,7 @@ impl Api {
             requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
             body_room: Arc::new(Semaphore::new(DoorLimits::new(&settings).body_bytes_waiting)),
             streams: Arc::new(Semaphore::new(settings.stream_connections)),
-            heavy: Arc::new(Semaphore::new(cores)),
+            heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
             access: Arc::new(access),
             drains: Arc::default(),

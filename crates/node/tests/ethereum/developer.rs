@@ -23,23 +23,23 @@ fn instant() -> Config {
     config
 }
 
-fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
+pub fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
     with_node_of(&developers(), instant(), data, test)
 }
 
-fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
+pub fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
     key(person).sign(&EthereumRequest { chain: CHAIN, ..request })
 }
 
 /// Sends a transaction; its receipt exists when the answer arrives.
-fn mined(server: Server, bytes: &[u8]) -> Value {
+pub fn mined(server: Server, bytes: &[u8]) -> Value {
     let hash = send(server, bytes);
     let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
     assert!(receipt.is_object(), "{hash} is in a block when it is answered");
     receipt
 }
 
-fn height(server: Server) -> u128 {
+pub fn height(server: Server) -> u128 {
     number(&ask(server, "eth_blockNumber", json!([])))
 }
 

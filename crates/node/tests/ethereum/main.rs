@@ -4,4 +4,5 @@ mod abuse;
 mod contracts_over_http;
 mod developer;
 mod door;
+mod events;
 mod json_rpc;
