@@ -78,7 +78,7 @@ pub use error::ReplicaError;
 pub use ethereum_index::{
     EthereumIndex, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsError, LogsPage, ReceiptPlace,
 };
-pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, ProposedLane};
+pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedLane};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};

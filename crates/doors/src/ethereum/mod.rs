@@ -33,6 +33,7 @@ mod developer;
 mod filters;
 mod logs;
 mod methods;
+mod overrides;
 mod params;
 mod subscriptions;
 mod traces;

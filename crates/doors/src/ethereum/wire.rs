@@ -163,6 +163,8 @@ impl From<EthereumReject> for RpcError {
             EthereumReject::Price { .. } => "max fee per gas less than block base fee",
             EthereumReject::Replacement { .. } => "replacement transaction underpriced",
             EthereumReject::Delegated => "in-flight transaction limit reached for delegated accounts",
+            EthereumReject::DelegatedGap { .. } => "gapped-nonce tx from delegated accounts",
+            EthereumReject::SenderHasCode => "sender not an eoa",
             EthereumReject::Proposed => "already proposed",
             EthereumReject::Full => return RpcError::limit("txpool is full; try again shortly"),
             EthereumReject::Waiting => "already known",

@@ -79,9 +79,13 @@ pub(super) async fn ethereum_receipt(
     Query(asked): Query<EthereumAsked>,
 ) -> Answered<json::EthereumBody> {
     let id: Digest = parse("hash", &hash)?;
-    let unknown = || Failure::not_found("the transaction is neither pending nor among those indexed");
-    let body = api.blocking(move |api| api.ethereum(&id, asked.proof)).await??;
-    body.map(Json).ok_or_else(unknown)
+    let (body, dropped) =
+        api.blocking(move |api| (api.ethereum(&id, asked.proof), api.backend.ethereum_dropped(&id))).await?;
+    let unknown = || match dropped {
+        Some(why) => Failure::new(StatusCode::NOT_FOUND, "dropped", format!("the transaction was dropped: {why}")),
+        None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+    };
+    body?.map(Json).ok_or_else(unknown)
 }
 
 /// What an executed Ethereum transaction returned, or why it reverted: it is executed again, as long as the state

@@ -2,9 +2,9 @@
 
 use std::net::TcpStream;
 
-use crate::developer::{mined, signed, with_developers};
+use crate::developer::{create, mined, signed, with_developers};
 use crate::door::*;
-use ledger::contracts::{EthereumRequest, contract_address};
+use ledger::contracts::EthereumRequest;
 use primitives::Address;
 use serde_json::{Value, json};
 use tungstenite::stream::MaybeTlsStream;
@@ -14,13 +14,6 @@ use tungstenite::{Message, WebSocket};
 const LOGGER: [u8; 18] = [0x60, 0, 0x35, 0x5b, 0x60, 0, 0x60, 0, 0xa0, 0x60, 1, 0x90, 0x03, 0x80, 0x60, 3, 0x57, 0];
 /// Logs its own address as a topic, once.
 const TELLER: [u8; 7] = [0x30, 0x5f, 0x5f, 0xa1, 0, 0, 0];
-
-/// Creates a contract with this runtime code.
-fn create(server: Server, nonce: u64, code: &[u8]) -> Address {
-    let data = [&[0x60, code.len() as u8, 0x80, 0x60, 9, 0x5f, 0x39, 0x5f, 0xf3], code].concat();
-    assert_eq!(mined(server, &signed(1, EthereumRequest { data, ..payment(nonce, None) }))["status"], "0x1");
-    contract_address(&key(1).address(), nonce)
-}
 
 fn word(number: u64) -> Vec<u8> {
     [&[0; 24][..], &number.to_be_bytes()].concat()

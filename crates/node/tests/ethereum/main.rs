@@ -6,3 +6,4 @@ mod developer;
 mod door;
 mod events;
 mod json_rpc;
+mod tools;
