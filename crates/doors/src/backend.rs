@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use crate::cache::ProvenReceipts;
 use crate::metrics::Metrics;
 use crate::published::Published;
-use replica::{EthereumReject, ValidatorStatus};
+use replica::{EthereumReject, PoolDrop, ValidatorStatus};
 
 /// A node as its doors see it. Calls may block briefly; the doors make them off the threads that serve connections.
 pub trait Backend: Send + Sync + 'static {
@@ -54,6 +54,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// A pending Ethereum transaction, and its sender.
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)>;
+
+    /// Why a transaction that this node had accepted left its pool without a block; `None` if it did not, or long ago.
+    fn ethereum_dropped(&self, _: &TransactionId) -> Option<PoolDrop> {
+        None
+    }
 
     /// The nonce above the gapless pending nonces of an account whose next nonce is `next`.
     fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64;
@@ -190,6 +195,12 @@ pub trait Backend: Send + Sync + 'static {
     /// Whether this is a developers' chain.
     fn is_developers(&self) -> bool {
         false
+    }
+
+    /// The time of the next block in milliseconds since 1970, where a developer has moved it away from that of the
+    /// newest block.
+    fn next_block_ms(&self) -> Option<u64> {
+        None
     }
 
     /// Submits an Ethereum transaction of an account that did not sign it; only on a developers' chain.

@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::client::Client;
 use crate::settings::Http;
 
 /// The limits of a door.
@@ -127,7 +128,7 @@ pub(crate) struct Visit {
 
 /// Who sends a request; every request of a door has this extension.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub(crate) struct Visitor {
     /// The client's address, behind a trusted proxy too.
     pub(crate) address: IpAddr,
     /// Its connection.
@@ -276,7 +277,8 @@ impl Door {
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             let visit = visitor.clone();
             let address = client_of(&known.proxies, visit.address, request.headers());
-            request.extensions_mut().insert(Caller { address, visit: visit.clone() });
+            request.extensions_mut().insert(Visitor { address, visit: visit.clone() });
+            request.extensions_mut().insert(Client::at(address));
             let answer = router.call(request);
             async move {
                 let answer = answer.await;

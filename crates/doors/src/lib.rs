@@ -15,6 +15,7 @@
 pub mod backend;
 pub mod cache;
 pub mod candles;
+mod client;
 mod door;
 pub mod ethereum;
 mod http;
@@ -29,6 +30,7 @@ pub mod roles;
 mod settings;
 mod stream;
 mod tls;
+mod turns;
 pub mod views;
 
 pub use backend::{Answer, Backend, Closed, DeveloperOrder, DeveloperRefusal, Found, Mining, ReadError};

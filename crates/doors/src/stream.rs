@@ -1,11 +1,12 @@
 //! The WebSocket stream: a snapshot for each channel, then increments; every message is numbered; slow readers are
 //! disconnected.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
@@ -15,21 +16,24 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::candles::Interval;
-use crate::door::{Caller, DISPLACED};
+use crate::door::{DISPLACED, Visitor};
 use crate::http::{Api, Failure};
 use crate::json;
 use crate::markets::{self, Sides};
 use crate::views::CommittedBlock;
 
 /// Maximum number of channels of one connection.
-const CHANNELS: usize = 64;
+pub(crate) const CHANNELS: usize = 64;
 /// Maximum size of a client's message.
-const MESSAGE_BYTES: usize = 16 << 10;
+pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection stays open after a message that is too long: its rest is not read, and to close at once would
+/// destroy the reason on its way to the client.
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// A channel of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,16 +96,16 @@ fn name(channel: &Channel) -> String {
 /// Upgrades a connection.
 pub(crate) async fn open(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Some(share) = api.streams.take(caller.address, 1) else {
+    let Some(share) = api.streams.take(visitor.address, 1) else {
         let message = "too many connections of the stream, of all or of this address; try again shortly";
         return Failure::busy("too_many_streams", message).into_response();
     };
-    upgrade.max_message_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
+    upgrade.max_message_size(MESSAGE_BYTES).max_frame_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
         api.backend.metrics().streams.inc();
-        serve(&api, &caller, socket).await;
+        serve(&api, &visitor, socket).await;
         api.backend.metrics().streams.dec();
         drop(share);
     })
@@ -116,19 +120,37 @@ struct Connection<'a> {
     sequence: u64,
 }
 
-async fn serve(api: &Api, caller: &Caller, socket: WebSocket) {
+/// The close code and the reason for a client whose message cannot be read; `None` if its connection is broken.
+/// Messages have at most `limit` bytes.
+pub(crate) fn ended_by(error: axum::Error, limit: usize) -> Option<(u16, Cow<'static, str>)> {
+    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
+        tungstenite::Error::Capacity(_) => {
+            let reason = format!("a message has at most {limit} bytes, see /v1/limits: send shorter ones");
+            Some((close_code::SIZE, reason.into()))
+        }
+        tungstenite::Error::Utf8(_) => Some((close_code::INVALID, "a text message is UTF-8".into())),
+        tungstenite::Error::Protocol(_) => Some((close_code::PROTOCOL, "not the WebSocket protocol".into())),
+        _ => None,
+    }
+}
+
+async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
     let mut events = api.published().subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let reason = loop {
+    let (code, reason) = loop {
         let served = tokio::select! {
             message = source.next() => match message {
                 Some(Ok(Message::Text(text))) => connection.on_request(&text).await,
                 Some(Ok(Message::Binary(_))) => connection.error("malformed", "send text messages").await,
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Close(_))) | None => return,
+                Some(Err(error)) => match ended_by(error, MESSAGE_BYTES) {
+                    Some(end) => break end,
+                    None => return,
+                },
             },
             event = events.recv() => match event {
                 Ok(committed) => connection.send_block(&committed).await,
@@ -143,18 +165,21 @@ async fn serve(api: &Api, caller: &Caller, socket: WebSocket) {
                 Ok(_) => connection.send_heartbeat().await,
                 Err(_) => Err("the node is stopping"),
             },
-            () = caller.visit.displaced() => Err(DISPLACED),
+            () = visitor.visit.displaced() => Err(DISPLACED),
         };
         match served {
-            Ok(()) => caller.visit.progress(),
-            Err(reason) => break reason,
+            Ok(()) => visitor.visit.progress(),
+            Err(reason) => break (close_code::AGAIN, reason.into()),
         }
     };
     api.backend.metrics().streams_dropped.inc();
-    let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
+    let frame = CloseFrame { code, reason: reason.into_owned().into() };
     let close = connection.socket.send(Message::Close(Some(frame)));
     // A reader that does not read does not receive the reason either.
     drop(tokio::time::timeout(HEARTBEAT, close).await);
+    if code == close_code::SIZE {
+        tokio::time::sleep(LINGER).await;
+    }
 }
 
 type Delivered = Result<(), &'static str>;

@@ -58,14 +58,28 @@ const LOOK: Duration = Duration::from_millis(100);
 
 type Answered = Result<u64, DeveloperRefusal>;
 
-/// Pending orders, each with the channel for its answer; `None` where nobody takes them.
+/// What the thread shares with those who give orders.
 #[derive(Default)]
-pub(crate) struct Orders(Option<VecDeque<(DeveloperOrder, SyncSender<Answered>)>>);
+pub(crate) struct Orders {
+    /// Pending orders, each with the channel for its answer; `None` where nobody takes them.
+    waiting: Option<VecDeque<(DeveloperOrder, SyncSender<Answered>)>>,
+    /// The time of the next block, where the developer has moved it since the newest one.
+    moved: Option<MovedTime>,
+}
+
+/// A time of the next block that the developer has chosen.
+#[derive(Clone, Copy)]
+enum MovedTime {
+    /// Milliseconds since 1970.
+    At(u64),
+    /// Milliseconds ahead of the machine's clock.
+    Ahead(i64),
+}
 
 impl Shared {
     /// Accepts orders from now on.
     pub(crate) fn open_orders(&self) {
-        poisoned(self.orders.lock()).0 = Some(VecDeque::new());
+        poisoned(self.orders.lock()).waiting = Some(VecDeque::new());
     }
 
     /// On a developers' chain, waits for the block that is due: the sender of a transaction expects it in there.
@@ -76,11 +90,19 @@ impl Shared {
         }
     }
 
+    /// The time of the next block, if the developer has moved it since the newest one.
+    pub(crate) fn next_block_ms(&self) -> Option<u64> {
+        Some(match poisoned(self.orders.lock()).moved? {
+            MovedTime::At(time_ms) => time_ms,
+            MovedTime::Ahead(ahead_ms) => clock_ms().saturating_add_signed(ahead_ms),
+        })
+    }
+
     /// Gives an order to a developers' chain, and waits until it is performed.
     pub(crate) fn order(&self, order: DeveloperOrder) -> Answered {
         let refused = |why: &str| Err(DeveloperRefusal(why.into()));
         let (reply, answer) = sync_channel(1);
-        match &mut poisoned(self.orders.lock()).0 {
+        match &mut poisoned(self.orders.lock()).waiting {
             None => return refused("the node is stopping"),
             Some(waiting) if waiting.len() >= ORDERS_MAX => return refused("too many pending orders; try again later"),
             Some(waiting) => waiting.push_back((order, reply)),
@@ -97,7 +119,7 @@ struct Closing<'a>(&'a Shared);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        poisoned(self.0.orders.lock()).0 = None;
+        poisoned(self.0.orders.lock()).waiting = None;
     }
 }
 
@@ -144,6 +166,8 @@ struct DevelopersChain<'a> {
     next_block: Instant,
     /// Milliseconds that the chain is ahead of the machine's clock.
     ahead_ms: i64,
+    /// Whether the developer has moved that since the newest block.
+    is_moved: bool,
     /// The chosen time of the next block, if there is one.
     next_ms: Option<u64>,
     /// The chosen milliseconds between blocks, if there are any.
@@ -151,6 +175,8 @@ struct DevelopersChain<'a> {
     snapshots: BTreeMap<u64, Kept>,
     /// The number of the last snapshot.
     snapshot: u64,
+    /// Whether the last block before a stop has been made.
+    is_last_made: bool,
 }
 
 impl<'a> DevelopersChain<'a> {
@@ -173,10 +199,12 @@ impl<'a> DevelopersChain<'a> {
             next_block: Instant::now(),
             // A chain whose time was moved into the future stays there.
             ahead_ms: time_ms.saturating_sub(clock_ms()) as i64,
+            is_moved: false,
             next_ms: None,
             step_ms: None,
             snapshots: BTreeMap::new(),
             snapshot: 0,
+            is_last_made: false,
         })
     }
 
@@ -188,33 +216,38 @@ impl<'a> DevelopersChain<'a> {
                 Due::Block => self.make_due()?,
                 Due::Order => {}
             }
-            let order = poisoned(self.shared.orders.lock()).0.as_mut().and_then(VecDeque::pop_front);
+            let order = poisoned(self.shared.orders.lock()).waiting.as_mut().and_then(VecDeque::pop_front);
             if let Some((order, reply)) = order {
                 let answer = self.perform(order)?;
+                self.share_time();
                 // The sender may be gone.
                 drop(reply.send(answer));
             }
         }
     }
 
-    /// Waits until something is due. Before the node stops, pending transactions are put into last blocks, if blocks
-    /// are made automatically.
-    fn wait(&self) -> Due {
+    /// Waits until something is due. Before the node stops, pending transactions are put into one last block, if blocks
+    /// are made automatically: what stays pending after it would only delay the stop.
+    fn wait(&mut self) -> Due {
         let shared = self.shared;
         let mut mempool = shared.lock_mempool();
         loop {
             let waits = mempool.ready() > 0 || mempool.ethereum.waits_since_ms().is_some();
+            let is_stopping = shared.stopping.load(Ordering::Acquire);
             let left = match self.mining {
                 _ if poisoned(shared.failure.lock()).is_some() => return Due::Stop,
-                Mining::Instant if waits => return Due::Block,
-                _ if shared.stopping.load(Ordering::Acquire) => return Due::Stop,
+                Mining::Instant if waits && !self.is_last_made => {
+                    self.is_last_made = is_stopping;
+                    return Due::Block;
+                }
+                _ if is_stopping => return Due::Stop,
                 Mining::Interval(_) => self.next_block.saturating_duration_since(Instant::now()),
                 Mining::Instant | Mining::Manual => LOOK,
             };
             if left.is_zero() {
                 return Due::Block;
             }
-            if poisoned(shared.orders.lock()).0.as_ref().is_some_and(|orders| !orders.is_empty()) {
+            if poisoned(shared.orders.lock()).waiting.as_ref().is_some_and(|orders| !orders.is_empty()) {
                 return Due::Order;
             }
             mempool = poisoned(shared.fill.wait_timeout(mempool, left.min(LOOK))).0;
@@ -262,15 +295,34 @@ impl<'a> DevelopersChain<'a> {
             let ledger = shared.read_ledger();
             (ledger.height() + 1, Foundation::of(&ledger, shared.newest_root().1))
         };
-        let time_ms = time_ms.unwrap_or_else(|| self.next_time(foundation.parent_ms));
+        let time_ms = match time_ms {
+            Some(time_ms) => time_ms,
+            None => {
+                self.is_moved = false;
+                self.next_time(foundation.parent_ms)
+            }
+        };
         let ids = entries.iter().map(|entry| entry.id).collect();
         let native = entries.into_iter().map(|entry| entry.transaction).collect();
         let block = foundation.block_at(height, native, lane, time_ms);
         self.pool.install(|| {
             let (made, changes) = log_and_apply(shared, block, ids, log)?;
             follow_one(shared, height, &changes)?;
-            Ok(publish_one(shared, made, None)?)
-        })
+            Ok::<_, ExchangeError>(publish_one(shared, made, None)?)
+        })?;
+        self.share_time();
+        Ok(())
+    }
+
+    /// Tells calls and estimates at which time the next block would see them.
+    fn share_time(&self) {
+        let parent_ms = self.shared.read_ledger().time_ms();
+        let moved = match (self.next_ms, self.step_ms.filter(|_| parent_ms > 0)) {
+            (Some(chosen), _) => Some(MovedTime::At(chosen)),
+            (None, Some(step)) => Some(MovedTime::At(parent_ms.saturating_add(step).min(TIME_MAX_MS))),
+            (None, None) => self.is_moved.then_some(MovedTime::Ahead(self.ahead_ms)),
+        };
+        poisoned(self.shared.orders.lock()).moved = moved;
     }
 
     /// The time of a block whose parent has the time `parent_ms`.
@@ -359,6 +411,7 @@ impl<'a> DevelopersChain<'a> {
             None => Err(DeveloperRefusal(format!("{seconds} more seconds lead beyond the year 9999: choose fewer"))),
             Some(ahead_ms) => {
                 self.ahead_ms = ahead_ms;
+                self.is_moved |= seconds > 0;
                 Ok(u64::try_from(ahead_ms / 1_000).unwrap_or(0))
             }
         }
@@ -426,7 +479,7 @@ impl<'a> DevelopersChain<'a> {
             shared.published.begin_again(views);
             remember_candles(shared, height);
         }
-        (self.ahead_ms, self.next_ms) = (ahead_ms, None);
+        (self.ahead_ms, self.is_moved, self.next_ms) = (ahead_ms, false, None);
         tracing::info!(height, "the chain was reverted");
         Ok(Ok(1))
     }

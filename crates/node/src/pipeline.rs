@@ -254,7 +254,10 @@ fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId], log: Log) 
     stages.0.push(("log", log_ms));
     let executed = applied.contracts.receipts.iter().map(|receipt| receipt.id);
     shared.unpublished.begin(ids.iter().copied().chain(executed).collect());
-    replica::settle(&mut shared.lock_mempool(), &ledger, block, ids);
+    let dropped = replica::settle(&mut shared.lock_mempool(), &ledger, block, ids, &applied.contracts.skipped);
+    for (id, why) in dropped {
+        tracing::info!(%id, %why, "an Ethereum transaction is dropped from the pool");
+    }
     shared.note_pool();
     let changes = std::mem::take(&mut applied.changes);
     Ok((applied, changes, stages.0))

@@ -21,7 +21,7 @@ use crate::exchange::Exchange;
 use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
-use replica::{EthereumReject, Handover, Mempool, ReplicaError, encode};
+use replica::{EthereumReject, Handover, Mempool, PoolDrop, ReplicaError, encode};
 
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
@@ -85,6 +85,10 @@ impl Backend for Reads {
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)> {
         let mempool = self.exchange.shared.lock_mempool();
         mempool.ethereum.get(id).map(|(bytes, sender)| (bytes.to_vec(), sender))
+    }
+
+    fn ethereum_dropped(&self, id: &TransactionId) -> Option<PoolDrop> {
+        self.exchange.shared.lock_mempool().ethereum.dropped(id)
     }
 
     fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64 {
@@ -245,6 +249,10 @@ impl Backend for Reads {
 
     fn is_developers(&self) -> bool {
         self.exchange.shared.is_developers
+    }
+
+    fn next_block_ms(&self) -> Option<u64> {
+        self.exchange.shared.next_block_ms()
     }
 
     fn impersonate(

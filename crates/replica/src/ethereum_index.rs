@@ -8,6 +8,9 @@
 //! looks at no more than [`LOG_HEIGHTS_MAX`] heights and returns no more than [`LOG_RESULTS_MAX`] logs. It walks the
 //! posting lists of one criterion, the one with the fewest logs in the range, and tests each log against the other
 //! criteria.
+//!
+//! *Nothing is left out without a sign.* What does not fit into one answer is read page by page: a page says where the
+//! next one begins, also within a block, since one block alone may have more logs than an answer.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -44,11 +47,31 @@ pub struct LogPlace {
     pub log: u32,
 }
 
+/// Where a search goes on: at a log of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogCursor {
+    /// Height of the block.
+    pub height: Height,
+    /// Index of the log among all logs of the block.
+    pub log: u32,
+}
+
+/// The first logs that match a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogsPage {
+    /// Their places, in order.
+    pub places: Vec<LogPlace>,
+    /// Where the next page begins; `None` if there are no more logs.
+    pub next: Option<LogCursor>,
+}
+
 /// Selects logs. An empty list matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
     /// The first height.
     pub from: Height,
+    /// The first log of the first height, by its index in the block: the logs before it do not match.
+    pub first_log: u32,
     /// The last height.
     pub to: Height,
     /// The contract must be one of these.
@@ -64,8 +87,14 @@ pub enum LogsError {
     #[error("{0} heights in one search; ask for at most 10000 at a time")]
     Heights(u64),
     /// Too many logs.
-    #[error("more than 10000 logs; ask for fewer heights, or name addresses or topics")]
-    Results,
+    #[error(
+        "more than 10000 logs: the first 10000 end before log {} of height {}; ask for fewer heights, name addresses \
+         or topics, or ask page by page", next.log, next.height
+    )]
+    Results {
+        /// The first log that does not fit.
+        next: LogCursor,
+    },
     /// Too many addresses and topics.
     #[error("{0} addresses and topics in one search; name at most 1000")]
     Alternatives(usize),
@@ -192,10 +221,20 @@ impl EthereumIndex {
     /// # Errors
     /// [`LogsError`] if the search is too large, or reaches below the first indexed height.
     pub fn logs(&self, filter: &LogFilter) -> Result<Vec<LogPlace>, LogsError> {
+        let LogsPage { places, next } = self.page(filter, LOG_RESULTS_MAX)?;
+        next.map_or(Ok(places), |next| Err(LogsError::Results { next }))
+    }
+
+    /// The first logs that match a filter, `most` at most and never more than [`LOG_RESULTS_MAX`].
+    ///
+    /// # Errors
+    /// [`LogsError`] if the search covers too much, or reaches below the first indexed height.
+    pub fn page(&self, filter: &LogFilter, most: usize) -> Result<LogsPage, LogsError> {
         filter.check()?;
+        let mut page = LogsPage::default();
         let (from, to) = (filter.from.max(1), filter.to.min(self.next() - 1));
         if from > to || filter.topics.len() > TOPICS {
-            return Ok(Vec::new());
+            return Ok(page);
         }
         if from < self.first {
             return Err(LogsError::Forgotten { first: self.first });
@@ -203,23 +242,24 @@ impl EthereumIndex {
         if to - from >= LOG_HEIGHTS_MAX {
             return Err(LogsError::Heights(to - from + 1));
         }
-        let mut found = Vec::new();
-        for (height, number) in self.candidates(filter, from, to) {
+        let begin = (from, if from == filter.from { filter.first_log } else { 0 });
+        for (height, number) in self.candidates(filter, begin, to) {
             let log = &self.blocks[(height - self.first) as usize].logs[number as usize];
             if !filter.matches(log) {
                 continue;
             }
-            if found.len() == LOG_RESULTS_MAX {
-                return Err(LogsError::Results);
+            if page.places.len() == most.min(LOG_RESULTS_MAX) {
+                page.next = Some(LogCursor { height, log: number });
+                break;
             }
-            found.push(LogPlace { height, receipt: log.receipt, log: log.log });
+            page.places.push(LogPlace { height, receipt: log.receipt, log: log.log });
         }
-        Ok(found)
+        Ok(page)
     }
 
-    /// The postings of the criterion that has the fewest of them in the range, in order; without any criterion, of all
-    /// logs in the range.
-    fn candidates(&self, filter: &LogFilter, from: Height, to: Height) -> Vec<(Height, u32)> {
+    /// The postings of the criterion that has the fewest of them in the range, in order; without any criterion, of the
+    /// first logs in the range. The range begins at a log of a height, and ends with a height.
+    fn candidates(&self, filter: &LogFilter, begin: (Height, u32), to: Height) -> Vec<(Height, u32)> {
         let mut criteria: Vec<Vec<&Postings>> = Vec::new();
         if !filter.addresses.is_empty() {
             criteria.push(filter.addresses.iter().filter_map(|address| self.addresses.get(address)).collect());
@@ -228,7 +268,7 @@ impl EthereumIndex {
             criteria.push(topics.iter().filter_map(|topic| self.topics.get(&(at, *topic))).collect());
         }
         let part = |list: &Postings| {
-            list.partition_point(|(height, _)| *height < from)..list.partition_point(|(height, _)| *height <= to)
+            list.partition_point(|posting| *posting < begin)..list.partition_point(|(height, _)| *height <= to)
         };
         let size = |lists: &Vec<&Postings>| lists.iter().map(|list| part(list).len()).sum::<usize>();
         match criteria.iter().min_by_key(|lists| size(lists)) {
@@ -241,7 +281,9 @@ impl EthereumIndex {
             }
             None => {
                 let logs = |height: Height| self.blocks[(height - self.first) as usize].logs.len() as u32;
-                let all = (from..=to).flat_map(|height| (0..logs(height)).map(move |number| (height, number)));
+                let first = |height: Height| if height == begin.0 { begin.1 } else { 0 };
+                let all =
+                    (begin.0..=to).flat_map(|height| (first(height)..logs(height)).map(move |number| (height, number)));
                 all.take(LOG_RESULTS_MAX + 1).collect()
             }
         }
@@ -283,156 +325,4 @@ fn forget<K: Hash + Eq>(lists: &mut HashMap<K, Postings>, key: K, from: fn(&mut 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ledger::contracts::{EthereumLog, EthereumReceipt, EvmStatus};
-    use primitives::Digest;
-    use proptest::prelude::*;
-
-    /// A few addresses and topics, so that logs share them.
-    fn address(number: u8) -> Address {
-        Address([number; 20])
-    }
-
-    fn topic(number: u8) -> [u8; 32] {
-        [number; 32]
-    }
-
-    fn receipt(height: Height, number: u32, logs: &[(u8, Vec<u8>)]) -> EthereumReceipt {
-        let log = |(of, topics): &(u8, Vec<u8>)| EthereumLog {
-            address: address(*of),
-            topics: topics.iter().map(|number| topic(*number)).collect(),
-            data: Vec::new(),
-        };
-        EthereumReceipt {
-            id: Digest::of("test", &[height.to_le_bytes().to_vec(), number.to_le_bytes().to_vec()].concat()),
-            position: Some(number),
-            sender: Address::default(),
-            status: EvmStatus::Succeeded,
-            gas_used: 0,
-            gas_price: 0,
-            contract: None,
-            logs: logs.iter().map(log).collect(),
-        }
-    }
-
-    type Block = Vec<Vec<(u8, Vec<u8>)>>;
-
-    fn blocks() -> impl Strategy<Value = Vec<Block>> {
-        let log = (0u8..4, prop::collection::vec(0u8..4, 0..=4));
-        prop::collection::vec(prop::collection::vec(prop::collection::vec(log, 0..4), 0..4), 1..12)
-    }
-
-    fn filters() -> impl Strategy<Value = LogFilter> {
-        let of = |max| prop::collection::vec(0u8..5, 0..max);
-        (0u64..14, 0u64..14, of(3), prop::collection::vec(of(3), 0..=5)).prop_map(|(from, to, addresses, topics)| {
-            let topics = topics.into_iter().map(|list| list.into_iter().map(topic).collect()).collect();
-            LogFilter { from, to, addresses: addresses.into_iter().map(address).collect(), topics }
-        })
-    }
-
-    proptest! {
-        /// A cut restores the index to what it was before the blocks above were added.
-        #[test]
-        fn a_cut_leaves_what_was_there_before(
-            blocks in blocks(),
-            filters in prop::collection::vec(filters(), 1..20),
-            kept in 0u64..12,
-        ) {
-            let of = |height: Height, block: &Block| ContractReceipts {
-                receipts: (0..).zip(block).map(|(number, logs)| receipt(height, number, logs)).collect(),
-                ..Default::default()
-            };
-            let (mut index, mut before) = (EthereumIndex::new(0, 10_000), EthereumIndex::new(0, 10_000));
-            for (height, block) in (1..).zip(&blocks) {
-                index.add(&of(height, block));
-                if height <= kept {
-                    before.add(&of(height, block));
-                }
-            }
-            index.cut_above(kept);
-            // A different history continues from there.
-            let more = of(before.next(), &blocks[0]);
-            index.add(&more);
-            before.add(&more);
-            prop_assert_eq!((index.next(), index.weight), (before.next(), before.weight));
-            prop_assert_eq!(&index.receipts, &before.receipts);
-            prop_assert_eq!((&index.addresses, &index.topics), (&before.addresses, &before.topics));
-            for filter in &filters {
-                prop_assert_eq!(index.logs(filter), before.logs(filter));
-            }
-        }
-
-        /// Compares with a linear scan of all logs.
-        #[test]
-        fn a_search_finds_what_a_walk_over_all_logs_finds(
-            blocks in blocks(),
-            filters in prop::collection::vec(filters(), 1..20),
-            limit in 1usize..200,
-        ) {
-            let mut index = EthereumIndex::new(0, limit);
-            let mut all = Vec::new();
-            for (height, block) in (1..).zip(&blocks) {
-                let receipts: Vec<_> =
-                    (0..).zip(block).map(|(number, logs)| receipt(height, number, logs)).collect();
-                for (number, one) in (0..).zip(&receipts) {
-                    for (log, of) in (0..).zip(&one.logs) {
-                        all.push((LogPlace { height, receipt: number, log }, of.clone()));
-                    }
-                }
-                index.add(&ContractReceipts { receipts, ..ContractReceipts::default() });
-                prop_assert!(index.weight <= limit || index.blocks.len() == 1);
-            }
-            let held: usize = index.blocks.iter().map(|block| block.logs.len()).sum();
-            prop_assert_eq!(index.addresses.values().map(VecDeque::len).sum::<usize>(), held);
-            for (height, block) in (1..).zip(&blocks) {
-                for (number, logs) in (0..).zip(block) {
-                    let place = (height >= index.first).then_some(ReceiptPlace { height, receipt: number });
-                    prop_assert_eq!(index.receipt(&receipt(height, number, logs).id), place);
-                }
-            }
-            for filter in filters {
-                let is_wanted = |log: &EthereumLog| {
-                    let topic = |(at, wanted): (usize, &Vec<[u8; 32]>)| {
-                        log.topics.get(at).is_some_and(|topic| wanted.is_empty() || wanted.contains(topic))
-                    };
-                    (filter.addresses.is_empty() || filter.addresses.contains(&log.address))
-                        && filter.topics.iter().enumerate().all(topic)
-                };
-                let range = filter.from..=filter.to;
-                let expected: Vec<LogPlace> = all
-                    .iter()
-                    .filter(|(place, log)| range.contains(&place.height) && is_wanted(log))
-                    .map(|(place, _)| *place)
-                    .collect();
-                match index.logs(&filter) {
-                    Ok(found) => prop_assert_eq!(found, expected),
-                    Err(error) => {
-                        prop_assert_eq!(error, LogsError::Forgotten { first: index.first });
-                        prop_assert!(filter.from < index.first);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn searches_that_are_too_large_are_refused() {
-        let mut index = EthereumIndex::new(0, usize::MAX);
-        let many = vec![(1, vec![7]); LOG_RESULTS_MAX];
-        index.add(&ContractReceipts { receipts: vec![receipt(1, 0, &many)], ..ContractReceipts::default() });
-        let all = |to| LogFilter { from: 1, to, ..LogFilter::default() };
-        assert_eq!(index.logs(&all(1)).map(|found| found.len()), Ok(LOG_RESULTS_MAX));
-        index.add(&ContractReceipts { receipts: vec![receipt(2, 0, &[(1, vec![7])])], ..ContractReceipts::default() });
-        assert_eq!(index.logs(&all(2)), Err(LogsError::Results));
-        let one = LogFilter { topics: vec![vec![topic(7)]], ..all(2) };
-        assert_eq!(index.logs(&one), Err(LogsError::Results));
-        for _ in 3..=LOG_HEIGHTS_MAX + 1 {
-            index.add(&ContractReceipts::default());
-        }
-        assert_eq!(index.logs(&all(u64::MAX)), Err(LogsError::Heights(LOG_HEIGHTS_MAX + 1)));
-        let named = LogFilter { addresses: vec![address(1); LOG_ALTERNATIVES_MAX + 1], ..all(1) };
-        assert_eq!(index.logs(&named), Err(LogsError::Alternatives(LOG_ALTERNATIVES_MAX + 1)));
-        assert_eq!(index.logs(&LogFilter { topics: vec![Vec::new(); 5], ..all(1) }), Ok(Vec::new()));
-    }
-}
+mod tests;

@@ -7,9 +7,12 @@
 //! order, without gaps.
 //!
 //! *A transaction that cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above
-//! a nonce gap is accepted while less than half of the pool is full, and dropped after [`GAP_MS`]. An account that
-//! delegates (EIP-7702) has at most one pending transaction: any call may empty such an account, and so make all its
-//! pending transactions unpayable.
+//! a nonce gap is accepted while less than half of the pool is full, dropped after [`GAP_MS`], and yields to one that
+//! can be proposed if the account cannot pay for both. An account that delegates (EIP-7702) sends one transaction at a
+//! time, with its next nonce: any call may empty such an account, and so make all its pending transactions unpayable.
+//!
+//! *Pool and executor judge by one rule.* What no block can execute is not accepted, and what the executor skips for a
+//! reason that stays is dropped: [`EthereumPool::settle`] and [`EthereumPool::dropped`] give the reason.
 //!
 //! *No transaction that can be proposed is forgotten*: after each block the pool looks for transactions that the
 //! block made ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] reports
@@ -19,11 +22,18 @@
 //! reservations. Where both promise the same units, the native transaction is executed first: the other one is
 //! skipped, and the quota bounds what such transactions cost.
 
+mod reject;
+mod sender;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
-use ledger::contracts::{EthereumFault, EthereumTransaction};
-use primitives::{Address, Digest, Superblock, TransactionId};
+use ledger::contracts::{EthereumFault, EthereumTransaction, Skip};
+use primitives::{Address, Superblock, TransactionId};
+
+use reject::is_final;
+pub use reject::{EthereumReject, PoolDrop};
+use sender::{Entry, Sender, SenderCode, follows};
 
 /// Maximum distance of a nonce above that of the account.
 pub const NONCES_AHEAD: u64 = 64;
@@ -34,92 +44,11 @@ pub const GAP_MS: u64 = 600_000;
 /// How often the pool looks for expired transactions.
 const LOOK_MS: u64 = 60_000;
 
+/// Number of dropped transactions whose reasons are kept.
+const DROPPED_MAX: usize = 1_000;
+
 /// Bytes of a lane without its transactions: its type and their number.
 const LANE_HEAD: usize = 5;
-
-/// Why the pool rejects an Ethereum transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EthereumReject {
-    /// The chain does not execute contracts.
-    #[error("this chain has no contracts")]
-    NoContracts,
-    /// No state can make it valid.
-    #[error(transparent)]
-    Fault(#[from] EthereumFault),
-    /// It is pending already.
-    #[error("the transaction is pending already")]
-    Waiting,
-    /// Its nonce was used already.
-    #[error("nonce {nonce} is used already: the account's next nonce is {next}")]
-    NonceTooLow {
-        /// The nonce of the transaction.
-        nonce: u64,
-        /// The account's next nonce.
-        next: u64,
-    },
-    /// Its nonce is too far ahead.
-    #[error(
-        "nonce {nonce} is more than 64 above {next}, the account's next nonce: send the transactions between them first"
-    )]
-    NonceTooHigh {
-        /// The nonce of the transaction.
-        nonce: u64,
-        /// The account's next nonce.
-        next: u64,
-    },
-    /// The account cannot pay for it together with its other pending transactions.
-    #[error("the account cannot pay for this transaction together with its other pending transactions")]
-    Funds,
-    /// It offers less than the base fee.
-    #[error("the transaction offers {offered} wei per unit of gas, and the base fee needs {needed}")]
-    Price {
-        /// The offered price.
-        offered: u128,
-        /// The required price.
-        needed: u128,
-    },
-    /// It does not offer a tenth more than the transaction that it would replace.
-    #[error(
-        "the transaction offers {offered} wei per unit of gas; replacing the pending transaction with this nonce \
-         needs {needed}"
-    )]
-    Replacement {
-        /// The offered price.
-        offered: u128,
-        /// The required price.
-        needed: u128,
-    },
-    /// Its account delegates to a contract, and has another pending transaction.
-    #[error(
-        "the account delegates to a contract (EIP-7702) and may have only one pending transaction: wait until it is \
-         committed"
-    )]
-    Delegated,
-    /// Another transaction with its nonce has been proposed.
-    #[error("another transaction with this nonce has been proposed already")]
-    Proposed,
-    /// The pool is full, or half full if the transaction is above a nonce gap.
-    #[error("the pool is full: send the transaction again later")]
-    Full,
-}
-
-impl EthereumReject {
-    /// A stable code for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            EthereumReject::NoContracts => "no_contracts",
-            EthereumReject::Fault(fault) => fault.code(),
-            EthereumReject::Waiting => "waiting",
-            EthereumReject::NonceTooLow { .. } => "nonce_too_low",
-            EthereumReject::NonceTooHigh { .. } => "nonce_too_high",
-            EthereumReject::Funds => "insufficient_funds",
-            EthereumReject::Price { .. } | EthereumReject::Replacement { .. } => "underpriced",
-            EthereumReject::Delegated => "delegated_account",
-            EthereumReject::Proposed => "already_proposed",
-            EthereumReject::Full => "mempool_full",
-        }
-    }
-}
 
 /// Transactions for a sub-block, in order, with their senders. The senders travel with the transactions inside the
 /// node, so that they are recovered only once.
@@ -168,24 +97,19 @@ impl EthereumCandidate {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Entry {
-    id: TransactionId,
-    bytes: Vec<u8>,
-    gas: u64,
-    max_fee: u128,
-    cost: u128,
-    /// The order of arrival.
-    arrival: u64,
-    since_ms: u64,
-    is_proposed: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Sender {
-    /// The account's next nonce when it was last looked at.
-    next: u64,
-    waiting: BTreeMap<u64, Entry>,
+/// A pending transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct PendingEthereum<'a> {
+    /// Its hash.
+    pub id: TransactionId,
+    /// In its EIP-2718 form.
+    pub bytes: &'a [u8],
+    /// Its sender.
+    pub sender: Address,
+    /// Its nonce.
+    pub nonce: u64,
+    /// Whether it can be proposed: neither a gap nor the base fee keeps it from it.
+    pub is_ready: bool,
 }
 
 /// The pool; see the module text.
@@ -205,6 +129,8 @@ pub struct EthereumPool {
     looked_ms: u64,
     /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, TransactionId)>,
+    /// The last dropped transactions, and why.
+    dropped: VecDeque<(TransactionId, PoolDrop)>,
 }
 
 impl EthereumPool {
@@ -232,6 +158,31 @@ impl EthereumPool {
     pub fn get(&self, id: &TransactionId) -> Option<(&[u8], Address)> {
         let (address, nonce) = self.ids.get(id)?;
         Some((&self.senders.get(address)?.waiting.get(nonce)?.bytes, *address))
+    }
+
+    /// Why one of the last dropped transactions was dropped.
+    pub fn dropped(&self, id: &TransactionId) -> Option<PoolDrop> {
+        self.dropped.iter().rev().find(|(dropped, _)| dropped == id).map(|(_, why)| *why)
+    }
+
+    fn note_dropped(&mut self, dropped: &[(TransactionId, PoolDrop)]) {
+        self.dropped.extend(dropped);
+        let old = self.dropped.len().saturating_sub(DROPPED_MAX);
+        self.dropped.drain(..old);
+    }
+
+    /// Pending transactions by sender and nonce, with whether they can be proposed, or are.
+    pub fn pending(&self) -> impl Iterator<Item = PendingEthereum<'_>> {
+        self.senders.iter().flat_map(|(sender, of)| {
+            let ready = of.without_gap(self.base_fee).count();
+            of.waiting.iter().enumerate().map(move |(at, (nonce, entry))| PendingEthereum {
+                id: entry.id,
+                bytes: &entry.bytes,
+                sender: *sender,
+                nonce: *nonce,
+                is_ready: at < ready || entry.is_proposed,
+            })
+        })
     }
 
     /// The nonce above the gapless pending nonces of an account whose next nonce is `next`.
@@ -270,16 +221,25 @@ impl EthereumPool {
         if max_fee < needed {
             return Err(EthereumReject::Price { offered: max_fee, needed });
         }
-        let next = ledger.ethereum_nonce(&address);
+        // A genesis has room for each transaction in a sub-block.
+        let (gas, quota) = (transaction.gas_limit(), ledger.limits().sub_block_gas);
+        let (next, code) = (ledger.ethereum_nonce(&address), SenderCode::of(ledger, &address));
+        if code == SenderCode::Contract && !ledger.is_developers() {
+            return Err(EthereumReject::SenderHasCode);
+        }
         let known = self.senders.get(&address);
         let rival = known.and_then(|sender| sender.waiting.get(&nonce));
-        let others: u128 = known.map_or(0, |sender| sender.cost_but(nonce));
+        let is_next = |sender: &Sender| sender.waiting.contains_key(&next);
         match rival {
             _ if nonce < next => return Err(EthereumReject::NonceTooLow { nonce, next }),
             _ if nonce - next > NONCES_AHEAD => return Err(EthereumReject::NonceTooHigh { nonce, next }),
-            _ if others.saturating_add(cost) > ledger.wei(&address) => return Err(EthereumReject::Funds),
             // Other accounts can spend what this one promises here.
-            _ if others > 0 && has_code(ledger, &address) => return Err(EthereumReject::Delegated),
+            _ if nonce > next && code == SenderCode::Delegates && known.is_some_and(is_next) => {
+                return Err(EthereumReject::Delegated);
+            }
+            _ if nonce > next && code == SenderCode::Delegates => {
+                return Err(EthereumReject::DelegatedGap { nonce, next });
+            }
             Some(rival) if rival.is_proposed => return Err(EthereumReject::Proposed),
             Some(rival) if max_fee < rival.replaced_by() => {
                 return Err(EthereumReject::Replacement { offered: max_fee, needed: rival.replaced_by() });
@@ -290,9 +250,12 @@ impl EthereumPool {
             }
             _ => {}
         }
+        let no_others = Sender::default();
+        let yielding = known.unwrap_or(&no_others).yielding(next, nonce, cost, ledger.wei(&address));
+        let yielding = yielding.ok_or(EthereumReject::Funds)?;
         let arrival = rival.map_or(self.arrivals, |rival| rival.arrival);
         self.arrivals += 1;
-        let gas = transaction.gas_limit();
+        self.drop_yielding(&yielding);
         let sender = self.senders.entry(address).or_default();
         sender.next = next;
         let entry = Entry { id, bytes, gas, max_fee, cost, arrival, since_ms: now_ms, is_proposed: false };
@@ -300,7 +263,7 @@ impl EthereumPool {
             self.ids.remove(&replaced.id);
         }
         self.ids.insert(id, (address, nonce));
-        (self.quota, self.base_fee) = (ledger.limits().sub_block_gas, head.base_fee.into());
+        (self.quota, self.base_fee) = (quota, head.base_fee.into());
         self.waits_since_ms.get_or_insert(now_ms);
         Ok(id)
     }
@@ -351,12 +314,20 @@ impl EthereumPool {
         true
     }
 
+    fn drop_yielding(&mut self, yielding: &[TransactionId]) {
+        for id in yielding {
+            self.forget(id);
+            self.note_dropped(&[(*id, PoolDrop::Yielded)]);
+        }
+    }
+
     /// Drops transactions that have been in the pool for longer than [`GAP_MS`] and cannot be proposed.
     fn forget_late(&mut self, now_ms: u64) {
         if now_ms.saturating_sub(self.looked_ms) < LOOK_MS {
             return;
         }
         self.looked_ms = now_ms;
+        let mut late = Vec::new();
         let (ids, base_fee) = (&mut self.ids, self.base_fee);
         self.senders.retain(|_, sender| {
             let ready = sender.without_gap(base_fee).count();
@@ -366,11 +337,13 @@ impl EthereumPool {
                 let stays = place <= ready || entry.is_proposed || now_ms.saturating_sub(entry.since_ms) <= GAP_MS;
                 if !stays {
                     ids.remove(&entry.id);
+                    late.push((entry.id, PoolDrop::Late));
                 }
                 stays
             });
             !sender.waiting.is_empty()
         });
+        self.note_dropped(&late);
     }
 
     /// Notes that proposed transactions are in no block: they may be proposed again.
@@ -410,75 +383,65 @@ impl EthereumPool {
         self.senders.values().any(is_busy)
     }
 
-    /// Drops what a block made invalid: used nonces, and the transactions of an account from the first that it cannot
-    /// pay for. Transactions that the block skipped for a gap can be proposed again, and those that it made ready
-    /// count as arrived now.
-    pub fn settle(&mut self, ledger: &Ledger, block: &Superblock) {
+    /// Drops what a block made invalid: used nonces, the transactions of an account from the first that it cannot pay
+    /// for, and those that the block skipped for a reason that stays. Other transactions that it skipped can be
+    /// proposed again, and those that it made ready count as arrived now. `skipped` is what the block skipped, by
+    /// position. Returns what no block will execute, with the reason.
+    pub fn settle(
+        &mut self,
+        ledger: &Ledger,
+        block: &Superblock,
+        skipped: &[(u32, Skip)],
+    ) -> Vec<(TransactionId, PoolDrop)> {
+        let mut dropped = Vec::new();
         self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
         if !self.senders.is_empty() && block.ethereum_len() > 0 {
-            self.settle_lanes(ledger, block);
+            self.drop_skipped(block, skipped, &mut dropped);
+            self.settle_lanes(ledger, block, &mut dropped);
+            self.note_dropped(&dropped);
         }
         let base_fee = self.base_fee;
         if self.waits_since_ms.is_none() && self.senders.values().any(|sender| sender.ready(0, base_fee).is_some()) {
             self.waits_since_ms = Some(0);
         }
+        dropped
     }
 
-    fn settle_lanes(&mut self, ledger: &Ledger, block: &Superblock) {
+    fn drop_skipped(
+        &mut self,
+        block: &Superblock,
+        skipped: &[(u32, Skip)],
+        dropped: &mut Vec<(TransactionId, PoolDrop)>,
+    ) {
+        let lanes: Vec<&Vec<u8>> = block.sub_blocks.iter().flat_map(|sub| &sub.ethereum).collect();
+        for (position, skip) in skipped.iter().filter(|(_, skip)| is_final(*skip)) {
+            let Some(bytes) = lanes.get(*position as usize) else { continue };
+            let Ok(transaction) = EthereumTransaction::decode(bytes) else { continue };
+            if self.forget(&transaction.hash()) {
+                dropped.push((transaction.hash(), PoolDrop::Skipped(*skip)));
+            }
+        }
+    }
+
+    fn settle_lanes(&mut self, ledger: &Ledger, block: &Superblock, dropped: &mut Vec<(TransactionId, PoolDrop)>) {
         self.senders.retain(|address, sender| {
             sender.next = ledger.ethereum_nonce(address);
             let (mut wei, next) = (ledger.wei(address), sender.next);
             sender.waiting.retain(|nonce, entry| {
-                let stands = *nonce >= next && wei >= entry.cost;
-                wei = if *nonce < next { wei } else { wei.saturating_sub(entry.cost) };
-                if !stands {
+                let (is_used, is_paid) = (*nonce < next, wei >= entry.cost);
+                wei = if is_used { wei } else { wei.saturating_sub(entry.cost) };
+                if is_used || !is_paid {
                     self.ids.remove(&entry.id);
                 }
-                stands
+                if !is_used && !is_paid {
+                    dropped.push((entry.id, PoolDrop::Funds));
+                }
+                !is_used && is_paid
             });
             !sender.waiting.is_empty()
         });
         block.sub_blocks.iter().for_each(|sub| self.restore(&sub.ethereum, 0));
     }
-}
-
-fn has_code(ledger: &Ledger, address: &Address) -> bool {
-    ledger.accounts().get(address).is_some_and(|account| account.evm().code != Digest::default())
-}
-
-impl Entry {
-    /// The minimum price of a replacement.
-    fn replaced_by(&self) -> u128 {
-        self.max_fee.saturating_add(self.max_fee.div_ceil(10))
-    }
-}
-
-impl Sender {
-    /// The maximum cost of all transactions except the one with this nonce.
-    fn cost_but(&self, nonce: u64) -> u128 {
-        let others = self.waiting.iter().filter(|(other, _)| **other != nonce);
-        others.map(|(_, entry)| entry.cost).fold(0, u128::saturating_add)
-    }
-
-    /// The lowest transaction from a nonce on that has not been proposed, if below it there is neither a gap nor a
-    /// transaction that offers too little.
-    fn ready(&self, from: u64, base_fee: u128) -> Option<(u64, &Entry)> {
-        let from = from.max(self.next);
-        self.without_gap(base_fee).find(|(nonce, entry)| *nonce >= from && !entry.is_proposed)
-    }
-
-    /// The transactions from the account's nonce up to the first gap or the first one that offers too little.
-    fn without_gap(&self, base_fee: u128) -> impl Iterator<Item = (u64, &Entry)> {
-        (self.next..)
-            .zip(&self.waiting)
-            .take_while(move |(expected, (nonce, entry))| expected == *nonce && entry.max_fee >= base_fee)
-            .map(|(nonce, (_, entry))| (nonce, entry))
-    }
-}
-
-/// Whether all nonces from `next` up to this one are pending.
-fn follows(sender: Option<&Sender>, next: u64, nonce: u64) -> bool {
-    sender.map_or(0, |sender| sender.waiting.range(next..nonce).count()) as u64 == nonce - next
 }
 
 #[cfg(test)]

@@ -75,8 +75,10 @@ mod status;
 
 pub use effect::{Agreed, Effect, Job, Observation};
 pub use error::ReplicaError;
-pub use ethereum_index::{EthereumIndex, LOG_HEIGHTS_MAX, LogFilter, LogPlace, LogsError, ReceiptPlace};
-pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, ProposedLane};
+pub use ethereum_index::{
+    EthereumIndex, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsError, LogsPage, ReceiptPlace,
+};
+pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedLane};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};

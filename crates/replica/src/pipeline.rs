@@ -2,12 +2,12 @@
 //! takes these steps; each works on its own data only.
 
 use consensus::Index;
-use ledger::contracts::recover_senders;
+use ledger::contracts::{Skip, recover_senders};
 use ledger::{Applied, Attached, Batch, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage, block_time};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
-use crate::{Agreed, Mempool, Past, ProposedLane, ReplicaError, encode};
+use crate::{Agreed, Mempool, Past, PoolDrop, ProposedLane, ReplicaError, encode};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, Debug)]
@@ -143,15 +143,21 @@ fn named<T>(height: Height, run: impl FnOnce() -> T) -> Result<T, ReplicaError> 
 }
 
 /// Removes the transactions of an applied block from the pool, whoever proposed them. `ids` are the ids of its
-/// transactions, in order.
-pub fn settle(pool: &mut Mempool, ledger: &Ledger, block: &Superblock, ids: &[TransactionId]) {
+/// transactions, in order. Returns the Ethereum transactions that no block will execute, with the reason.
+pub fn settle(
+    pool: &mut Mempool,
+    ledger: &Ledger,
+    block: &Superblock,
+    ids: &[TransactionId],
+    skipped: &[(u32, Skip)],
+) -> Vec<(TransactionId, PoolDrop)> {
     let known = block.signatures();
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
     // A copy with an invalid signature does not settle the original transaction.
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
     pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
-    pool.ethereum.settle(ledger, block);
+    pool.ethereum.settle(ledger, block, skipped)
 }
 
 /// Archives the receipts of a block that is durable.

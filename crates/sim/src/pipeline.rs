@@ -157,7 +157,7 @@ impl SimNode {
         let applied =
             execute(&mut self.ledger, &block, Signatures::Valid, self.setup.bug).map_err(|e| e.to_string())?;
         let ids: Vec<TransactionId> = entries.iter().map(|entry| entry.id).collect();
-        replica::settle(&mut self.mempool, &self.ledger, &block, &ids);
+        replica::settle(&mut self.mempool, &self.ledger, &block, &ids, &applied.contracts.skipped);
         let receipts = replica::receipts(&block, &applied);
         if borsh::to_vec(&receipts).expect("encodes") != oracle.receipts(block.height) {
             return Err(Stop::Broken(format!("the receipts of block {} differ from the replay's", block.height)));

@@ -339,7 +339,23 @@ impl Session<'_> {
         Ok(self.load(place.height)?.map(|block| (block, place.receipt as usize)))
     }
 
-    fn chain(&self) -> u64 {
+    /// A transaction, executed or pending; null if it is neither.
+    pub(super) fn transaction(&self, id: &TransactionId) -> Answer {
+        // It may leave the pool for a block between two looks.
+        if let Some((bytes, sender)) = self.rpc.api.backend.ethereum_waiting(id) {
+            return self.pending_json(id, &bytes, &sender);
+        }
+        let Some((block, at)) = self.block_of(id)? else { return Ok(Value::Null) };
+        block.transaction_json(self.chain(), at)
+    }
+
+    /// A pending transaction.
+    pub(super) fn pending_json(&self, id: &TransactionId, bytes: &[u8], sender: &Address) -> Answer {
+        let transaction = EthereumTransaction::decode(bytes).map_err(|_| damaged())?;
+        Ok(transaction_json(&transaction.parts(), *id, sender, self.chain()))
+    }
+
+    pub(super) fn chain(&self) -> u64 {
         self.rpc.outline().chain
     }
 
@@ -400,13 +416,7 @@ pub(super) fn get_block_receipts(session: &Session, params: &Params) -> Answer {
 
 /// A transaction of a block, or a pending one.
 pub(super) fn get_transaction_by_hash(session: &Session, params: &Params) -> Answer {
-    let id = params.digest(0)?;
-    if let Some((block, at)) = session.block_of(&id)? {
-        return block.transaction_json(session.chain(), at);
-    }
-    let Some((bytes, sender)) = session.rpc.api.backend.ethereum_waiting(&id) else { return Ok(Value::Null) };
-    let transaction = EthereumTransaction::decode(&bytes).map_err(|_| damaged())?;
-    Ok(transaction_json(&transaction.parts(), id, &sender, session.chain()))
+    session.transaction(&params.digest(0)?)
 }
 
 pub(super) fn get_transaction_receipt(session: &Session, params: &Params) -> Answer {

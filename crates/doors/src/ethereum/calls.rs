@@ -1,5 +1,6 @@
 //! Executions without effect: calls, and gas estimation.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::contracts::ethereum::{self, B256, Bytes, KECCAK_EMPTY, TxKind, U256};
@@ -12,6 +13,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height};
 use serde_json::{Map, Value};
 
 use super::Session;
+use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::values::{data, quantity, read_address, read_data, read_quantity, read_u64, read_u128};
 use super::wire::{Answer, RpcError};
@@ -30,6 +32,8 @@ pub(super) struct PastState {
     moment: Moment,
     /// Number of listed assets.
     assets: usize,
+    /// Accounts whose storage counts as empty.
+    cleared: BTreeSet<Address>,
     /// The first read that failed.
     failed: Mutex<Option<UndoError>>,
 }
@@ -37,7 +41,7 @@ pub(super) struct PastState {
 impl PastState {
     pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
         let assets = backend.published().views().outline().assets.len();
-        PastState { backend: backend.clone(), moment, assets, failed: Mutex::default() }
+        PastState { backend: backend.clone(), moment, assets, cleared: BTreeSet::new(), failed: Mutex::default() }
     }
 
     /// Fails if a read failed.
@@ -69,6 +73,9 @@ impl EvmState for PastState {
     }
 
     fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
+        if self.cleared.contains(&Address(address.0.0)) {
+            return U256::ZERO;
+        }
         let read = self.backend.ethereum_slot(&Address(address.0.0), &slot.to_be_bytes(), self.moment);
         self.read(read).map_or(U256::ZERO, U256::from_be_bytes)
     }
@@ -164,9 +171,8 @@ impl CallRequest {
     /// # Errors
     /// The reason if there can be no such transaction.
     pub fn to_request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
-        let has_list = self.access_list.as_ref().is_some_and(|list| !list.0.is_empty());
-        if has_list || self.authorizations.is_some() {
-            return Err("a transaction with an access list or authorizations has to be signed by its sender".into());
+        if self.authorizations.is_some() {
+            return Err("a transaction with authorizations has to be signed by its sender".into());
         }
         Ok(EthereumRequest {
             chain,
@@ -176,6 +182,8 @@ impl CallRequest {
             gas_limit,
             max_fee: if self.max_fee == 0 { max_fee } else { self.max_fee },
             max_tip: if self.max_fee == 0 { 0 } else { self.max_tip.unwrap_or(0) },
+            has_one_price: self.max_fee > 0 && self.max_tip.is_none(),
+            access_list: self.access_list.clone().unwrap_or_default(),
             data: self.input.clone(),
             delegations: Vec::new(),
         })
@@ -254,43 +262,43 @@ pub(super) struct Prepared {
 
 impl Session<'_> {
     /// Prepares the call in the first parameter, over the state after the block in the second one.
-    pub(super) fn prepare(&self, params: &Params) -> Result<Prepared, RpcError> {
+    pub(super) fn prepare(
+        &self,
+        params: &Params,
+        replaced: &StateOverrides,
+        block: &BlockOverrides,
+    ) -> Result<Prepared, RpcError> {
         let request = params.read(0, CallRequest::read)?;
         let height = self.height(params, 1)?;
         let terms = self.terms()?;
         let backend = &self.rpc.api.backend;
-        let base_fee = if request.max_fee == 0 { 0 } else { self.base_fee_at(height)? };
+        let mut context = self.context(height, request.max_fee > 0)?;
+        if let Some(time_ms) = backend.next_block_ms().filter(|_| is_newest(params.get(1))) {
+            context.block.timestamp = U256::from(time_ms / 1_000);
+        }
+        block.apply(&mut context, request.max_fee > 0);
+        let most = TRANSACTION_GAS_MAX.min(terms.block_gas);
+        let wei = match replaced.balance(&request.from) {
+            Some(wei) => wei,
+            None => U256::from(backend.ethereum_account(&request.from, Moment::After(height))?.wei),
+        };
+        let gas = affordable(&request, wei, request.gas.unwrap_or(most).min(most))?;
+        let state = PastState { cleared: replaced.cleared(), ..PastState::new(backend, Moment::After(height)) };
+        let mut view = EvmView::new(state);
+        replaced.apply(&mut view);
+        Ok(Prepared { view, context: Arc::new(context), request, chain: self.rpc.outline().chain, gas })
+    }
+
+    /// The environment of calls after a block. Those without a price see no base fee.
+    fn context(&self, height: Height, has_price: bool) -> Result<EvmContext, RpcError> {
+        let backend = &self.rpc.api.backend;
+        let missing = || RpcError::server("header not found");
+        let base_fee = if has_price { self.load(height)?.ok_or_else(missing)?.base_fee } else { 0 };
         let block = match height {
             0 => Arc::default(),
-            _ => backend.block(height)?.ok_or_else(|| RpcError::server("header not found"))?,
+            _ => backend.block(height)?.ok_or_else(missing)?,
         };
-        let context = Arc::new(backend.ethereum_context(&block, usize::MAX, base_fee));
-        let most = TRANSACTION_GAS_MAX.min(terms.block_gas);
-        let gas = self.affordable(&request, height, request.gas.unwrap_or(most).min(most))?;
-        let view = EvmView::new(PastState::new(backend, Moment::After(height)));
-        Ok(Prepared { view, context, request, chain: self.rpc.outline().chain, gas })
-    }
-
-    fn base_fee_at(&self, height: Height) -> Result<u64, RpcError> {
-        Ok(self.load(height)?.ok_or_else(|| RpcError::server("header not found"))?.base_fee)
-    }
-
-    /// The gas that the sender can pay for, if the call offers a price; the sender must hold the value in any case.
-    fn affordable(&self, request: &CallRequest, height: Height, gas: u64) -> Result<u64, RpcError> {
-        let wei = self.rpc.api.backend.ethereum_account(&request.from, Moment::After(height))?.wei;
-        let short = || {
-            let (have, want) = (wei, request.value);
-            RpcError::server(format!("insufficient funds for gas * price + value: have {have} want {want}"))
-        };
-        let left = U256::from(wei).checked_sub(request.value).ok_or_else(short)?;
-        if request.max_fee == 0 {
-            return Ok(gas);
-        }
-        let paid = left / U256::from(request.max_fee);
-        if paid < U256::from(TRANSFER_GAS) {
-            return Err(short());
-        }
-        Ok(u64::try_from(paid).unwrap_or(u64::MAX).min(gas))
+        Ok(backend.ethereum_context(&block, usize::MAX, base_fee))
     }
 
     /// Executes a call with this gas. The inner error says that the call itself is invalid.
@@ -302,6 +310,29 @@ impl Session<'_> {
         self.pay_gas(called.as_ref().map_or(TRANSFER_GAS, |called| called.gas_used));
         Ok(called)
     }
+}
+
+/// Whether a parameter names the newest block by a tag, or names none.
+fn is_newest(block: Option<&Value>) -> bool {
+    block.is_none_or(|tag| tag == "latest" || tag == "pending")
+}
+
+/// The gas that a sender with this balance can pay for, if the call offers a price; the sender must hold the value in
+/// any case.
+fn affordable(request: &CallRequest, wei: U256, gas: u64) -> Result<u64, RpcError> {
+    let short = || {
+        let (have, want) = (wei, request.value);
+        RpcError::server(format!("insufficient funds for gas * price + value: have {have} want {want}"))
+    };
+    let left = wei.checked_sub(request.value).ok_or_else(short)?;
+    if request.max_fee == 0 {
+        return Ok(gas);
+    }
+    let paid = left / U256::from(request.max_fee);
+    if paid < U256::from(TRANSFER_GAS) {
+        return Err(short());
+    }
+    Ok(u64::try_from(paid).unwrap_or(u64::MAX).min(gas))
 }
 
 impl Prepared {
@@ -320,7 +351,9 @@ pub(super) fn returned(called: EvmCalled) -> Result<EvmCalled, RpcError> {
 }
 
 pub(super) fn call(session: &Session, params: &Params) -> Answer {
-    let mut prepared = session.prepare(params)?;
+    let replaced = params.read_if(2, StateOverrides::read)?.unwrap_or_default();
+    let block = params.read_if(3, BlockOverrides::read)?.unwrap_or_default();
+    let mut prepared = session.prepare(params, &replaced, &block)?;
     let gas = prepared.gas;
     let called = session.execute(&mut prepared, gas)?.map_err(RpcError::server)?;
     Ok(data(returned(called)?.output))
@@ -330,7 +363,9 @@ pub(super) fn call(session: &Session, params: &Params) -> Answer {
 /// gas, then bisects the remaining range: a call keeps a 64th of its gas back from the calls that it makes, and
 /// refunds come afterwards.
 pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
-    let mut prepared = session.prepare(params)?;
+    let replaced = params.read_if(2, StateOverrides::read)?.unwrap_or_default();
+    let block = params.read_if(3, BlockOverrides::read)?.unwrap_or_default();
+    let mut prepared = session.prepare(params, &replaced, &block)?;
     let most = prepared.gas;
     let called = session.execute(&mut prepared, most)?.map_err(RpcError::server)?;
     if called.halt.as_ref().is_some_and(|why| why.starts_with("out of gas")) {

@@ -1,12 +1,17 @@
 //! The search for logs.
+//!
+//! An answer has at most 10,000 logs and 16 MiB of their data. A search that finds more is an error that names heights
+//! to ask for. Where one block alone has more, or with `maxLogs`, a client reads page by page: `maxLogs` bounds a page,
+//! and the next page begins at `fromBlock` and `fromLog`, the height and the index above those of the last log seen.
+//! The last page is the empty one.
 
 use primitives::{Height, to_hex};
-use replica::{LogFilter, LogPlace};
-use serde_json::Value;
+use replica::{LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsPage};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::params::Params;
-use super::values::{read_address, read_bytes, read_digest};
+use super::values::{quantity, read_address, read_bytes, read_digest, read_u64};
 use super::wire::{Answer, RpcError};
 
 /// Maximum bytes of the data of all logs in one answer.
@@ -18,12 +23,22 @@ pub(super) struct LogsAsked {
     pub filter: LogFilter,
     /// The last height, if it was given as a number.
     pub to: Option<Height>,
+    /// The size of a page, if the client reads page by page.
+    most: Option<usize>,
 }
 
-/// One value or a list, or anything for `null`.
+/// The first logs that match a filter.
+pub(super) struct LogsFound {
+    pub logs: Vec<Value>,
+    /// Where the rest begins; `None` if these are all.
+    pub next: Option<LogCursor>,
+}
+
+/// One value or a list; anything for `null`, also in a list.
 fn one_of<T>(value: Option<&Value>, read: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, String> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(all)) if all.iter().any(Value::is_null) => Ok(Vec::new()),
         Some(Value::Array(all)) => all.iter().map(read).collect(),
         Some(one) => Ok(vec![read(one)?]),
     }
@@ -42,8 +57,15 @@ impl LogsAsked {
             }
             Some(_) => return Err("topics: a list of at most four is expected".into()),
         };
-        let filter = LogFilter { from: 0, to: Height::MAX, addresses, topics };
-        Ok(LogsAsked { filter, to: None })
+        let of = |name: &str| fields.get(name).filter(|value| !value.is_null()).map(read_u64).transpose();
+        let first_log = of("fromLog").map_err(|why| format!("fromLog: {why}"))?.unwrap_or(0);
+        let first_log = u32::try_from(first_log).map_err(|_| "fromLog: no block has so many logs".to_string())?;
+        let most = of("maxLogs").map_err(|why| format!("maxLogs: {why}"))?;
+        if most.is_some_and(|most| !(1..=LOG_RESULTS_MAX as u64).contains(&most)) {
+            return Err(format!("maxLogs: from 1 to {LOG_RESULTS_MAX}"));
+        }
+        let filter = LogFilter { from: 0, first_log, to: Height::MAX, addresses, topics };
+        Ok(LogsAsked { filter, to: None, most: most.map(|most| most as usize) })
     }
 }
 
@@ -77,9 +99,9 @@ impl Session<'_> {
         Ok(asked)
     }
 
-    /// The logs that match a filter, in order.
-    pub(super) fn logs(&self, filter: &LogFilter) -> Result<Vec<Value>, RpcError> {
-        let places = self.rpc.api.published().views().ethereum().logs(filter)?;
+    /// The first logs that match a filter, `most` at most, in order.
+    pub(super) fn logs(&self, filter: &LogFilter, most: usize) -> Result<LogsFound, RpcError> {
+        let LogsPage { places, next } = self.rpc.api.published().views().ethereum().page(filter, most)?;
         let (mut logs, mut bytes) = (Vec::with_capacity(places.len()), 0);
         for of_block in places.chunk_by(|one, other| one.height == other.height) {
             let height = of_block[0].height;
@@ -94,16 +116,46 @@ impl Session<'_> {
                 let receipt = &block.receipts()[at];
                 for LogPlace { log, .. } in of_receipt {
                     let of = &receipt.logs[*log as usize];
+                    let number = first + *log as usize;
                     bytes += of.data.len();
-                    if bytes > DATA_MAX {
-                        return Err(RpcError::limit("query returned more than 16 MiB of data; ask for fewer heights"));
+                    if bytes > DATA_MAX && !logs.is_empty() {
+                        return Ok(LogsFound { logs, next: Some(LogCursor { height, log: number as u32 }) });
                     }
-                    logs.push(block.log_json(at, receipt, first + *log as usize, of));
+                    logs.push(block.log_json(at, receipt, number, of));
                 }
             }
         }
-        Ok(logs)
+        Ok(LogsFound { logs, next })
     }
+
+    /// The logs that were asked for.
+    fn answer_logs(&self, asked: &LogsAsked) -> Answer {
+        let LogsFound { logs, next } = self.logs(&asked.filter, asked.most.unwrap_or(LOG_RESULTS_MAX))?;
+        match next.filter(|_| asked.most.is_none()) {
+            None => Ok(logs.into()),
+            Some(next) => Err(too_many(&asked.filter, next)),
+        }
+    }
+}
+
+/// The error of a search that finds more than an answer holds: heights whose logs fit, or, if the first block alone
+/// has more, how to read it page by page.
+fn too_many(filter: &LogFilter, next: LogCursor) -> RpcError {
+    let (from, limit) = (filter.from, LOG_RESULTS_MAX);
+    if next.height > from {
+        let (from, to) = (quantity(from), quantity(next.height - 1));
+        let range = format!("[{}, {}]", from.as_str().unwrap_or_default(), to.as_str().unwrap_or_default());
+        let message = format!(
+            "query returned more than {limit} results, or 16 MiB. Try with this block range {range}, and go on above it"
+        );
+        return RpcError::limit(message).with_data(json!({"fromBlock": from, "toBlock": to}));
+    }
+    let message = format!(
+        "query returned more than {limit} results, or 16 MiB, in block {from} alone. Name addresses or topics, or read \
+         it page by page: with \"maxLogs\": \"0x3e8\", and then \"fromLog\" above the logIndex of the last log seen"
+    );
+    let page = json!({"fromBlock": quantity(from), "toBlock": quantity(from), "fromLog": "0x0", "maxLogs": "0x3e8"});
+    RpcError::limit(message).with_data(page)
 }
 
 fn is_number(text: &str) -> bool {
@@ -111,8 +163,14 @@ fn is_number(text: &str) -> bool {
 }
 
 pub(super) fn get_logs(session: &Session, params: &Params) -> Answer {
-    let asked = session.logs_asked(params)?;
-    Ok(session.logs(&asked.filter)?.into())
+    session.answer_logs(&session.logs_asked(params)?)
+}
+
+/// All logs of a filter that heights may have been added to.
+pub(super) fn get_filter_logs(session: &Session, asked: &LogsAsked) -> Answer {
+    let mut asked = asked.clone();
+    asked.filter.to = asked.to.unwrap_or(session.latest());
+    session.answer_logs(&asked)
 }
 
 /// An unguessable id, from a number that is used once.

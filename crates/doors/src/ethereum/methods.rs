@@ -62,6 +62,8 @@ const HASH: Param = param("hash", "hash32");
 const FULL: Param = option("fullTransactions", "boolean");
 const INDEX: Param = param("index", "uint");
 const CALL: Param = param("transaction", "call");
+const STATE: Param = option("stateOverrides", "overrides");
+const BLOCK_PARTS: Param = option("blockOverrides", "overrides");
 const FILTER: Param = param("filter", "filter");
 const FILTER_ID: Param = param("id", "string");
 
@@ -92,9 +94,10 @@ pub(super) const METHODS: &[Method] = &[
     heavy(method("eth_getProof",
         "An account and some of its slots, with Walras' own proofs under the newest state root.",
         &[ADDRESS, param("slots", "list"), AT], "object", accounts::get_proof)),
-    heavy(method("eth_call", "The result of a call, without a transaction.", &[CALL, AT], "bytes", calls::call)),
-    heavy(method("eth_estimateGas", "The smallest gas limit with which a transaction succeeds.", &[CALL, AT], "uint",
-        calls::estimate_gas)),
+    heavy(method("eth_call", "The result of a call, without a transaction.", &[CALL, AT, STATE, BLOCK_PARTS],
+        "bytes", calls::call)),
+    heavy(method("eth_estimateGas", "The smallest gas limit with which a transaction succeeds.",
+        &[CALL, AT, STATE, BLOCK_PARTS], "uint", calls::estimate_gas)),
     Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
         &[param("transaction", "bytes")], "hash32", accounts::send_raw_transaction) },
     method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
@@ -180,6 +183,7 @@ pub fn openrpc() -> Value {
             "null": {"type": "null"},
             "list": {"type": "array"},
             "object": {"type": ["object", "null"]},
+            "overrides": {"type": "object"},
             "syncing": {"oneOf": [{"type": "boolean"}, {"type": "object"}]},
             "blockNumberOrTag": {"oneOf": [
                 {"type": "string", "enum": ["earliest", "finalized", "safe", "latest", "pending"]},
@@ -198,7 +202,7 @@ pub fn openrpc() -> Value {
             "filter": {"type": "object", "properties": {
                 "fromBlock": schema("blockNumberOrTag"), "toBlock": schema("blockNumberOrTag"),
                 "blockHash": schema("hash32"), "address": {"type": ["string", "array", "null"]},
-                "topics": schema("list"),
+                "topics": schema("list"), "fromLog": schema("uint"), "maxLogs": schema("uint"),
             }},
         }},
     })

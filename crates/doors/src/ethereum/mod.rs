@@ -15,9 +15,13 @@
 //!   balances.
 //!
 //! **Limits**, each with its own error (-32005): a body has at most `BODY_BYTES_MAX` bytes and the door's limit, a
-//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`. As many bodies
-//! are processed at a time as the machine has cores, and others wait. Filters are bounded and expire; a subscriber
-//! that does not read is disconnected.
+//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`. As many requests
+//! that execute or scan run at a time as the machine has cores. Others wait, and the addresses that ask have their
+//! turns one after another, so none of them can crowd out the rest. Filters are bounded, in all and by address, and
+//! expire; a subscriber that does not read is disconnected.
+//!
+//! **Nothing is left out without a sign.** A filter's poll or a subscription that cannot report everything at once
+//! goes on with the next page; where it cannot go on it says so, by an error or by the reason of a closed connection.
 //!
 //! `METHODS` is the table for dispatching requests and for generating `docs/openrpc.json`.
 
@@ -29,6 +33,7 @@ mod developer;
 mod filters;
 mod logs;
 mod methods;
+mod overrides;
 mod params;
 mod subscriptions;
 mod traces;
@@ -41,6 +46,7 @@ pub use methods::openrpc;
 pub(crate) use traces::replay;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -53,12 +59,13 @@ use axum::response::{IntoResponse, Response};
 use ledger::contracts::TRANSACTION_GAS_MAX;
 use primitives::Height;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
-use crate::door::Caller;
+use crate::client::Client;
+use crate::door::Visitor;
 use crate::http::{self, Api, Failure};
 use crate::outline::{ContractsOutline, Outline};
 use crate::roles::Role;
+use crate::turns::Turns;
 use developer::{Impersonated, find_developers};
 use filters::Filters;
 use methods::{Method, find};
@@ -72,6 +79,12 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Maximum gas of all calls of one body.
 const GAS_MAX: u64 = 16 * TRANSACTION_GAS_MAX;
 
+/// Maximum number of waiting bodies of one address without requests that execute or scan.
+const LIGHT_WAITING_OF_ONE: usize = 4_096;
+
+/// A request of a body, or why it is none.
+type Asked = Result<Request, Refused>;
+
 /// The state shared by all requests.
 #[derive(Clone)]
 pub(crate) struct Rpc {
@@ -79,14 +92,21 @@ pub(crate) struct Rpc {
     filters: Arc<Filters>,
     /// Accounts for which a developers' chain sends.
     impersonated: Arc<Impersonated>,
-    /// Permits for bodies in progress.
-    workers: Arc<Semaphore>,
+    /// Turns of requests that neither execute nor scan.
+    light: Arc<Turns>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Caller {
+    client: Client,
+    may_submit: bool,
 }
 
 /// A body in progress.
 struct Session<'a> {
     rpc: &'a Rpc,
-    may_submit: bool,
+    caller: Caller,
     /// Gas left for calls.
     gas: Cell<u64>,
     /// Bytes left for answers.
@@ -100,7 +120,7 @@ impl Rpc {
     pub(crate) fn new(api: Api) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (filters, impersonated) = (Arc::default(), Arc::default());
-        Rpc { api, filters, impersonated, workers: Arc::new(Semaphore::new(4 * cores)) }
+        Rpc { api, filters, impersonated, light: Turns::new(4 * cores, LIGHT_WAITING_OF_ONE) }
     }
 
     fn outline(&self) -> Arc<Outline> {
@@ -108,75 +128,91 @@ impl Rpc {
     }
 
     /// Answers a body; `None` if no answer is wanted.
-    async fn answer(&self, bytes: Bytes, caller: &Caller, may_submit: bool) -> Option<Value> {
-        let Ok(permit) = self.workers.clone().acquire_owned().await else { return None };
-        let body = match Body::read(&bytes) {
-            Ok(body) => body,
-            Err(error) => return Some(envelope(Value::Null, Err(error))),
+    async fn answer(&self, bytes: Bytes, caller: Caller, visitor: &Visitor) -> Option<Value> {
+        let mut session = Session::new(self, caller);
+        let answer = match Body::read(&bytes) {
+            Err(error) => Some(envelope(Value::Null, Err(error))),
+            Ok(Body::One(one)) => session.answer_all(vec![one]).await.pop(),
+            Ok(Body::Batch(batch)) => in_batch(session.answer_all(batch).await),
         };
-        let is_heavy = body.requests().any(|request| find(&request.method).is_some_and(|method| method.is_heavy));
-        let permit = if is_heavy {
-            drop(permit);
-            self.api.heavy.clone().acquire_owned().await.ok()?
-        } else {
-            permit
-        };
-        // Runs on this thread, while another one takes over its tasks: each change of threads may have to wait for a
-        // core, and on a busy machine this would dominate the cost of a small question. Doors run on several threads.
-        let session = Session::new(self, may_submit);
-        let (answer, has_paid) = tokio::task::block_in_place(move || (session.answer(body), session.has_paid.get()));
-        drop(permit);
-        if has_paid {
-            caller.visit.recognize();
-        }
+        session.recognize(visitor);
         answer
     }
 }
 
+/// The answer to a batch; `None` if no answer is wanted.
+fn in_batch(answers: Vec<Value>) -> Option<Value> {
+    (!answers.is_empty()).then_some(Value::Array(answers))
+}
+
+fn is_heavy(one: &Asked) -> bool {
+    one.as_ref().is_ok_and(|one| find(&one.method).is_some_and(|method| method.is_heavy))
+}
+
+fn is_sent(one: &Asked) -> bool {
+    one.as_ref().is_ok_and(|one| one.method == methods::SEND)
+}
+
 impl<'a> Session<'a> {
-    fn new(rpc: &'a Rpc, may_submit: bool) -> Session<'a> {
-        Session {
-            rpc,
-            may_submit,
-            gas: Cell::new(GAS_MAX),
-            bytes: Cell::new(ANSWER_BYTES_MAX),
-            has_paid: Cell::new(false),
+    fn new(rpc: &'a Rpc, caller: Caller) -> Session<'a> {
+        let (gas, bytes, has_paid) = (Cell::new(GAS_MAX), Cell::new(ANSWER_BYTES_MAX), Cell::new(false));
+        Session { rpc, caller, gas, bytes, has_paid }
+    }
+
+    /// Whoever sends a transaction that counts has paid, and keeps the connection.
+    fn recognize(&self, visitor: &Visitor) {
+        if self.has_paid.take() {
+            visitor.visit.recognize();
         }
     }
 
-    fn answer(&self, body: Body) -> Option<Value> {
-        match body {
-            Body::One(one) => self.answer_one(one),
-            Body::Batch(batch) => {
-                let answers = self.answer_batch(batch);
-                (!answers.is_empty()).then_some(Value::Array(answers))
+    /// Answers requests in order. Each request that executes or scans has a turn of its own, so that a long batch
+    /// delays other clients by one of them at a time.
+    async fn answer_all(&mut self, requests: Vec<Asked>) -> Vec<Value> {
+        let mut answers = Vec::with_capacity(requests.len());
+        let (mut rest, rpc) = (VecDeque::from(requests), self.rpc);
+        while let Some(next) = rest.front() {
+            let is_heavy = is_heavy(next);
+            let turns = if is_heavy { &rpc.api.heavy } else { &rpc.light };
+            match turns.take(self.caller.client).await {
+                Err(none) => answers.extend(rest.drain(..).filter_map(|one| refuse(one, none.into()))),
+                // Runs on this thread, while another one takes over its tasks: each change of threads may have to wait
+                // for a core, and on a busy machine this would dominate the cost of a small question. Doors run on
+                // several threads.
+                Ok(turn) => tokio::task::block_in_place(|| {
+                    match is_heavy {
+                        true => answers.extend(rest.pop_front().and_then(|one| self.answer_one(one))),
+                        false => self.answer_light(&mut rest, &mut answers),
+                    }
+                    drop(turn);
+                }),
             }
         }
+        answers
     }
 
-    /// Answers a batch in order. Adjacent transactions are sent together, so that their senders are recovered in
-    /// parallel.
-    fn answer_batch(&self, batch: Vec<Result<Request, Refused>>) -> Vec<Value> {
-        let is_sent = |one: &Result<Request, Refused>| one.as_ref().is_ok_and(|one| one.method == methods::SEND);
-        let mut answers = Vec::with_capacity(batch.len());
-        let mut rest = batch.into_iter().peekable();
-        while let Some(one) = rest.next() {
+    /// Answers requests in order up to one that executes or scans. Adjacent transactions are sent together, so that
+    /// their senders are recovered in parallel.
+    fn answer_light(&self, rest: &mut VecDeque<Asked>, answers: &mut Vec<Value>) {
+        let next_if = |rest: &mut VecDeque<Asked>, is_next: fn(&Asked) -> bool| {
+            if rest.front().is_some_and(is_next) { rest.pop_front() } else { None }
+        };
+        while let Some(one) = next_if(rest, |one| !is_heavy(one)) {
             if !is_sent(&one) {
                 answers.extend(self.answer_one(one));
                 continue;
             }
             let mut sent: Vec<Request> = one.into_iter().collect();
-            while let Some(next) = rest.next_if(is_sent) {
+            while let Some(next) = next_if(rest, is_sent) {
                 sent.extend(next);
             }
             let results = self.guarded(|| self.send_all(&sent)).unwrap_or_else(|error| vec![Err(error); sent.len()]);
             let answered = sent.into_iter().zip(results);
             answers.extend(answered.filter_map(|(request, answer)| Some(envelope(request.id?, answer))));
         }
-        answers
     }
 
-    fn answer_one(&self, one: Result<Request, Refused>) -> Option<Value> {
+    fn answer_one(&self, one: Asked) -> Option<Value> {
         match one {
             Err(Refused(id, error)) => Some(envelope(id, Err(error))),
             Ok(Request { id, method, params }) => {
@@ -197,17 +233,21 @@ impl<'a> Session<'a> {
     }
 
     fn check_role(&self, method: &Method) -> Result<(), RpcError> {
-        if method.role == Role::Submit && !self.may_submit {
+        if method.role == Role::Submit && !self.caller.may_submit {
             return Err(RpcError::server("sending requires the token of [http] submit_token_file, as a bearer token"));
         }
         Ok(())
     }
 
     fn pay_bytes(&self, bytes: usize) -> Result<(), RpcError> {
-        let left = self.bytes.get().checked_sub(bytes);
-        let too_much = || RpcError::limit(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes; ask for less"));
-        self.bytes.set(left.ok_or_else(too_much)?);
+        self.bytes.set(self.bytes_after(bytes)?);
         Ok(())
+    }
+
+    /// The bytes left after an answer.
+    fn bytes_after(&self, bytes: usize) -> Result<usize, RpcError> {
+        let too_much = || RpcError::limit(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes; ask for less"));
+        self.bytes.get().checked_sub(bytes).ok_or_else(too_much)
     }
 
     /// Before an execution: fails if no gas is left.
@@ -233,6 +273,14 @@ impl<'a> Session<'a> {
     /// The chain parameters that contracts see.
     fn terms(&self) -> Result<ContractsOutline, RpcError> {
         self.rpc.outline().contracts.ok_or_else(|| RpcError::server("this chain has no contracts"))
+    }
+}
+
+/// The answer to a request that is not looked at, for a reason.
+fn refuse(one: Asked, why: RpcError) -> Option<Value> {
+    match one {
+        Err(Refused(id, error)) => Some(envelope(id, Err(error))),
+        Ok(Request { id, .. }) => id.map(|id| envelope(id, Err(why))),
     }
 }
 
@@ -271,7 +319,8 @@ pub(crate) fn router(api: Api) -> Router {
 
 async fn over_http(
     State(rpc): State<Rpc>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
+    client: Client,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {
@@ -281,8 +330,8 @@ async fn over_http(
         return Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message).into_response();
     }
     let Ok(body) = body else { return Failure::too_large().into_response() };
-    let may_submit = rpc.api.admits(Role::Submit, &headers);
-    match rpc.answer(body, &caller, may_submit).await {
+    let caller = Caller { client, may_submit: rpc.api.admits(Role::Submit, &headers) };
+    match rpc.answer(body, caller, &visitor).await {
         None => StatusCode::NO_CONTENT.into_response(),
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
     }

@@ -1,14 +1,16 @@
 //! The WebSocket: requests as over HTTP, and subscriptions to new blocks, logs and pending transactions.
 //!
 //! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and processes one message at a time. A
-//! client that does not read, or falls behind the node's feeds, is disconnected.
+//! client that does not read, or falls behind the node's feeds, is disconnected. A subscription reports everything, in
+//! parts of about [`EVENTS_MAX`] events: where it cannot, the connection is closed, and its reason says why.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -20,18 +22,20 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::logs::{LogsAsked, id_of};
+use super::logs::{LogsAsked, LogsFound, id_of};
 use super::values::data;
 use super::wire::{Answer, Body, Request, RpcError, envelope};
-use super::{BODY_BYTES_MAX, Rpc, Session};
-use crate::door::{Caller, DISPLACED};
+use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
+use crate::client::Client;
+use crate::door::{DISPLACED, Visitor};
 use crate::http::Failure;
 use crate::roles::Role;
+use crate::stream::{LINGER, ended_by};
 
 /// Maximum number of subscriptions of one connection.
-const SUBSCRIPTIONS_MAX: usize = 64;
-/// Maximum bytes of a subscription request.
-const SUBSCRIBE_BYTES_MAX: usize = 256 << 10;
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 64;
+/// Number of events after which those of a block are sent before further ones are read.
+const EVENTS_MAX: usize = 1_000;
 /// Interval of checks whether the node restarts.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A client that cannot be written to for this long is disconnected.
@@ -42,7 +46,10 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 enum Subscription {
     NewHeads,
     Logs(LogFilter),
-    Pending,
+    /// Pending transactions: whole ones, or their hashes.
+    Pending {
+        is_full: bool,
+    },
 }
 
 /// One connection.
@@ -51,105 +58,142 @@ struct Subscriber {
     socket: SplitSink<WebSocket, Message>,
     subscriptions: BTreeMap<String, Subscription>,
     caller: Caller,
-    may_submit: bool,
+    visitor: Visitor,
     random: RandomState,
     made: u64,
     pending: Receiver<Arc<[TransactionId]>>,
+    /// Transactions that left the pool before they could be shown whole; their block is not published yet.
+    late: Vec<TransactionId>,
 }
 
-type Delivered = Result<(), &'static str>;
+/// The end of a connection; the client receives the reason.
+type Delivered = Result<(), Cow<'static, str>>;
+
+const TOO_SLOW: Cow<'static, str> = Cow::Borrowed("too slow: connect and subscribe again");
+const STOPPING: Cow<'static, str> = Cow::Borrowed("the node is stopping");
 
 /// Upgrades a connection.
 pub(super) async fn open(
     State(rpc): State<Rpc>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
+    client: Client,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Some(share) = rpc.api.streams.take(caller.address, 1) else {
+    let Some(share) = rpc.api.streams.take(visitor.address, 1) else {
         let message = "too many WebSocket connections, of all or of this address; try again shortly";
         return Failure::busy("too_many_streams", message).into_response();
     };
-    let may_submit = rpc.api.admits(Role::Submit, &headers);
+    let caller = Caller { client, may_submit: rpc.api.admits(Role::Submit, &headers) };
     let limit = rpc.api.settings.body_bytes.min(BODY_BYTES_MAX);
-    upgrade.max_message_size(limit).on_upgrade(async move |socket| {
-        serve(rpc, caller, socket, may_submit).await;
+    upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(async move |socket| {
+        serve(rpc, socket, caller, visitor, limit).await;
         drop(share);
     })
 }
 
-async fn serve(rpc: Rpc, caller: Caller, socket: WebSocket, may_submit: bool) {
+async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, visitor: Visitor, limit: usize) {
     let (sink, mut source) = socket.split();
     let mut blocks = rpc.api.published().subscribe();
     let pending = rpc.api.published().subscribe_pending();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (subscriptions, random) = (BTreeMap::new(), RandomState::new());
-    let visit = caller.visit.clone();
-    let mut subscriber = Subscriber { rpc, socket: sink, subscriptions, caller, may_submit, random, made: 0, pending };
-    let reason = loop {
+    let (subscriptions, random, late) = (BTreeMap::new(), RandomState::new(), Vec::new());
+    let visit = visitor.visit.clone();
+    let mut subscriber =
+        Subscriber { rpc, socket: sink, subscriptions, caller, visitor, random, made: 0, pending, late };
+    let (code, reason) = loop {
         let served = tokio::select! {
             message = source.next() => match message {
                 Some(Ok(Message::Text(text))) => subscriber.answer(text.as_bytes()).await,
                 Some(Ok(Message::Binary(bytes))) => subscriber.answer(&bytes).await,
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Close(_))) | None => return,
+                Some(Err(error)) => match ended_by(error, limit) {
+                    Some(end) => break end,
+                    None => return,
+                },
             },
             block = blocks.recv() => match block {
                 Ok(committed) => subscriber.notify_block(committed.summary.height).await,
-                Err(RecvError::Lagged(_)) => Err("too slow: connect and subscribe again"),
-                Err(RecvError::Closed) => Err("the node is stopping"),
+                Err(RecvError::Lagged(_)) if subscriber.subscriptions.is_empty() => Ok(()),
+                Err(RecvError::Lagged(_)) => Err(TOO_SLOW),
+                Err(RecvError::Closed) => Err(STOPPING),
             },
             ids = subscriber.pending.recv() => match ids {
                 Ok(ids) => subscriber.notify_pending(&ids).await,
                 // A client that has not subscribed to them misses nothing.
                 Err(RecvError::Lagged(_)) if !subscriber.wants_pending() => Ok(()),
-                Err(RecvError::Lagged(_)) => Err("too slow: connect and subscribe again"),
-                Err(RecvError::Closed) => Err("the node is stopping"),
+                Err(RecvError::Lagged(_)) => Err(TOO_SLOW),
+                Err(RecvError::Closed) => Err(STOPPING),
             },
             _ = heartbeat.tick() => match subscriber.rpc.api.blocking(|api| api.backend.standing()).await {
-                Ok(standing) if standing.begins_again => Err("the node begins again: connect and subscribe again"),
+                Ok(standing) if standing.begins_again => {
+                    Err("the node begins again: connect and subscribe again".into())
+                }
                 Ok(_) => Ok(()),
-                Err(_) => Err("the node is stopping"),
+                Err(_) => Err(STOPPING),
             },
-            () = visit.displaced() => Err(DISPLACED),
+            () = visit.displaced() => Err(DISPLACED.into()),
         };
         match served {
             Ok(()) => visit.progress(),
-            Err(reason) => break reason,
+            Err(reason) => break (close_code::AGAIN, reason),
         }
     };
-    let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
+    let frame = CloseFrame { code, reason: reason.into_owned().into() };
     // A client that does not read does not receive the reason either.
     drop(tokio::time::timeout(HEARTBEAT, subscriber.socket.send(Message::Close(Some(frame)))).await);
+    if code == close_code::SIZE {
+        tokio::time::sleep(LINGER).await;
+    }
+}
+
+/// Whether a request belongs to the connection.
+fn is_own(one: &Asked) -> bool {
+    one.as_ref().is_ok_and(|one| matches!(one.method.as_str(), "eth_subscribe" | "eth_unsubscribe"))
 }
 
 impl Subscriber {
     async fn send(&mut self, message: Value) -> Delivered {
         match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err("the connection broke"),
-            Err(_) => Err("too slow: connect and subscribe again"),
+            Ok(Err(_)) => Err("the connection broke".into()),
+            Err(_) => Err(TOO_SLOW),
         }
     }
 
-    /// Answers a message. Subscriptions are separate requests, outside batches.
+    /// Answers a message.
     async fn answer(&mut self, bytes: &[u8]) -> Delivered {
-        let is_short = bytes.len() <= SUBSCRIBE_BYTES_MAX;
-        if let Some(Ok(Body::One(Ok(Request { id, method, params })))) = is_short.then(|| Body::read(bytes)) {
-            let answer = match method.as_str() {
-                "eth_subscribe" => Some(self.subscribe(&params)),
-                "eth_unsubscribe" => Some(self.unsubscribe(&params)),
-                _ => None,
-            };
-            if let Some(answer) = answer {
-                return self.send(envelope(id.unwrap_or_default(), answer)).await;
-            }
-        }
-        match self.rpc.answer(bytes.to_vec().into(), &self.caller, self.may_submit).await {
+        let answer = match Body::read(bytes) {
+            Err(error) => Some(envelope(Value::Null, Err(error))),
+            Ok(Body::One(one)) => self.answer_all(vec![one]).await.pop(),
+            Ok(Body::Batch(batch)) => in_batch(self.answer_all(batch).await),
+        };
+        match answer {
             Some(answer) => self.send(answer).await,
             None => Ok(()),
         }
+    }
+
+    /// Answers requests in order, subscriptions among them.
+    async fn answer_all(&mut self, requests: Vec<Asked>) -> Vec<Value> {
+        let rpc = self.rpc.clone();
+        let mut session = Session::new(&rpc, self.caller);
+        let (mut answers, mut rest) = (Vec::new(), VecDeque::from(requests));
+        while !rest.is_empty() {
+            let others = rest.iter().take_while(|one| !is_own(one)).count();
+            answers.extend(session.answer_all(rest.drain(..others).collect()).await);
+            if let Some(Ok(Request { id, method, params })) = rest.pop_front() {
+                let answer = match method.as_str() {
+                    "eth_subscribe" => self.subscribe(&params),
+                    _ => self.unsubscribe(&params),
+                };
+                answers.push(envelope(id.unwrap_or_default(), answer));
+            }
+        }
+        session.recognize(&self.visitor);
+        answers
     }
 
     fn subscribe(&mut self, params: &[Value]) -> Answer {
@@ -160,8 +204,15 @@ impl Subscriber {
         let subscription = match params.first().and_then(Value::as_str) {
             Some("newHeads") => Subscription::NewHeads,
             Some("newPendingTransactions") => {
-                self.pending = self.rpc.api.published().subscribe_pending();
-                Subscription::Pending
+                let is_full = match params.get(1) {
+                    None | Some(Value::Null) => false,
+                    Some(Value::Bool(is_full)) => *is_full,
+                    Some(_) => return Err(invalid("true or false is expected: whole transactions, or hashes".into())),
+                };
+                if !self.wants_pending() {
+                    self.pending = self.rpc.api.published().subscribe_pending();
+                }
+                Subscription::Pending { is_full }
             }
             Some("logs") => {
                 let none = json!({});
@@ -188,52 +239,114 @@ impl Subscriber {
     }
 
     fn wants_pending(&self) -> bool {
-        self.subscriptions.values().any(|one| matches!(one, Subscription::Pending))
+        self.subscriptions.values().any(|one| matches!(one, Subscription::Pending { .. }))
     }
 
     async fn notify_block(&mut self, height: Height) -> Delivered {
         if self.subscriptions.is_empty() {
             return Ok(());
         }
-        let subscriptions = self.subscriptions.clone();
-        let rpc = self.rpc.clone();
-        let events = tokio::task::spawn_blocking(move || {
-            let session = Session::new(&rpc, false);
-            let of = |(id, one): (String, Subscription)| {
-                let events = events_of(&session, &one, height).into_iter();
-                events.map(|event| notification(&id, event)).collect::<Vec<_>>()
-            };
-            subscriptions.into_iter().flat_map(of).collect::<Vec<_>>()
-        });
-        for event in events.await.map_err(|_| "the node is stopping")? {
-            self.send(event).await?;
+        let late = std::mem::take(&mut self.late);
+        self.notify_full(late).await?;
+        let subscriptions: Arc<[_]> = self.subscriptions.clone().into_iter().collect();
+        let mut at = Some((0, 0));
+        while let Some(from) = at {
+            let (rpc, subscriptions) = (self.rpc.clone(), subscriptions.clone());
+            let part = tokio::task::spawn_blocking(move || {
+                part_of_block(&Session::new(&rpc, Caller::default()), &subscriptions, height, from)
+            });
+            let (events, next) = part.await.map_err(|_| STOPPING)?.map_err(|error| cannot_report(height, &error))?;
+            for event in events {
+                self.send(event).await?;
+            }
+            at = next;
         }
         Ok(())
     }
 
     async fn notify_pending(&mut self, ids: &[TransactionId]) -> Delivered {
-        let pending = self.subscriptions.iter().filter(|(_, one)| matches!(one, Subscription::Pending));
-        let subscribed: Vec<String> = pending.map(|(id, _)| id.clone()).collect();
-        for subscription in subscribed {
+        let hashes = |one: &Subscription| matches!(one, Subscription::Pending { is_full: false });
+        for subscription in self.ids_of(hashes) {
             for id in ids {
                 self.send(notification(&subscription, data(id.0))).await?;
             }
         }
+        self.notify_full(ids.to_vec()).await
+    }
+
+    /// Sends whole transactions. One that is neither pending nor published is shown when its block is; one that was
+    /// dropped from the pool in the meantime is not pending any more, and not shown.
+    async fn notify_full(&mut self, ids: Vec<TransactionId>) -> Delivered {
+        let subscribed = self.ids_of(|one| matches!(one, Subscription::Pending { is_full: true }));
+        if subscribed.is_empty() {
+            return Ok(());
+        }
+        let rpc = self.rpc.clone();
+        let shown = tokio::task::spawn_blocking(move || {
+            let session = Session::new(&rpc, Caller::default());
+            // In this order: what is not pending any more is published, or was dropped.
+            let show = |id: TransactionId| (rpc.api.backend.is_pending(&id), session.transaction(&id), id);
+            ids.into_iter().map(show).collect::<Vec<_>>()
+        });
+        for (is_pending, transaction, id) in shown.await.map_err(|_| STOPPING)? {
+            match transaction.map_err(|error| Cow::from(error.message))? {
+                Value::Null if is_pending => self.late.push(id),
+                Value::Null => {}
+                transaction => {
+                    for subscription in &subscribed {
+                        self.send(notification(subscription, transaction.clone())).await?;
+                    }
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// The ids of subscriptions of a kind.
+    fn ids_of(&self, kind: impl Fn(&Subscription) -> bool) -> Vec<String> {
+        self.subscriptions.iter().filter(|(_, one)| kind(one)).map(|(id, _)| id.clone()).collect()
     }
 }
 
-/// The events of a block for a subscription.
-fn events_of(session: &Session, subscription: &Subscription, height: Height) -> Vec<Value> {
-    match subscription {
-        Subscription::Pending => Vec::new(),
-        Subscription::NewHeads => session.load(height).ok().flatten().map(|block| block.header()).into_iter().collect(),
-        Subscription::Logs(filter) => {
-            let filter = LogFilter { from: height, to: height, ..filter.clone() };
-            // A block with more logs than an answer holds must be read by `eth_getLogs`, in parts.
-            session.logs(&filter).unwrap_or_default()
+/// The reason of the end of a connection whose subscriptions cannot report a block. A reason has at most 123 bytes.
+fn cannot_report(height: Height, error: &RpcError) -> Cow<'static, str> {
+    tracing::warn!(height, error = error.message, "a subscription cannot report a block, and ends");
+    format!("block {height} cannot be reported: subscribe again, and read its logs with eth_getLogs").into()
+}
+
+/// A place in the events of a block: a subscription, and the first log that was not reported to it.
+type EventCursor = (usize, u32);
+
+/// The events of a block from a place on, about [`EVENTS_MAX`] of them, and where the rest begins.
+fn part_of_block(
+    session: &Session,
+    subscriptions: &[(String, Subscription)],
+    height: Height,
+    from: EventCursor,
+) -> Result<(Vec<Value>, Option<EventCursor>), RpcError> {
+    let (mut events, mut first_log) = (Vec::new(), from.1);
+    for (at, (id, subscription)) in subscriptions.iter().enumerate().skip(from.0) {
+        if events.len() >= EVENTS_MAX {
+            return Ok((events, Some((at, 0))));
         }
+        match subscription {
+            Subscription::Pending { .. } => {}
+            Subscription::NewHeads => {
+                let gone = || RpcError::server("the block is not held here any more");
+                events.push(notification(id, session.load(height)?.ok_or_else(gone)?.header()));
+            }
+            Subscription::Logs(filter) => {
+                let filter = LogFilter { from: height, first_log, to: height, ..filter.clone() };
+                let LogsFound { logs, next } = session.logs(&filter, EVENTS_MAX)?;
+                events.extend(logs.into_iter().map(|log| notification(id, log)));
+                if let Some(next) = next {
+                    return Ok((events, Some((at, next.log))));
+                }
+            }
+        }
+        first_log = 0;
     }
+    Ok((events, None))
 }
 
 fn notification(subscription: &str, result: Value) -> Value {

@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 
 use super::blocks::EthereumBlock;
 use super::calls::{PastState, flag};
+use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
-use super::{Rpc, Session};
+use super::{Caller, Rpc, Session};
 use crate::backend::Moment;
 use crate::http::{Api, Failure};
 
@@ -174,7 +175,7 @@ pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure
     }
     let rpc = Rpc::new(api.clone());
     let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
-    Ok(Session::new(&rpc, false).replay(id, settings)?.called)
+    Ok(Session::new(&rpc, Caller::default()).replay(id, settings)?.called)
 }
 
 /// A transaction that is executed again.
@@ -215,7 +216,12 @@ pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
 
 pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
     let asked = TraceAsked::read(params.get(2))?;
-    let mut prepared = session.prepare(params)?;
+    let options = |name: &str| params.get(2).and_then(|options| options.get(name)).filter(|value| !value.is_null());
+    let replaced = options("stateOverrides").map(StateOverrides::read).transpose();
+    let block = options("blockOverrides").map(BlockOverrides::read).transpose();
+    let replaced = replaced.map_err(RpcError::invalid_params)?.unwrap_or_default();
+    let block = block.map_err(RpcError::invalid_params)?.unwrap_or_default();
+    let mut prepared = session.prepare(params, &replaced, &block)?;
     session.check_gas()?;
     let transaction = prepared.transaction();
     let gas = transaction.gas_limit;

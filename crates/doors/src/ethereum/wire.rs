@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::values::data;
 use crate::backend::{Closed, ReadError};
 use crate::http::Failure;
+use crate::turns::NoTurn;
 
 /// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -57,6 +58,11 @@ impl RpcError {
     /// Something that exceeds a limit of the node.
     pub fn limit(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_005, message)
+    }
+
+    /// The same error with data for programs.
+    pub fn with_data(self, data: Value) -> RpcError {
+        RpcError { data: Some(data), ..self }
     }
 
     /// A call that reverted, with its reason.
@@ -129,6 +135,15 @@ impl From<Closed> for RpcError {
     }
 }
 
+impl From<NoTurn> for RpcError {
+    fn from(none: NoTurn) -> RpcError {
+        match none {
+            NoTurn::TooMany(_) => RpcError::limit(none.to_string()),
+            NoTurn::Stopping => RpcError::server(none.to_string()),
+        }
+    }
+}
+
 impl From<LogsError> for RpcError {
     fn from(error: LogsError) -> RpcError {
         match error {
@@ -148,6 +163,8 @@ impl From<EthereumReject> for RpcError {
             EthereumReject::Price { .. } => "max fee per gas less than block base fee",
             EthereumReject::Replacement { .. } => "replacement transaction underpriced",
             EthereumReject::Delegated => "in-flight transaction limit reached for delegated accounts",
+            EthereumReject::DelegatedGap { .. } => "gapped-nonce tx from delegated accounts",
+            EthereumReject::SenderHasCode => "sender not an eoa",
             EthereumReject::Proposed => "already proposed",
             EthereumReject::Full => return RpcError::limit("txpool is full; try again shortly"),
             EthereumReject::Waiting => "already known",
@@ -204,6 +221,7 @@ impl Body {
         }
     }
 
+    #[cfg(test)]
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         let all = match self {
             Body::One(one) => std::slice::from_ref(one),

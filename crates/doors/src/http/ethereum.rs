@@ -15,7 +15,8 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::transactions::{decode, whole};
 use super::{Api, Page, parse, proof_bytes};
-use crate::door::Caller;
+use crate::client::Client;
+use crate::door::Visitor;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
 use crate::views::executed;
@@ -38,13 +39,13 @@ impl Api {
     /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
     async fn submit_ethereum(
         &self,
-        caller: &Caller,
+        visitor: &Visitor,
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
         self.check_intake()?;
         let answers = self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??;
         if answers.iter().any(Result::is_ok) {
-            caller.visit.recognize();
+            visitor.visit.recognize();
         }
         Ok(answers)
     }
@@ -85,9 +86,13 @@ pub(super) async fn ethereum_receipt(
     Query(asked): Query<EthereumAsked>,
 ) -> Answered<json::EthereumBody> {
     let id: Digest = parse("hash", &hash)?;
-    let unknown = || Failure::not_found("the transaction is neither pending nor among those indexed");
-    let body = api.blocking(move |api| api.ethereum(&id, asked.proof)).await??;
-    body.map(Json).ok_or_else(unknown)
+    let (body, dropped) =
+        api.blocking(move |api| (api.ethereum(&id, asked.proof), api.backend.ethereum_dropped(&id))).await?;
+    let unknown = || match dropped {
+        Some(why) => Failure::new(StatusCode::NOT_FOUND, "dropped", format!("the transaction was dropped: {why}")),
+        None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+    };
+    body?.map(Json).ok_or_else(unknown)
 }
 
 /// What an executed Ethereum transaction returned, or why it reverted: it is executed again, as long as the state
@@ -97,12 +102,13 @@ pub(super) async fn ethereum_receipt(
 pub(super) async fn ethereum_output(
     State(api): State<Api>,
     Path(hash): Path<String>,
+    client: Client,
 ) -> Answered<json::EthereumOutputBody> {
     let id: Digest = parse("hash", &hash)?;
-    let permit = api.heavy.clone().acquire_owned().await.map_err(|_| Failure::stopping())?;
+    let turn = api.heavy.take(client).await?;
     let called = api.blocking(move |api| {
         let called = replay(api, &id);
-        drop(permit);
+        drop(turn);
         called
     });
     Ok(Json(json::EthereumOutputBody::of(&id, called.await??, OUTPUT_BYTES_MAX)))
@@ -150,12 +156,12 @@ pub(super) async fn ethereum_block(
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     let transactions = decode(&headers, &whole(body)?, false, raw)?;
-    let id = api.submit_ethereum(&caller, transactions).await?.pop().ok_or_else(Failure::stopping)??;
+    let id = api.submit_ethereum(&visitor, transactions).await?.pop().ok_or_else(Failure::stopping)??;
     let body = taken(&api, id).await?;
     let status = if body.receipt.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -170,7 +176,7 @@ pub(super) async fn send_ethereum(
         (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum_batch(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Answered<json::EthereumResults> {
@@ -180,7 +186,7 @@ pub(super) async fn send_ethereum_batch(
         Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
-    let results = api.submit_ethereum(&caller, transactions).await?.into_iter().map(result).collect();
+    let results = api.submit_ethereum(&visitor, transactions).await?.into_iter().map(result).collect();
     Ok(Json(json::EthereumResults { results }))
 }
 

@@ -10,6 +10,16 @@ use replica::EthereumReject;
 use crate::backend::{Closed, ReadError};
 use crate::json::{ErrorBody, ErrorText};
 use crate::roles::Role;
+use crate::turns::NoTurn;
+
+impl From<NoTurn> for Failure {
+    fn from(none: NoTurn) -> Failure {
+        match none {
+            NoTurn::Stopping => Failure::stopping(),
+            NoTurn::TooMany(_) => Failure::busy("too_many_requests", &none.to_string()),
+        }
+    }
+}
 
 /// An error for a client.
 pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);

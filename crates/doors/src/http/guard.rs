@@ -12,7 +12,7 @@ use sockets::{Share, Shares};
 
 use super::Api;
 use super::failure::Failure;
-use crate::door::Caller;
+use crate::door::Visitor;
 use crate::roles::{Role, role_of};
 
 /// Rejects what a page of another site sends: see [`check_page`].
@@ -97,18 +97,18 @@ pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -
 /// so that a slow sender blocks nobody.
 pub(crate) async fn guard(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     request: Request,
     next: Next,
 ) -> Response {
     if let Err(failure) = check_page(&api, request.headers()) {
         return failure.into_response();
     }
-    let (request, _room) = match read_body(&api, &caller, request).await {
+    let (request, _room) = match read_body(&api, &visitor, request).await {
         Ok(read) => read,
         Err(failure) => return failure.into_response(),
     };
-    let Some(_share) = api.requests.take(caller.address, 1) else {
+    let Some(_share) = api.requests.take(visitor.address, 1) else {
         let message = "too many requests at once, of all or of this address; try again shortly";
         return Failure::busy("too_many_requests", message).into_response();
     };
@@ -118,7 +118,7 @@ pub(crate) async fn guard(
 }
 
 /// Reads the body of a request. Its bytes count towards the limit of all bodies as they arrive.
-async fn read_body(api: &Api, caller: &Caller, request: Request) -> Result<(Request, Option<Share>), Failure> {
+async fn read_body(api: &Api, visitor: &Visitor, request: Request) -> Result<(Request, Option<Share>), Failure> {
     let http = &api.settings;
     let (head, body) = request.into_parts();
     let (mut body, mut bytes, mut room) = (body.into_data_stream(), Vec::new(), None);
@@ -128,7 +128,7 @@ async fn read_body(api: &Api, caller: &Caller, request: Request) -> Result<(Requ
             if bytes.len() + part.len() > http.body_bytes {
                 return Err(Failure::too_large());
             }
-            if !take_more(&api.body_room, caller, &mut room, part.len() as u64) {
+            if !take_more(&api.body_room, visitor, &mut room, part.len() as u64) {
                 let message = "too many bytes at once, of all or of this address; try again shortly";
                 return Err(Failure::busy("too_many_bytes", message));
             }
@@ -141,11 +141,11 @@ async fn read_body(api: &Api, caller: &Caller, request: Request) -> Result<(Requ
     Ok((Request::from_parts(head, bytes.into()), room))
 }
 
-fn take_more(shares: &Shares, caller: &Caller, held: &mut Option<Share>, units: u64) -> bool {
+fn take_more(shares: &Shares, visitor: &Visitor, held: &mut Option<Share>, units: u64) -> bool {
     match held {
         Some(share) => share.extend(units),
         None => {
-            *held = shares.take(caller.address, units);
+            *held = shares.take(visitor.address, units);
             held.is_some()
         }
     }

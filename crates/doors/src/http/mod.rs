@@ -10,7 +10,6 @@ use axum::middleware;
 use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
 use sockets::Shares;
-use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,6 +21,7 @@ use crate::markets::Sides;
 use crate::published::Published;
 use crate::roles::{Access, Role};
 use crate::settings::Http;
+use crate::turns::Turns;
 use crate::{page, stream};
 
 mod accounts;
@@ -45,6 +45,9 @@ pub(crate) use probes::probes;
 /// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
 
+/// Maximum number of waiting requests of one address that execute contracts or scan.
+pub(crate) const HEAVY_WAITING_OF_ONE: usize = 256;
+
 /// The state shared by all calls.
 #[derive(Clone)]
 pub(crate) struct Api {
@@ -58,8 +61,8 @@ pub(crate) struct Api {
     body_room: Shares,
     /// Connections of the stream.
     pub(crate) streams: Shares,
-    /// Permits for requests that execute contracts or scan, as many as the machine has cores; both doors share them.
-    pub(crate) heavy: Arc<Semaphore>,
+    /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
+    pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
@@ -86,7 +89,7 @@ impl Api {
             requests: Shares::new(settings.concurrent_requests as u64),
             body_room: Shares::new(DoorLimits::new(&settings).body_bytes_waiting as u64),
             streams: Shares::new(settings.stream_connections as u64),
-            heavy: Arc::new(Semaphore::new(cores)),
+            heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
             access: Arc::new(access),
             drains: Arc::default(),

@@ -15,7 +15,7 @@ use super::failure::{Answered, Failure};
 use super::typed_data::with_signature;
 use super::{Api, parse, proof_bytes};
 use crate::backend::{Answer, Found};
-use crate::door::Caller;
+use crate::door::Visitor;
 use crate::json::{self, ErrorBody};
 
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
@@ -194,7 +194,7 @@ impl Api {
     /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
     async fn submit(
         &self,
-        caller: &Caller,
+        visitor: &Visitor,
         transactions: Vec<Transaction>,
         wait: bool,
     ) -> Result<Vec<Answer>, Failure> {
@@ -202,7 +202,7 @@ impl Api {
         let receiver = self.backend.submit(transactions, wait)?;
         let answers = receiver.await.map_err(|_| Failure::stopping())?;
         if answers.iter().any(|answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..))) {
-            caller.visit.recognize();
+            visitor.visit.recognize();
         }
         Ok(answers)
     }
@@ -233,14 +233,14 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(&caller, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
     let body = respond(answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -254,7 +254,7 @@ pub(super) async fn send(
         (status = 415, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_batch(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
@@ -264,7 +264,7 @@ pub(super) async fn send_batch(
     api.check_batch(transactions.len())?;
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
-    for answer in api.submit(&caller, transactions, wait).await? {
+    for answer in api.submit(&visitor, transactions, wait).await? {
         results.push(match respond(answer, deadline).await {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),

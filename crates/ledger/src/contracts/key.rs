@@ -1,8 +1,9 @@
 //! Keys of Ethereum accounts, and what they sign.
 
-use alloy_consensus::{SignableTransaction, Signed, TxEip1559, TxEip7702};
+use alloy_consensus::{SignableTransaction, Signed, TxEip1559, TxEip2930, TxEip7702, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip7702::{Authorization, SignedAuthorization};
+use revm::context::transaction::AccessList;
 use revm::primitives::alloy_primitives::Signature;
 use revm::primitives::{Address as EvmAddress, B256, TxKind, U256, keccak256};
 use secp256k1::{All, Message, Secp256k1, SecretKey};
@@ -16,7 +17,8 @@ pub struct EthereumKey {
     secret: SecretKey,
 }
 
-/// A transaction to sign, with a dynamic fee (EIP-1559), and with delegations (EIP-7702) if it has any.
+/// A transaction to sign: with one price (a legacy one, or EIP-2930 with an access list), else with a dynamic fee
+/// (EIP-1559), and with delegations (EIP-7702) if it has any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EthereumRequest {
     /// The number of the chain.
@@ -33,6 +35,10 @@ pub struct EthereumRequest {
     pub max_fee: u128,
     /// The most of these wei that go to the proposer.
     pub max_tip: u128,
+    /// Whether it has one price: it pays `max_fee` per unit of gas, whatever the base fee is.
+    pub has_one_price: bool,
+    /// Addresses and slots that it names beforehand.
+    pub access_list: AccessList,
     /// Input of the call, or code that creates the contract.
     pub data: Vec<u8>,
     /// Delegations that it activates; then it makes a call and creates no contract.
@@ -64,10 +70,12 @@ impl EthereumKey {
 
     /// Signs a transaction; its bytes in EIP-2718 form.
     pub fn sign(&self, request: &EthereumRequest) -> Vec<u8> {
-        if !request.delegations.is_empty() {
-            return self.sign_envelope(with_delegations(request));
+        match request {
+            _ if !request.delegations.is_empty() => self.sign_envelope(with_delegations(request)),
+            _ if !request.has_one_price => self.sign_envelope(with_fee(request)),
+            _ if request.access_list.0.is_empty() => self.sign_envelope(legacy(request)),
+            _ => self.sign_envelope(with_list(request)),
         }
-        self.sign_envelope(with_fee(request))
     }
 
     /// Signs a delegation: the account runs the code of another one, for a chain and at a nonce of the account
@@ -92,7 +100,40 @@ impl EthereumRequest {
     /// belongs to no key and differs for each account, so that each transaction has its own id.
     pub fn unsigned(&self, sender: &Address) -> Vec<u8> {
         let nobodys = Signature::new(U256::from_be_slice(&sender.0), U256::from(1), false);
-        with_fee(self).into_signed(nobodys).encoded_2718()
+        match self.has_one_price {
+            false => with_fee(self).into_signed(nobodys).encoded_2718(),
+            true if self.access_list.0.is_empty() => legacy(self).into_signed(nobodys).encoded_2718(),
+            true => with_list(self).into_signed(nobodys).encoded_2718(),
+        }
+    }
+
+    fn kind(&self) -> TxKind {
+        self.to.map_or(TxKind::Create, |to| TxKind::Call(EvmAddress::new(to.0)))
+    }
+}
+
+fn legacy(request: &EthereumRequest) -> TxLegacy {
+    TxLegacy {
+        chain_id: Some(request.chain),
+        nonce: request.nonce,
+        gas_price: request.max_fee,
+        gas_limit: request.gas_limit,
+        to: request.kind(),
+        value: U256::from(request.value),
+        input: request.data.clone().into(),
+    }
+}
+
+fn with_list(request: &EthereumRequest) -> TxEip2930 {
+    TxEip2930 {
+        chain_id: request.chain,
+        nonce: request.nonce,
+        gas_price: request.max_fee,
+        gas_limit: request.gas_limit,
+        to: request.kind(),
+        value: U256::from(request.value),
+        access_list: request.access_list.clone(),
+        input: request.data.clone().into(),
     }
 }
 
@@ -103,9 +144,9 @@ fn with_fee(request: &EthereumRequest) -> TxEip1559 {
         gas_limit: request.gas_limit,
         max_fee_per_gas: request.max_fee,
         max_priority_fee_per_gas: request.max_tip,
-        to: request.to.map_or(TxKind::Create, |to| TxKind::Call(EvmAddress::new(to.0))),
+        to: request.kind(),
         value: U256::from(request.value),
-        access_list: Default::default(),
+        access_list: request.access_list.clone(),
         input: request.data.clone().into(),
     }
 }
@@ -119,7 +160,7 @@ fn with_delegations(request: &EthereumRequest) -> TxEip7702 {
         max_priority_fee_per_gas: request.max_tip,
         to: EvmAddress::new(request.to.unwrap_or_default().0),
         value: U256::from(request.value),
-        access_list: Default::default(),
+        access_list: request.access_list.clone(),
         authorization_list: request.delegations.clone(),
         input: request.data.clone().into(),
     }

@@ -103,6 +103,7 @@ mod trace;
 mod transaction;
 mod transfer;
 mod view;
+mod words;
 mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};

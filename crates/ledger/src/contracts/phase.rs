@@ -159,7 +159,9 @@ impl Ledger {
             prevrandao: Some(B256::new(Digest::of(RANDOM_CONTEXT, &random).0)),
             ..BlockEnv::default()
         };
-        let rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
+        let mut rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
+        // A contract signs nothing (EIP-3607); on a developers' chain, the node sends for contracts too.
+        rules.disable_eip3607 = self.is_developers;
         env.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
         EvmContext { block: env, rules }
     }

@@ -13,6 +13,8 @@ use revm::interpreter::{
 use revm::primitives::{Address, Bytes, Log, U256};
 use revm::state::bytecode::opcode::{self, OpCode};
 
+use super::words::failure;
+
 /// The approximate maximum size of a trace in bytes.
 pub const TRACE_BYTES_MAX: usize = 16 << 20;
 /// The most steps of a trace.
@@ -142,7 +144,7 @@ impl Tracer {
         call.to = call.to.or(created);
         call.is_reverted = result.result.is_revert();
         if !result.result.is_ok() {
-            call.error = Some(if call.is_reverted { "execution reverted".into() } else { failure(result.result) });
+            call.error = Some(if call.is_reverted { "execution reverted" } else { failure(result.result) }.into());
         }
         call.output = result.output.clone();
         let size = 256 + call.input.len() + call.output.len();
@@ -152,21 +154,6 @@ impl Tracer {
         } else if self.takes(size) {
             self.open.last_mut().expect("not empty").calls.push(call);
         }
-    }
-}
-
-fn failure(result: revm::interpreter::InstructionResult) -> String {
-    use revm::interpreter::InstructionResult::*;
-    match result {
-        OutOfGas | MemoryOOG | MemoryLimitOOG | PrecompileOOG | InvalidOperandOOG => "out of gas".into(),
-        OpcodeNotFound | InvalidFEOpcode => "invalid opcode".into(),
-        InvalidJump => "invalid jump destination".into(),
-        StackUnderflow => "stack underflow".into(),
-        StackOverflow => "stack limit reached 1024".into(),
-        CallTooDeep => "max call depth exceeded".into(),
-        OutOfFunds => "insufficient balance for transfer".into(),
-        StateChangeDuringStaticCall | CallNotAllowedInsideStatic => "write protection".into(),
-        other => format!("{other:?}"),
     }
 }
 
@@ -220,7 +207,7 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
         }
         let action = interpreter.bytecode.action().as_ref();
         let ended = action.and_then(|action| action.instruction_result());
-        step.error = ended.filter(|result| result.is_halt()).map(failure);
+        step.error = ended.filter(|result| result.is_halt()).map(|result| failure(result).into());
     }
 
     fn log(&mut self, _context: &mut C, log: Log) {

@@ -18,11 +18,12 @@ use revm::interpreter::InitialAndFloorGas;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Bytes, Log};
 
-use super::evm::{Access, EvmContext, EvmJob, EvmState, TxEnv, Waits, execute};
+use super::evm::{Access, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits, execute};
 use super::executor::Above;
 use super::machine::{EvmFrameContext, Machine, Parts, Reader, machine};
 use super::outcome::{EvmOutcome, EvmStatus};
 use super::trace::Tracer;
+use super::words::{halted, invalid};
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub struct EvmCalled {
 /// Executions one after another over a state that they do not change.
 pub struct EvmView<S> {
     state: S,
-    written: HashMap<super::EvmPlace, super::EvmContent>,
+    written: HashMap<EvmPlace, EvmContent>,
 }
 
 impl<S: EvmState> EvmView<S> {
@@ -54,6 +55,19 @@ impl<S: EvmState> EvmView<S> {
     /// The state below.
     pub fn state(&self) -> &S {
         &self.state
+    }
+
+    /// What later executions find at a place.
+    pub fn content(&mut self, place: &EvmPlace) -> EvmContent {
+        let mut above = self.above();
+        let content = above.read(place);
+        self.written = above.written;
+        content.expect(NOTHING_WAITS)
+    }
+
+    /// Replaces what later executions find at a place.
+    pub fn replace(&mut self, place: EvmPlace, content: EvmContent) {
+        self.written.insert(place, content);
     }
 
     /// Executes a transaction as a block does. Later executions see its writes.
@@ -112,7 +126,7 @@ impl<S: EvmState> EvmView<S> {
         }));
         self.written = above.written;
         match ran {
-            Ok((result, inspector)) => (result.map(called).map_err(|error| error.to_string()), inspector),
+            Ok((result, inspector)) => (result.map(called).map_err(refused), inspector),
             Err(_) => (Err("the interpreter failed".into()), I::default()),
         }
     }
@@ -124,12 +138,23 @@ impl<S: EvmState> EvmView<S> {
 
 const NOTHING_WAITS: &str = "nothing waits for another transaction";
 
+/// Why nothing is executed.
+fn refused(error: EVMError<Waits>) -> String {
+    match error {
+        EVMError::Transaction(fault) => invalid(&fault),
+        EVMError::Header(_) => "invalid block context".into(),
+        EVMError::Database(_) | EVMError::Custom(_) | EVMError::CustomAny(_) => "the interpreter failed".into(),
+    }
+}
+
 fn called(result: ExecutionResult) -> EvmCalled {
     let gas_used = result.tx_gas_used();
     let (status, logs, output, halt) = match result {
         ExecutionResult::Success { logs, output, .. } => (EvmStatus::Succeeded, logs, output.into_data(), None),
         ExecutionResult::Revert { output, .. } => (EvmStatus::Reverted, Vec::new(), output, None),
-        ExecutionResult::Halt { reason, .. } => (EvmStatus::Halted, Vec::new(), Bytes::new(), Some(reason.to_string())),
+        ExecutionResult::Halt { reason, .. } => {
+            (EvmStatus::Halted, Vec::new(), Bytes::new(), Some(halted(reason).into()))
+        }
     };
     EvmCalled { status, gas_used, output, logs, halt }
 }

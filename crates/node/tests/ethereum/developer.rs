@@ -23,31 +23,38 @@ fn instant() -> Config {
     config
 }
 
-fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
+pub fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
     with_node_of(&developers(), instant(), data, test)
 }
 
-fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
+pub fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
     key(person).sign(&EthereumRequest { chain: CHAIN, ..request })
 }
 
 /// Sends a transaction; its receipt exists when the answer arrives.
-fn mined(server: Server, bytes: &[u8]) -> Value {
+pub fn mined(server: Server, bytes: &[u8]) -> Value {
     let hash = send(server, bytes);
     let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
     assert!(receipt.is_object(), "{hash} is in a block when it is answered");
     receipt
 }
 
-fn height(server: Server) -> u128 {
+/// Creates a contract with this runtime code.
+pub fn create(server: Server, nonce: u64, code: &[u8]) -> Address {
+    let data = [&[0x60, code.len() as u8, 0x80, 0x60, 9, 0x5f, 0x39, 0x5f, 0xf3], code].concat();
+    assert_eq!(mined(server, &signed(1, EthereumRequest { data, ..payment(nonce, None) }))["status"], "0x1");
+    contract_address(&key(1).address(), nonce)
+}
+
+pub fn height(server: Server) -> u128 {
     number(&ask(server, "eth_blockNumber", json!([])))
 }
 
-fn wei(server: Server, account: &Address) -> u128 {
+pub fn wei(server: Server, account: &Address) -> u128 {
     number(&ask(server, "eth_getBalance", json!([account.to_string(), "latest"])))
 }
 
-fn time(server: Server) -> u128 {
+pub fn time(server: Server) -> u128 {
     number(&ask(server, "eth_getBlockByNumber", json!(["latest", false]))["timestamp"])
 }
 
@@ -270,6 +277,34 @@ fn accounts_without_keys_are_impersonated() {
         ask(server, "anvil_autoImpersonateAccount", json!([true]));
         ask(server, "eth_sendTransaction", json!([sent]));
         assert_eq!(wei(server, &to), 3 * ETHER);
+        root(server)
+    });
+    let disk = RealDisk::existing(&data).expect("there");
+    let restored = node::recover_state(disk, Options::default(), &developers()).expect("sound");
+    restored.ledger.audit().expect("all wei are there");
+    assert_eq!(json!(restored.root.to_string()), root_before);
+}
+
+/// Impersonation is for multisigs, timelocks and vaults: a contract sends, in one block, and pool, executor and replay
+/// agree on it.
+#[test]
+fn an_impersonated_contract_sends_in_one_block() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let root_before = with_developers(&data, |server| {
+        let (vault, to) = (contract_address(&key(1).address(), 0).to_string(), Address([0x88; 20]));
+        assert_eq!(mined(server, &signed(1, creation(0)))["status"], "0x1");
+        ask(server, "anvil_setBalance", json!([vault, format!("{:#x}", 9 * ETHER)]));
+        ask(server, "anvil_impersonateAccount", json!([vault]));
+        let at = height(server);
+        let sent = json!({"from": vault, "to": to.to_string(), "value": "0x1", "gas": "0x186a0"});
+        let hash = ask(server, "eth_sendTransaction", json!([sent]));
+        let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
+        assert_eq!((&receipt["status"], &receipt["from"]), (&json!("0x1"), &json!(vault)));
+        assert_eq!((height(server), wei(server, &to)), (at + 1, 1));
+        // Estimates and calls are for contracts, too.
+        ask(server, "eth_sendTransaction", json!([{"from": vault, "to": to.to_string(), "value": "0x1"}]));
+        assert_eq!(height(server), at + 2);
         root(server)
     });
     let disk = RealDisk::existing(&data).expect("there");

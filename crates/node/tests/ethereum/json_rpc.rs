@@ -290,7 +290,7 @@ fn a_body_cannot_ask_for_more_than_its_share() {
     });
 }
 
-/// Filters are bounded: a client that creates too many is told so, and existing ones keep working.
+/// Filters are bounded: an address that creates too many is told so, and existing ones keep working.
 #[test]
 fn filters_by_thousands_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -305,7 +305,9 @@ fn filters_by_thousands_are_refused() {
                 answers.iter().filter(|one| one["result"].is_string()).count()
             })
             .sum();
-        assert_eq!(made, 4_095);
+        assert_eq!(made, 255);
+        let (_, why) = refused(server, "eth_newBlockFilter", json!([]));
+        assert!(why.contains("your address has 256 filters"), "{why}");
         assert_eq!(ask(server, "eth_getFilterChanges", json!([first])), json!([]));
     });
 }

@@ -4,4 +4,6 @@ mod abuse;
 mod contracts_over_http;
 mod developer;
 mod door;
+mod events;
 mod json_rpc;
+mod tools;

@@ -12,14 +12,18 @@ fn key(number: u8) -> EthereumKey {
     EthereumKey::from_seed([number; 32]).expect("a key")
 }
 
-fn ledger() -> Ledger {
+fn genesis() -> Genesis {
     let limits =
         Limits { block_gas: 1 << 27, sub_block_gas: 1 << 25, least_base_fee: GWEI as u64, ..Limits::default() };
     let assets = vec![Listing::new("USD", 6, Address([1; 20]))];
     // 0.01 of asset 0: enough for a few transfers at a hundred gwei.
     let balances = (1..4).map(|one| (key(one).address(), AssetId(0), 10_000)).collect();
     let mu = Fraction::power_of_two(10);
-    Ledger::new(&Genesis { chain: 7, mu, limits, assets, balances, ..Genesis::default() }).expect("sound")
+    Genesis { chain: 7, mu, limits, assets, balances, ..Genesis::default() }
+}
+
+fn ledger() -> Ledger {
+    Ledger::new(&genesis()).expect("sound")
 }
 
 fn pay(from: u8, nonce: u64, max_fee: u128) -> Vec<u8> {
@@ -66,7 +70,7 @@ fn a_storm_of_replacements_holds_one_place_and_ends_with_the_funds() {
         }
         assert_eq!(pool.len(), 1);
         assert!(matches!(pool.admit(pay(1, 0, fee - 1), 5, &ledger), Err(EthereumReject::Replacement { .. })));
-        fee += fee.div_ceil(10);
+        fee += fee / 10;
     };
     // From two gwei to what 0.01 of asset 0 pays for, in steps of a tenth.
     assert_eq!((end, sent.len()), (EthereumReject::Funds, 58));
@@ -85,8 +89,8 @@ fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
     let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
     let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
-    ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
-    pool.settle(ledger, &block);
+    let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+    pool.settle(ledger, &block, &applied.contracts.skipped);
 }
 
 /// Another validator's block fills the gap below a transaction, or lowers the base fee to its offer: the transaction
@@ -161,8 +165,8 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     let senders = recover_senders(&ethereum);
     let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
     let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
-    ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
-    pool.settle(&ledger, &block);
+    let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    pool.settle(&ledger, &block, &applied.contracts.skipped);
     assert_eq!(pool.len(), 2, "nonce 4, and the other sender's");
     let (nonce, next) = (1, 3);
     assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
@@ -206,4 +210,66 @@ fn one_transaction_of_an_account_that_delegates_waits() {
     pool.admit(pay(1, 1, 2 * fee), 5, &ledger).expect("another one in its place");
     run(&mut ledger, &mut pool, vec![pay(1, 1, 2 * fee)]);
     pool.admit(pay(1, 2, fee), 5, &ledger).expect("the next");
+}
+
+/// A transaction above a gap that was accepted before its account delegated does not lock the account: its next nonce
+/// is accepted, and further ones above it are refused by name.
+#[test]
+fn a_delegated_account_is_not_locked_by_its_own_gap() {
+    let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    let (fee, to) = (10 * GWEI, Some(Address([5; 20])));
+    pool.admit(pay(1, 4, fee), 5, &ledger).expect("above a gap");
+    let delegation = key(1).delegate(&Address([6; 20]), 7, 0);
+    let request = EthereumRequest { chain: 7, to, gas_limit: 100_000, max_fee: fee, ..Default::default() };
+    run(&mut ledger, &mut pool, vec![key(2).sign(&EthereumRequest { delegations: vec![delegation], ..request })]);
+    let gap = EthereumReject::DelegatedGap { nonce: 3, next: 1 };
+    assert_eq!(pool.admit(pay(1, 3, fee), 5, &ledger), Err(gap));
+    pool.admit(pay(1, 1, fee), 5, &ledger).expect("the next nonce");
+    assert_eq!(pool.admit(pay(1, 2, fee), 5, &ledger), Err(EthereumReject::Delegated));
+    assert_eq!(pool.take(1 << 20, 5).transactions, [pay(1, 1, fee)]);
+}
+
+/// Funds promised above a gap, where nothing can spend them, do not keep a transaction out that can be proposed.
+#[test]
+fn a_transaction_above_a_gap_yields_to_one_that_can_be_proposed() {
+    let (ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    let fee = 150 * GWEI;
+    // Each costs 0.00315 of 0.01.
+    let [high, higher, highest] = [3, 4, 6].map(|nonce| pool.admit(pay(1, nonce, fee), 5, &ledger).expect("enters"));
+    assert_eq!(pool.admit(pay(1, 5, fee), 5, &ledger), Err(EthereumReject::Funds), "it is above the gap, too");
+    pool.admit(pay(1, 0, fee), 5, &ledger).expect("it can be proposed");
+    assert_eq!((pool.dropped(&highest), pool.dropped(&higher)), (Some(PoolDrop::Yielded), None));
+    assert!(pool.contains(&high) && pool.contains(&higher) && !pool.contains(&highest));
+    pool.admit(pay(1, 1, fee), 5, &ledger).expect("so can this");
+    pool.admit(pay(1, 2, fee), 5, &ledger).expect("and this");
+    assert_eq!(pool.admit(pay(1, 3, fee), 5, &ledger), Err(EthereumReject::Funds), "nothing is left that yields");
+    assert_eq!(pool.take(1 << 20, 5).transactions.len(), 3);
+}
+
+/// Wallets that offer exactly 110 percent, rounded down, replace a transaction.
+#[test]
+fn a_replacement_at_exactly_a_tenth_more_is_accepted() {
+    for fee in [11 * GWEI + 1, 12 * GWEI + 9, 10 * GWEI] {
+        let (ledger, mut pool) = (ledger(), EthereumPool::new(6));
+        pool.admit(pay(1, 0, fee), 5, &ledger).expect("enters");
+        let (offered, needed) = (fee * 110 / 100 - 1, fee * 110 / 100);
+        assert_eq!(pool.admit(pay(1, 0, offered), 5, &ledger), Err(EthereumReject::Replacement { offered, needed }));
+        pool.admit(pay(1, 0, needed), 5, &ledger).expect("exactly a tenth more");
+    }
+}
+
+/// If the executor skips a transaction for a reason that stays, the pool drops it and says why.
+#[test]
+fn what_can_never_be_executed_leaves_the_pool_with_a_reason() {
+    let (ledger, mut pool) = (ledger(), EthereumPool::new(6));
+    let ids = [0, 1].map(|nonce| pool.admit(pay(1, nonce, 10 * GWEI), 5, &ledger).expect("enters"));
+    let ethereum = pool.take(1 << 20, 5).transactions;
+    let sub_blocks = vec![SubBlock { ethereum, ..SubBlock::default() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    // As if the executor had found a contract at the sender's address.
+    let dropped = pool.settle(&ledger, &block, &[(0, Skip::SenderHasCode), (1, Skip::NonceTooHigh)]);
+    let reason = PoolDrop::Skipped(Skip::SenderHasCode);
+    assert_eq!((dropped, pool.dropped(&ids[0])), (vec![(ids[0], reason)], Some(reason)));
+    assert!(!pool.contains(&ids[0]) && pool.contains(&ids[1]), "a gap can close");
+    assert!(pool.waits_since_ms().is_none() || pool.take(1 << 20, 5).transactions.is_empty(), "nothing is ready");
 }

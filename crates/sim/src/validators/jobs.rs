@@ -226,7 +226,7 @@ impl SimNetwork {
         replica::log(&mut process.store, &block).expect("a disk without faults");
         let mut applied = replica::apply(&mut process.ledger, &block, &mut |_| {}).expect("a decided block applies");
         process.ledger.audit().expect("sound");
-        replica::settle(&mut process.pool, &process.ledger, &block, &ids);
+        replica::settle(&mut process.pool, &process.ledger, &block, &ids, &applied.contracts.skipped);
         let changes = std::mem::take(&mut applied.changes);
         let receipts = replica::receipts_with(&applied, &ids);
         let every = process.keeping.checkpoint_blocks;
