@@ -37,6 +37,7 @@ mod markets;
 mod operator;
 mod parameters;
 mod probes;
+mod refused;
 mod transactions;
 mod typed_data;
 mod validators;
@@ -64,6 +65,7 @@ pub(crate) struct Api {
     /// Permits for requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Semaphore>,
     access: Arc<Access>,
+    refused: Arc<refused::Refused>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
 }
@@ -92,6 +94,7 @@ impl Api {
             heavy: Arc::new(Semaphore::new(cores)),
             settings: Arc::new(settings),
             access: Arc::new(access),
+            refused: Arc::default(),
             drains: Arc::default(),
             backend,
         }

@@ -69,7 +69,7 @@ pub(super) async fn transaction(
     let id: Digest = parse("id", &id)?;
     api.blocking(move |api| {
         let found = match api.look_up(&id, || api.published().find(&id)) {
-            None => return Err(Failure::not_found("the transaction is neither pending nor among those indexed")),
+            None => return Err(api.unknown(&id)),
             Some(None) => return Ok(Json(pending(id))),
             Some(Some(found)) => found,
         };
@@ -191,21 +191,32 @@ impl Api {
         Ok(())
     }
 
-    /// Submits transactions; with each answer comes the body of its transaction.
-    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<(Body, Answer)>, Failure> {
+    /// Submits transactions; with each answer comes its transaction.
+    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<(Transaction, Answer)>, Failure> {
         self.check_intake()?;
-        let bodies: Vec<Body> = transactions.iter().map(|transaction| transaction.body.clone()).collect();
-        let receiver = self.backend.submit(transactions, wait)?;
+        let receiver = self.backend.submit(transactions.clone(), wait)?;
         let answers = receiver.await.map_err(|_| Failure::stopping())?;
-        Ok(bodies.into_iter().zip(answers).collect())
+        Ok(transactions.into_iter().zip(answers).collect())
     }
 
-    /// The error of a refused transaction. An overdraft names what is missing.
-    fn refusal(&self, body: &Body, refusal: Refusal) -> Failure {
+    /// The answer about a transaction that is neither pending nor committed.
+    fn unknown(&self, id: &TransactionId) -> Failure {
+        match self.refused.reason(id) {
+            Some(ErrorText { code, message }) => {
+                let message = format!("this node refused it when it was submitted ({code}): {message}");
+                Failure::new(StatusCode::NOT_FOUND, "refused", message)
+            }
+            None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+        }
+    }
+
+    /// The error of a refused transaction, which is remembered. An overdraft names what is missing.
+    fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
         let mut text = ErrorText::from(refusal);
         if refusal == Refusal::Overdraft {
-            text.message = self.overdraft(body);
+            text.message = self.overdraft(&transaction.body);
         }
+        self.refused.remember(transaction.id(), refusal, &text);
         Failure(StatusCode::UNPROCESSABLE_ENTITY, text)
     }
 
@@ -240,7 +251,7 @@ impl Api {
 /// Converts one answer; waits for the block if requested.
 async fn respond(
     api: &Api,
-    (body, answer): (Body, Answer),
+    (transaction, answer): (Transaction, Answer),
     deadline: tokio::time::Instant,
 ) -> Result<json::TransactionBody, Failure> {
     match answer {
@@ -254,7 +265,7 @@ async fn respond(
         Answer::Full => Err(Failure::busy("mempool_full", "the mempool is full; try again shortly")),
         Answer::Refused(refusal) => {
             let api = api.clone();
-            Err(api.blocking(move |api| api.refusal(&body, refusal)).await.unwrap_or_else(|stopping| stopping))
+            Err(api.blocking(move |api| api.refusal(&transaction, refusal)).await.unwrap_or_else(|stopping| stopping))
         }
     }
 }
