@@ -17,8 +17,8 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::candles::Interval;
 use crate::door::{DISPLACED, Visitor};
-use crate::http::{Api, Failure};
-use crate::json;
+use crate::http::{Api, Failure, OffersPage};
+use crate::json::{self, Offers};
 use crate::markets::{self, Sides};
 use crate::views::CommittedBlock;
 
@@ -277,7 +277,8 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
         }
         Channel::Account(address) => {
             let account = api.account_body(address).ok().flatten();
-            json!({"account": account, "offers": api.offers_body(address, 1_000).offers})
+            let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
+            json!({"account": account, "offers": offers, "more": more, "next": next})
         }
     };
     message["type"] = "snapshot".into();
@@ -313,10 +314,12 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
         let (base_volume, quote_volume) = markets::volumes(&batch.batch, sides);
         let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
         (base_volume > 0 || quote_volume > 0).then(|| {
+            let price_units = json::price(valuation(sides.base), valuation(sides.quote));
             json!({
                 "height": batch.height,
                 "market": api.symbols.market(sides.base, sides.quote),
-                "price": json::price(valuation(sides.base), valuation(sides.quote)),
+                "price": api.symbols.whole_price(&price_units, sides.base, sides.quote),
+                "price_units": price_units,
                 "base_volume": base_volume.to_string(),
                 "quote_volume": quote_volume.to_string(),
             })
@@ -352,7 +355,7 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
                 "sell": api.symbols.get(fill.pair.sell),
                 "buy": api.symbols.get(fill.pair.buy),
                 "limit": fill.place.limit.to_string(),
-                "id": fill.place.id,
+                "id": fill.place.id.to_string(),
                 "sold": fill.sold.to_string(),
                 "bought": fill.bought.to_string(),
                 "left": fill.left.to_string(),

@@ -35,6 +35,7 @@ mod restart;
 mod roots;
 mod settle;
 mod snapshot;
+mod spending;
 mod sums;
 mod time;
 mod validators;
@@ -62,6 +63,7 @@ pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
+pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
 pub use validators::{Member, Schedule, Terms, Validator, Validators};
 

@@ -116,7 +116,8 @@ pub(super) async fn ethereum_output(
 
 /// What the contract phase of a block executed.
 #[utoipa::path(get, path = "/v1/blocks/{height}/ethereum",
-    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query),
+        ("cursor" = Option<usize>, Query, description = "`next` of the page before")),
     responses((status = 200, body = json::EthereumBlockBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn ethereum_block(
     State(api): State<Api>,
@@ -131,8 +132,8 @@ pub(super) async fn ethereum_block(
             let (_, bytes) = transaction_at(block.as_ref()?, receipt.position?)?;
             Some(EthereumTransaction::decode(bytes).ok()?.parts())
         };
-        let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
-        let asked = contracts.receipts.iter().skip(offset).take(limit);
+        let (entries, next) = page.of(contracts.receipts.len());
+        let asked = contracts.receipts[entries].iter();
         Ok(Json(json::EthereumBlockBody {
             height,
             base_fee: contracts.base_fee.to_string(),
@@ -141,7 +142,8 @@ pub(super) async fn ethereum_block(
             executed: executed(contracts),
             skipped: contracts.skipped.len(),
             transactions: asked.map(|receipt| json::EthereumExecutedBody::of(receipt, parts(receipt))).collect(),
-            more: contracts.receipts.len() > offset.saturating_add(limit),
+            more: next.is_some(),
+            next,
         }))
     })
     .await?

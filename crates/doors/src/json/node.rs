@@ -12,7 +12,7 @@ pub struct NodeStatus {
     /// Version of this software.
     pub version: &'static str,
     /// The chain's number.
-    pub chain: u64,
+    pub chain: String,
     /// The engine that decides blocks.
     pub engine: &'static str,
     /// Why no block can be decided, in words; null while enough validators are connected.
@@ -63,7 +63,7 @@ pub struct MempoolStatus {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitsBody {
     /// The chain's number, which every transaction signs.
-    pub chain: u64,
+    pub chain: String,
     /// The identity of the network, which every transaction signs.
     pub network: String,
     /// The fee of a transaction, in units of the fee asset.
