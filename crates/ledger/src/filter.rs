@@ -1,7 +1,8 @@
 //! The deterministic filter decides which transactions of a block count (SPEEDEX §8 and appendix I).
 //!
 //! For a block, each transaction is first checked alone against the state before the block. Of those of one account
-//! with one sequence number, the one with the highest id counts and the others are removed. Then all transactions of
+//! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
+//! removed. Then all transactions of
 //! the account are checked together: if they could spend more than the account has, or claim a key of the account
 //! twice (its key, its stake), all of them are removed but its cancels, which stand if the balance covers their fees:
 //! they only give money back. Of two cancels of one offer, one counts and both pay. Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues
@@ -15,14 +16,14 @@
 //! **Properties.** Which of several transactions of one number counts follows from their ids, and every later check
 //! uses all that count, before any are removed. So the answer depends neither on order nor on threads, and removing a
 //! transaction cannot cause a conflict among the others. Only quota refusals depend on a transaction's sub-block and
-//! its place there. Who kept an old transaction of somebody else can submit it again while its number is free; it
-//! then uses up the number, and removes nothing with another number unless the account cannot pay for both.
+//! its place there. Who kept an old transaction of somebody else can submit it again until it ends and while its number
+//! is free; a substitute that ends later stands against it.
 //!
 //! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
 //! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
+use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -79,12 +80,14 @@ impl Candidate<'_> {
     }
 }
 
-/// Of an account's candidates with one number, the one that counts: that with the highest id. Of copies, whose
-/// signatures may differ, it is the first.
+/// Of an account's candidates with one number, the one that counts: that which ends last, and of those the one with
+/// the highest id. Of copies, whose signatures may differ, it is the first.
 fn counting_one<'c, 'a>(same: &'c [Candidate<'a>]) -> &'c Candidate<'a> {
-    let highest =
-        |all: &'c [Candidate<'a>]| all.iter().rev().max_by_key(|one| one.transaction.id()).expect("not empty");
-    if same.len() == 1 { &same[0] } else { highest(same) }
+    if same.len() == 1 {
+        return &same[0];
+    }
+    let rank = |one: &&Candidate| (one.transaction.body.until, one.transaction.id());
+    same.iter().rev().max_by_key(rank).expect("not empty")
 }
 
 /// Why a candidate does not count beside another one with its number.
@@ -306,9 +309,20 @@ impl Ledger {
             return Err(Refusal::WrongSigner);
         }
         account.window().check(body.sequence)?;
+        self.check_until(body.until)?;
         let mut check = Check { ledger: self, sender: body.account, refund: 0 };
         body.emit(self.fee, &mut check)?;
         Ok((position, check.refund))
+    }
+
+    /// Checks the last height of a transaction for the next block.
+    fn check_until(&self, until: Height) -> Result<(), Refusal> {
+        let next = self.height.saturating_add(1);
+        match () {
+            _ if until < next => Err(Refusal::Ended),
+            _ if until - next > self.limits.until_max => Err(Refusal::EndsTooLate),
+            _ => Ok(()),
+        }
     }
 
     /// Checks the candidates of one account together; they are sorted by sequence number.

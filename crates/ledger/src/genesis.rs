@@ -1,7 +1,7 @@
 //! The state before the first block, and the constants of a chain.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, UNTIL_USUAL, is_network_address};
 
 use crate::bridge::LaneTerms;
 use crate::contracts::TRANSACTION_GAS_MAX;
@@ -9,9 +9,9 @@ use crate::limits::Limits;
 use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
 
-const CONTEXT: &str = "walras 2026 genesis v1";
-const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v1";
-const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v1";
+const CONTEXT: &str = "walras 2026 genesis v2";
+const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v2";
+const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v2";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
@@ -297,7 +297,8 @@ impl Genesis {
 
     /// Checks that the limits leave room for the initial state, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = self.limits;
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
+            self.limits;
         let (founders, committee) =
             self.membership.as_ref().map_or((0, 0), |all| (all.founders.len(), all.terms.committee));
         let quotas = sub_block_gas.saturating_mul(committee.max(1).into());
@@ -312,6 +313,7 @@ impl Genesis {
             ("block_gas", block_gas, "limits.least_base_fee", with_price),
             ("sub_block_gas", sub_block_gas, "one transaction", with_gas * TRANSACTION_GAS_MAX),
             ("least_base_fee", least_base_fee, "limits.block_gas", with_gas),
+            ("until_max", until_max, "the usual end of a transaction", UNTIL_USUAL),
         ] {
             if given < needed {
                 return Err(GenesisError::Limit { limit, given, needed_by, needed });

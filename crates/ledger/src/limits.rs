@@ -16,6 +16,7 @@
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
+//! | heights until a native transaction ends | [`Limits::until_max`] | genesis, `limits` |
 //! | sequence numbers of an account in use | [`crate::SEQUENCE_WINDOW`] | rules |
 //! | validators of a committee | 256: an index is a byte | rules |
 //! | chunk of a state | 32,768 entries; files in chunks of `store::CHUNK_BYTES` | format |
@@ -77,7 +78,13 @@ pub struct Limits {
     pub sub_block_gas: u64,
     /// The minimum price of a unit of gas, in wei.
     pub least_base_fee: u64,
+    /// How many heights ahead a native transaction may end ([`primitives::Body::until`]).
+    pub until_max: u64,
 }
+
+/// The usual [`Limits::until_max`]: about a day of blocks of a second.
+const UNTIL_MAX: u64 = 100_000;
+const _: () = assert!(primitives::UNTIL_USUAL < UNTIL_MAX, "clients stay within the limit");
 
 impl Limits {
     /// The same limits with contracts, for committees of this size: each sub-block has an equal share of a block's
@@ -105,6 +112,7 @@ impl Default for Limits {
             block_gas,
             sub_block_gas,
             least_base_fee,
+            until_max: UNTIL_MAX,
         }
     }
 }

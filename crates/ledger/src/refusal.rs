@@ -186,6 +186,12 @@ pub enum Refusal {
     /// No key generation of the lane expects the dealing or complaint.
     #[error("no key generation of the lane expects this dealing or complaint now; see `lane.bls` in the genesis")]
     NotAwaited,
+    /// The transaction ended below the height of the block.
+    #[error("the transaction has ended: its last height (`until`) is past; sign it again with a later one")]
+    Ended,
+    /// The transaction ends too late.
+    #[error("the transaction ends too late: `until` is further ahead than `until_max` of /v1/limits permits")]
+    EndsTooLate,
 }
 
 impl Refusal {
@@ -228,6 +234,8 @@ impl Refusal {
             | Refusal::Duplicate
             | Refusal::SequenceConflict
             | Refusal::CancelConflict
+            | Refusal::Ended
+            | Refusal::EndsTooLate
             | Refusal::KeyConflict
             | Refusal::IssueTooLarge
             | Refusal::StakeTooSmall
@@ -277,6 +285,8 @@ impl Refusal {
             Refusal::Overdraft => "overdraft",
             Refusal::Duplicate => "duplicate",
             Refusal::SequenceConflict => "sequence_conflict",
+            Refusal::Ended => "ended",
+            Refusal::EndsTooLate => "ends_too_late",
             Refusal::CancelConflict => "cancel_conflict",
             Refusal::KeyConflict => "key_conflict",
             Refusal::IssueTooLarge => "issue_too_large",

@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn spending_is_the_amount_and_the_fee() {
         let of = |operation| {
-            let body = Body { chain: 1, account: Address([1; 20]), sequence: 1, operation };
+            let body = Body { chain: 1, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
             spending(&body, 5).into_iter().map(|(asset, amount)| (asset.0, amount)).collect::<Vec<_>>()
         };
         let pay = |asset| Operation::Pay { to: Address([2; 20]), asset: AssetId(asset), amount: 70 };

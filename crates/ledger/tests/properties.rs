@@ -224,7 +224,12 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     // An invalid signature has a flipped bit, or is for another network.
     let (is_false, is_elsewhere) = (rng.random_ratio(1, 60), sequence.is_multiple_of(2));
     let network = if is_false && is_elsewhere { Digest([43; 32]) } else { model.network };
-    let mut transaction = Body { chain, account, sequence, operation }.sign(&network, &key(signer));
+    let until = match rng.random_range(0..60) {
+        0 => model.validators.height,
+        1 => model.validators.height + 100_002,
+        _ => model.validators.height + 1 + rng.random_range(0..3),
+    };
+    let mut transaction = Body { chain, account, sequence, until, operation }.sign(&network, &key(signer));
     if is_false
         && !is_elsewhere
         && let SignedBy::Key { signature, .. } = &mut transaction.signed_by
@@ -562,6 +567,8 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::SequenceUsed,
         Refusal::SequenceTooOld,
         Refusal::SequenceTooFar,
+        Refusal::Ended,
+        Refusal::EndsTooLate,
         Refusal::UnknownAsset,
         Refusal::ZeroAmount,
         Refusal::AmountTooLarge,

@@ -116,7 +116,8 @@ fn code(server: SocketAddr, path: &str) -> (u16, String) {
 }
 
 fn signed(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
-    Body { chain: 7, account: address(person), sequence, operation }.sign(&genesis().digest(), &key(person))
+    Body { chain: 7, account: address(person), sequence, until: 50_000, operation }
+        .sign(&genesis().digest(), &key(person))
 }
 
 fn pay(person: u8, sequence: Sequence, amount: u64) -> Transaction {

@@ -28,7 +28,7 @@ pub use statement::{
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
+    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
     verify_transactions,
 };
 pub use typed_data::{

@@ -51,7 +51,8 @@ fn trade(server: &str, sequence: u64) -> u64 {
         let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
         let operation =
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId((sell + 1) % ASSETS), amount, limit };
-        Body { chain: CHAIN, account: address(account), sequence, operation }.sign(&genesis().digest(), &key(account))
+        Body { chain: CHAIN, account: address(account), sequence, until: 50_000, operation }
+            .sign(&genesis().digest(), &key(account))
     };
     let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 5_000 + sequence * 10)).collect();
     let body = borsh::to_vec(&transactions).expect("encodes");

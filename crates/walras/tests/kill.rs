@@ -118,7 +118,7 @@ impl Client {
             _ => self.offer(),
         };
         let account = &mut self.accounts[account];
-        let body = Body { chain: CHAIN, account: account.address, sequence: account.next, operation };
+        let body = Body { chain: CHAIN, account: account.address, sequence: account.next, until: 50_000, operation };
         if let Operation::CreateOffer { sell, buy, limit, .. } = body.operation {
             account.offers.push(Operation::CancelOffer { sell, buy, limit, offer: account.next });
         }

@@ -53,6 +53,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         epsilon: outline.epsilon.to_string(),
         mu: outline.mu.to_string(),
         sequence_window: SEQUENCE_WINDOW,
+        until_max: outline.until_max,
         body_bytes: api.settings.body_bytes,
         batch_transactions: api.settings.batch_transactions,
         block_transactions: node.block_transactions,

@@ -46,6 +46,7 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         status: "pending",
         account: None,
         sequence: None,
+        until: None,
         operation: None,
         height: None,
         outcome: None,
@@ -78,6 +79,7 @@ pub(super) async fn transaction(
         if let Some(transaction) = api.transaction_of(found.height, &id)? {
             body.account = Some(transaction.account.to_string());
             body.sequence = Some(transaction.sequence.to_string());
+            body.until = Some(transaction.until.to_string());
             body.operation = Some(api.symbols.operation(&transaction.operation));
         }
         if asked.proof {

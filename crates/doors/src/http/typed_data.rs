@@ -5,8 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Address, Body, Operation, SignedBy, TYPED_DATA_NAME, TYPED_DATA_VERSION, Transaction, TypedData, WalletSignature,
-    to_hex,
+    Address, Body, Operation, SignedBy, TYPED_DATA_NAME, TYPED_DATA_VERSION, Transaction, TypedData, UNTIL_USUAL,
+    WalletSignature, to_hex,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -23,6 +23,8 @@ struct Wanted {
     account: String,
     /// By default the account's next one.
     sequence: Option<Number>,
+    /// The last height at which it may count.
+    until: Option<Number>,
     operation: WantedOperation,
 }
 
@@ -147,6 +149,7 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
     TypedDataBody {
         sequence: body.sequence.to_string(),
+        until: body.until.to_string(),
         unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - 64])),
         hash: format!("0x{}", to_hex(&data.hash(body.chain, &network))),
         typed_data: json!({
@@ -175,7 +178,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
 /// The data that an Ethereum wallet signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
-        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` or without"),
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` and `until` or without"),
     responses((status = 200, body = TypedDataBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 413, body = ErrorBody)))]
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
@@ -188,7 +191,9 @@ pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, Bytes
         let operation = api.wanted(wanted.operation)?;
         let views = api.published().views();
         let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
-        Ok(Json(described(&Body { chain, account, sequence, operation }, network)))
+        let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
+        let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
+        Ok(Json(described(&Body { chain, account, sequence, until, operation }, network)))
     })
     .await?
 }

@@ -85,6 +85,8 @@ pub struct TransactionOutcome {
 pub struct TypedDataBody {
     /// Its sequence number.
     pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
     /// Its bytes up to the signature.
     pub unsigned: String,
     /// The hash of the typed data, which the key signs.
@@ -301,6 +303,9 @@ pub struct TransactionBody {
     /// The account's sequence number of it, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
+    /// The last height at which it could count, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// The operation, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationBody>,

@@ -76,6 +76,8 @@ pub struct LimitsBody {
     pub mu: String,
     /// Maximum distance of a sequence number above the highest used one.
     pub sequence_window: u64,
+    /// How many heights ahead a transaction may end.
+    pub until_max: u64,
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// Maximum number of transactions in one batch call.

@@ -66,7 +66,7 @@ impl Model {
 
     fn alone(&self, t: &Transaction) -> Result<(), Refusal> {
         t.check()?;
-        let Body { chain, account, sequence, operation } = &t.body;
+        let Body { chain, account, sequence, until, operation } = &t.body;
         if *chain != self.chain {
             return Err(Refusal::WrongChain);
         }
@@ -87,6 +87,13 @@ impl Model {
         }
         if held.used.contains(sequence) {
             return Err(Refusal::SequenceUsed);
+        }
+        let height = self.validators.height + 1;
+        if *until < height {
+            return Err(Refusal::Ended);
+        }
+        if *until > height + self.genesis.limits.until_max {
+            return Err(Refusal::EndsTooLate);
         }
         if operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
             return Err(Refusal::UnknownAsset);
@@ -123,18 +130,18 @@ impl Model {
         }
     }
 
-    /// For each transaction, its refusal. Of an account's transactions with one number the one with the highest id
-    /// counts, and among its copies the one with the smallest signature.
+    /// For each transaction, its refusal. Of an account's transactions with one number the one that ends last, then
+    /// the one with the highest id, counts, and among its copies the one with the smallest signature.
     pub fn filter(&self, block: &[Transaction]) -> Vec<Option<Refusal>> {
         let mut refusals: Vec<Option<Refusal>> = block.iter().map(|t| self.alone(t).err()).collect();
         let standing: Vec<usize> = (0..block.len()).filter(|i| refusals[*i].is_none()).collect();
         let mut distinct = Vec::new();
         for &i in &standing {
             let (account, number) = (block[i].body.account, block[i].body.sequence);
-            let mut rivals: Vec<(Digest, SignedBy, usize)> = standing
+            let mut rivals: Vec<((u64, Digest), SignedBy, usize)> = standing
                 .iter()
                 .filter(|j| (block[**j].body.account, block[**j].body.sequence) == (account, number))
-                .map(|j| (block[*j].id(), block[*j].signed_by, *j))
+                .map(|j| ((block[*j].body.until, block[*j].id()), block[*j].signed_by, *j))
                 .collect();
             rivals.sort_unstable_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
             let counts = rivals[0].2;

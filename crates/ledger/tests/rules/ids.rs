@@ -25,7 +25,8 @@ fn ledger() -> Ledger {
 
 fn payment(sequence: u64, amount: u64) -> Transaction {
     let operation = Operation::Pay { to: Address([9; 20]), asset: AssetId(0), amount };
-    Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&ledger().network(), &key(1))
+    Body { chain: 1, account: key(1).public().address(), sequence, until: 50_000, operation }
+        .sign(&ledger().network(), &key(1))
 }
 
 fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
@@ -145,7 +146,7 @@ fn an_account_that_two_create_comes_into_being_and_both_pay() {
     let new = key(3).public();
     let create = |person: u8| {
         let operation = Operation::CreateAccount { account: new.address(), key: new };
-        Body { chain: 1, account: key(person).public().address(), sequence: 1, operation }
+        Body { chain: 1, account: key(person).public().address(), sequence: 1, until: 50_000, operation }
             .sign(&ledger().network(), &key(person))
     };
     let mut ledger = ledger();

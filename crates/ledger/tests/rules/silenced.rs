@@ -20,8 +20,12 @@ fn cancel(offer: u64) -> Operation {
     Operation::CancelOffer { sell: EUR, buy: USD, limit: Price::ONE, offer }
 }
 
+fn ending(world: &World, sequence: u64, until: u64, operation: Operation) -> Transaction {
+    Body { chain: 1, account: address(ALICE), sequence, until, operation }.sign(&world.ledger.network(), &key(ALICE))
+}
+
 fn numbered(world: &World, sequence: u64, operation: Operation) -> Transaction {
-    Body { chain: 1, account: address(ALICE), sequence, operation }.sign(&world.ledger.network(), &key(ALICE))
+    ending(world, sequence, 50_000, operation)
 }
 
 fn refusals(applied: &Applied) -> Vec<Option<Refusal>> {
@@ -106,4 +110,43 @@ fn two_cancels_of_one_offer_are_one_and_both_pay() {
     assert_eq!(world.balance(ALICE, EUR), START);
     assert_eq!(world.balance(ALICE, USD), START - 5 - 4 * FEE);
     assert_eq!(world.ledger.book().len(), 0);
+}
+
+/// Ana's offer of 100 is refused for lack of money. She deposits and sells 100 under another number; whoever resubmits
+/// the first offer would sell 100 more.
+#[test]
+fn a_refused_transaction_is_dead_after_its_last_height() {
+    let mut world = World::of(&genesis(None));
+    let refused = ending(&world, 7, 1, pay(2 * START));
+    assert_eq!(refusals(&world.run(vec![vec![refused.clone()]])), [Some(Refusal::Overdraft)]);
+    world.block(vec![(BOB, Operation::Pay { to: address(ALICE), asset: USD, amount: START - FEE })]);
+    let before = world.balance(ALICE, USD);
+    assert_eq!(
+        refusals(&world.run(vec![vec![refused.clone(), numbered(&world, 8, pay(1))]])),
+        [Some(Refusal::Ended), None]
+    );
+    assert_eq!(world.balance(ALICE, USD), before - 1 - FEE);
+    assert_eq!(world.ledger.admit(&refused), Err(Refusal::Ended));
+}
+
+/// A substitute ends later, and counts whatever the ids are.
+#[test]
+fn of_two_bodies_of_a_number_the_one_that_ends_later_counts() {
+    for amount in 1..20 {
+        let mut world = World::of(&genesis(None));
+        let old = ending(&world, 1, 40, pay(2 * amount));
+        let substitute = ending(&world, 1, 41, pay(2 * amount + 1));
+        let parts = if amount % 2 == 0 { vec![vec![old, substitute]] } else { vec![vec![substitute], vec![old]] };
+        world.run(parts);
+        assert_eq!(world.balance(BOB, USD), START + 2 * amount + 1);
+    }
+}
+
+#[test]
+fn a_transaction_may_end_no_later_than_the_genesis_permits() {
+    let mut world = World::of(&genesis(None));
+    let most = world.ledger.limits().until_max;
+    let block =
+        vec![ending(&world, 1, 1 + most, pay(1)), ending(&world, 2, 2 + most, pay(1)), ending(&world, 3, 1, pay(1))];
+    assert_eq!(refusals(&world.run(vec![block])), [None, Some(Refusal::EndsTooLate), None]);
 }

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use primitives::{Address, Body, Digest, Operation, SecretKey, Sequence, Transaction, TransactionId};
+use primitives::{
+    Address, Body, Digest, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL,
+};
 
 use super::fate::Fate;
 use super::pending::Pending;
@@ -42,6 +44,9 @@ pub struct Sender {
     /// Sequence number, if not the next free one.
     #[arg(long)]
     sequence: Option<Sequence>,
+    /// The last height at which it may count; by default 256 after the node's.
+    #[arg(long, value_name = "HEIGHT")]
+    until: Option<Height>,
     /// Send although the same operation was sent before and its result is unknown.
     #[arg(long)]
     again: bool,
@@ -148,7 +153,11 @@ impl Sender {
             None => next_sequence(server, &account, stored)?,
         };
         let Signer { chain, network, key, .. } = signer;
-        let transaction = Body { chain: *chain, account, sequence, operation }.sign(network, key);
+        let until = match self.until {
+            Some(until) => until,
+            None => server.height()?.saturating_add(UNTIL_USUAL),
+        };
+        let transaction = Body { chain: *chain, account, sequence, until, operation }.sign(network, key);
         pending.keep(&transaction)?;
         Ok(transaction)
     }

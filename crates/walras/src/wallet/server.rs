@@ -88,6 +88,12 @@ impl Server {
         }
     }
 
+    /// The height of the node's newest block.
+    pub fn height(&self) -> anyhow::Result<u64> {
+        let status = self.get("/v1/status")?;
+        status["height"].as_u64().or_else(|| text(&status["height"]).parse().ok()).context("the node tells no height")
+    }
+
     /// The chain's number and the identity of the network, for which transactions are signed.
     pub fn chain(&self) -> anyhow::Result<(u64, Digest)> {
         let limits = self.get("/v1/limits")?;
