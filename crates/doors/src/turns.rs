@@ -181,6 +181,7 @@ mod tests {
         }
         drop(held);
         assert_eq!(other.await.expect("it ends"), Ok(()));
-        assert_eq!((turns.lock().held, turns.lock().waiting.len()), (0, 0));
+        let queues = turns.lock();
+        assert_eq!((queues.held, queues.waiting.len()), (0, 0));
     }
 }

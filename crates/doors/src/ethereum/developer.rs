@@ -6,7 +6,7 @@
 //!
 //! **Deviations from anvil.** An edit of an account is a block of its own. A chosen time applies to the next mined
 //! block, not to that of an edit. Gas is paid for as on any chain, also by impersonated accounts. There is no
-//! forking, and no dump of the state: it is in the node's home.
+//! forking. A dumped state contains accounts without the other assets of the exchange, and is not compressed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +18,10 @@ use serde_json::{Value, json};
 
 use super::Session;
 use super::calls::{CallRequest, estimate_gas};
+use super::chain::client_version;
 use super::methods::{Method, Param, method, option, param};
 use super::params::Params;
+use super::state_file::{dump_state, load_state};
 use super::values::{data, quantity, read_address, read_data, read_digest, read_slot, read_u64};
 use super::wire::{Answer, RpcError};
 use crate::backend::{DeveloperOrder, DeveloperRefusal, Mining, Moment};
@@ -89,6 +91,18 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         "null", set_interval),
     own("anvil_dropTransaction", "Removes a transaction from the pool; returns its hash if it was there.",
         &[param("hash", "hash32")], "object", drop_transaction),
+    own("anvil_dropAllTransactions", "Removes all transactions from the pool.", &[], "null", drop_all),
+    own("anvil_removePoolTransactions", "Removes all transactions of an account from the pool.", &[ADDRESS], "null",
+        remove_pool_transactions),
+    own("anvil_setNextBlockBaseFeePerGas", "Sets the base fee of the next block.", &[param("wei", "number")], "null",
+        set_base_fee),
+    own("anvil_addBalance", "Adds wei to the balance of an account.", &[ADDRESS, param("wei", "number")], "null",
+        add_balance),
+    own("anvil_getIntervalMining", "The seconds between blocks that are made at an interval, otherwise null.", &[],
+        "any", get_interval),
+    own("anvil_dumpState", "The accounts of the chain as one value.", &[], "bytes", dump_state),
+    own("anvil_loadState", "Adds dumped accounts to the chain.", &[param("state", "bytes")], "boolean", load_state),
+    own("anvil_metadata", "The node, the chain and its newest block.", &[], "object", metadata),
     own("anvil_impersonateAccount", "Allows `eth_sendTransaction` to send for an account.", &[ADDRESS], "null",
         impersonate),
     own("anvil_stopImpersonatingAccount", "Ends the impersonation of an account.", &[ADDRESS], "null",
@@ -128,7 +142,7 @@ fn developers() -> impl Iterator<Item = Address> {
 }
 
 impl Session<'_> {
-    fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
+    pub(super) fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
         Ok(self.rpc.api.backend.develop(order)?)
     }
 
@@ -274,6 +288,44 @@ fn drop_transaction(session: &Session, params: &Params) -> Answer {
     let hash = params.read(0, read_digest)?;
     let was_there = session.order(DeveloperOrder::Drop(hash))? == 1;
     Ok(if was_there { data(hash.0) } else { Value::Null })
+}
+
+fn drop_all(session: &Session, _: &Params) -> Answer {
+    session.done(DeveloperOrder::DropAll(None))
+}
+
+fn remove_pool_transactions(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::DropAll(Some(params.address(0)?)))
+}
+
+fn set_base_fee(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::Edit(DeveloperEdit::BaseFee { wei: params.read(0, read_small)? }))
+}
+
+fn add_balance(session: &Session, params: &Params) -> Answer {
+    let (account, more) = (params.address(0)?, params.read(1, read_number)?.saturating_to::<u128>());
+    let held = session.rpc.api.backend.ethereum_account(&account, Moment::After(session.latest()))?.wei;
+    let wei = held.saturating_add(more);
+    session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
+}
+
+fn get_interval(session: &Session, _: &Params) -> Answer {
+    Ok(match session.order(DeveloperOrder::IntervalMs)? {
+        0 => Value::Null,
+        interval => (interval / 1_000).into(),
+    })
+}
+
+fn metadata(session: &Session, params: &Params) -> Answer {
+    let (outline, height) = (session.rpc.outline(), session.latest());
+    let block = session.load(height)?.ok_or_else(|| RpcError::internal("the newest block is missing"))?;
+    Ok(json!({
+        "clientVersion": client_version(session, params)?,
+        "chainId": outline.chain,
+        "latestBlockNumber": height,
+        "latestBlockHash": data(block.digest.0),
+        "snapshots": {},
+    }))
 }
 
 fn impersonate(session: &Session, params: &Params) -> Answer {
