@@ -11,8 +11,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ledger::contracts::DeveloperEdit;
 use ledger::contracts::ethereum::U256;
+use ledger::contracts::{DeveloperEdit, EthereumRequest};
 use primitives::Address;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use super::calls::{CallRequest, estimate_gas};
 use super::chain::client_version;
 use super::methods::{Method, Param, method, option, param};
 use super::params::Params;
+use super::signing::{personal_sign, sign, sign_transaction, sign_typed_data};
 use super::state_file::{dump_state, load_state};
 use super::values::{data, quantity, read_address, read_data, read_digest, read_slot, read_u64};
 use super::wire::{Answer, RpcError};
@@ -113,6 +114,14 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         &[option("enabled", "boolean")], "null", |_, _| Ok(Value::Null)),
     own("anvil_nodeInfo", "The newest block, and the current rules.", &[], "object", node_info),
     own("eth_accounts", "Accounts for which the node sends.", &[], "list", accounts),
+    own("eth_sign", "Signs a message for one of the ten accounts.", &[ADDRESS, param("message", "bytes")], "bytes",
+        sign),
+    own("personal_sign", "Signs a message for one of the ten accounts.", &[param("message", "bytes"), ADDRESS],
+        "bytes", personal_sign),
+    own("eth_signTypedData_v4", "Signs typed data (EIP-712) for one of the ten accounts.",
+        &[ADDRESS, param("data", "any")], "bytes", sign_typed_data),
+    own("eth_signTransaction", "Signs a transaction for one of the ten accounts, without sending it.",
+        &[param("transaction", "call")], "bytes", sign_transaction),
     own("eth_sendTransaction", "Sends for an account without its key.",
         &[param("transaction", "call")], "hash32", send_transaction),
 ];
@@ -356,7 +365,6 @@ fn accounts(session: &Session, _: &Params) -> Answer {
 }
 
 fn send_transaction(session: &Session, params: &Params) -> Answer {
-    let request = params.read(0, CallRequest::read)?;
     let from = params.read(0, |value| read_address(&value["from"]))?;
     let is_known = {
         let impersonated = session.rpc.impersonated.lock();
@@ -368,17 +376,23 @@ fn send_transaction(session: &Session, params: &Params) -> Answer {
         )));
     }
     session.check_intake()?;
+    let sent = to_send(session, params, &from)?;
+    Ok(data(session.rpc.api.backend.impersonate(&from, sent.unsigned(&from))??.0))
+}
+
+/// The transaction of the first parameter, with the sender's next nonce, and with gas and a fee if it has none.
+pub(super) fn to_send(session: &Session, params: &Params, from: &Address) -> Result<EthereumRequest, RpcError> {
+    let request = params.read(0, CallRequest::read)?;
     let backend = &session.rpc.api.backend;
     let gas = match request.gas() {
         Some(gas) => gas,
         None => read_u64(&estimate_gas(session, params)?).map_err(RpcError::internal)?,
     };
-    let nonce = backend.ethereum_account(&from, Moment::After(session.latest()))?.nonce;
-    let nonce = backend.ethereum_nonce_above(&from, nonce);
+    let nonce = backend.ethereum_account(from, Moment::After(session.latest()))?.nonce;
+    let nonce = backend.ethereum_nonce_above(from, nonce);
     let base_fee = session.terms()?.base_fee;
     let sent = request.to_request(session.rpc.outline().chain, nonce, gas, 2 * u128::from(base_fee));
-    let sent = sent.map_err(RpcError::invalid_params)?;
-    Ok(data(backend.impersonate(&from, sent.unsigned(&from))??.0))
+    sent.map_err(RpcError::invalid_params)
 }
 
 fn node_info(session: &Session, _: &Params) -> Answer {

@@ -157,3 +157,41 @@ fn states_are_dumped_and_loaded() {
         assert_eq!(ask(server, "anvil_getIntervalMining", json!([])), 3);
     });
 }
+
+/// The ten accounts sign messages, typed data and transactions, as wallets do; others do not.
+#[test]
+fn messages_typed_data_and_transactions_are_signed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_developers(&dir.path().join("data"), |server| {
+        let owner = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+        // The signer of a hash, by the precompile.
+        let signer = |hash: &[u8], signature: &Value| {
+            let text = signature.as_str().expect("a signature");
+            let (r, s, v) = (&text[2..66], &text[66..130], &text[130..]);
+            let input = format!("{}{v:0>64}{r}{s}", hex(hash));
+            let recover = format!("0x{:0>40}", 1);
+            let word = ask(server, "eth_call", json!([{"to": recover, "data": input}]));
+            format!("0x{}", &word.as_str().expect("a word")[26..])
+        };
+        let hash = keccak256(b"\x19Ethereum Signed Message:\n5hello");
+        let signed = ask(server, "personal_sign", json!([hex(b"hello"), owner]));
+        assert_eq!(signed, ask(server, "eth_sign", json!([owner, hex(b"hello")])));
+        assert_eq!(signer(&hash.0, &signed), owner);
+        let data = json!({
+            "types": {"Vote": [{"name": "yes", "type": "bool"}]},
+            "primaryType": "Vote",
+            "domain": {"name": "Test", "chainId": 31_337},
+            "message": {"yes": true},
+        });
+        let typed = ask(server, "eth_signTypedData_v4", json!([owner, data]));
+        assert_eq!(typed, ask(server, "eth_signTypedData_v4", json!([owner, data.to_string()])));
+        ask(server, "anvil_setBalance", json!([owner, format!("{:#x}", ETHER)]));
+        let sent = json!([{"from": owner, "to": Address([0xaa; 20]).to_string(), "value": "0x3"}]);
+        let raw = ask(server, "eth_signTransaction", sent);
+        let hash = ask(server, "eth_sendRawTransaction", json!([raw]));
+        let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
+        assert_eq!((&receipt["status"], &receipt["from"]), (&json!("0x1"), &json!(owner)));
+        let other = key(1).address().to_string();
+        assert!(refused(server, "personal_sign", json!(["0x00", other])).1.contains("no key for"));
+    });
+}
