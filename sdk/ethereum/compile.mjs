@@ -1,5 +1,5 @@
 // Compiles the contracts, offline; writes ABI and code for the clients. With --committed it also writes what is kept in
-// the tree: the code of the genesis' WETH9 and the ABI of the offers.
+// the tree: the code of the genesis' WETH9 and of the reserved addresses, and the ABI of the offers.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,13 +12,13 @@ const genesis = join(here, "..", "..", "crates", "ledger", "contracts");
 const read = (folder, name) => ({ content: readFileSync(join(folder, name), "utf8") });
 
 // Without metadata, the code depends on the source's meaning alone.
-export function compile(sources) {
+export function compile(sources, evmVersion = "osaka") {
   const input = {
     language: "Solidity",
     sources,
     settings: {
       optimizer: { enabled: true, runs: 1000 },
-      evmVersion: "osaka",
+      evmVersion,
       metadata: { bytecodeHash: "none", appendCBOR: false },
       outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
     },
@@ -38,11 +38,16 @@ export function compile(sources) {
 
 const names = ["Guestbook.sol", "IOffers.sol", "Vault.sol", "LimitOrders.sol"];
 const sources = Object.fromEntries(names.map((name) => [name, read(own, name)]));
-export const contracts = { ...compile(sources), ...compile({ "WETH9.sol": read(genesis, "WETH9.sol") }) };
+// What reserved addresses show runs in tools of any age.
+const ofGenesis = { WETH9: "osaka", Token: "london", Offers: "london" };
+const ofLedger = Object.entries(ofGenesis).map(([name, evmVersion]) =>
+  compile({ [`${name}.sol`]: read(genesis, `${name}.sol`) }, evmVersion),
+);
+export const contracts = Object.assign({}, compile(sources), ...ofLedger);
 
 // What is kept in the tree, as it should be.
 export const committed = [
-  [join(genesis, "WETH9.hex"), `${contracts.WETH9.runtime}\n`],
+  ...Object.keys(ofGenesis).map((name) => [join(genesis, `${name}.hex`), `${contracts[name].runtime}\n`]),
   [join(here, "abi", "IOffers.json"), `${JSON.stringify(contracts.IOffers.abi, null, 2)}\n`],
 ];
 

@@ -17,11 +17,10 @@ if (!folder) console.error("NOT TESTED: WALRAS_RPC_COMPAT does not name the fold
 
 /** Vectors that do not apply, and why. README.md says the same. */
 const NOT_HERE = [
-  [/^eth_(simulateV1|capabilities|config|baseFee|getStorageValues|createAccessList)\//, "the method is not offered"],
+  [/^eth_(simulateV1|capabilities|config|baseFee|getStorageValues)\//, "the method is not offered"],
   [/^testing_/, "blocks are made by validators"],
-  [/^txpool_/, "the pool is not shown"],
+  [/^txpool_|^eth_createAccessList\/|^debug_traceBlock/, "of their pool, contracts and blocks"],
   [/^debug_getRaw/, "blocks are superblocks and have no RLP"],
-  [/^debug_traceBlock/, "traces are of one transaction"],
   [/blob|eip4844/i, "there are no blobs"],
   [/^eth_sendRawTransaction\//, "signed for their chain: refused by its number"],
   [/^eth_call\/call-revert|^eth_estimateGas\/estimate-(call-abi-error|failed-call)$/, "calls a contract of their chain"],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use consensus::Certificate;
 use ledger::contracts::{
-    BookFacts, DeveloperEdit, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError,
+    BookFacts, DeveloperEdit, DumpedAccount, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError,
 };
 use ledger::{
     AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
@@ -54,6 +54,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// A pending Ethereum transaction, and its sender.
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)>;
+
+    /// The pending Ethereum transactions, by sender and nonce, `most` at most, and their number.
+    fn ethereum_pool(&self, _most: usize) -> (Vec<PooledTransaction>, usize) {
+        (Vec::new(), 0)
+    }
 
     /// Why a transaction that this node had accepted left its pool without a block; `None` if it did not, or long ago.
     fn ethereum_dropped(&self, _: &TransactionId) -> Option<PoolDrop> {
@@ -197,6 +202,11 @@ pub trait Backend: Send + Sync + 'static {
         false
     }
 
+    /// What Ethereum sees of all accounts; only on a developers' chain.
+    fn dump_accounts(&self) -> Vec<DumpedAccount> {
+        Vec::new()
+    }
+
     /// The time of the next block in milliseconds since 1970, where a developer has moved it away from that of the
     /// newest block.
     fn next_block_ms(&self) -> Option<u64> {
@@ -231,8 +241,10 @@ pub enum DeveloperOrder {
     Revert(u64),
     /// Reverts to the genesis; returns 1.
     Reset,
-    /// Edits an account, in a block of its own.
+    /// Edits an account, or the base fee, in a block of its own.
     Edit(DeveloperEdit),
+    /// Makes edits in order, in as few blocks as their checks permit.
+    Edits(Vec<DeveloperEdit>),
     /// Moves time forward by some seconds; returns how many seconds the chain is ahead of the machine's clock.
     IncreaseTime(u64),
     /// Sets the next block's time, in seconds since 1970.
@@ -245,8 +257,27 @@ pub enum DeveloperOrder {
     IsInstant,
     /// Removes a transaction from the pool; returns 1 if it was there, otherwise 0.
     Drop(TransactionId),
+    /// Removes all Ethereum transactions from the pool, or those of one account; returns their number.
+    DropAll(Option<Address>),
+    /// Returns the milliseconds between blocks that are made at an interval, otherwise 0.
+    IntervalMs,
     /// Does nothing. Blocks that are due are made before it is answered.
     Settle,
+}
+
+/// A pending Ethereum transaction.
+#[derive(Clone, Debug)]
+pub struct PooledTransaction {
+    /// Its hash.
+    pub id: TransactionId,
+    /// In its EIP-2718 form.
+    pub bytes: Vec<u8>,
+    /// Its sender.
+    pub sender: Address,
+    /// Its nonce.
+    pub nonce: u64,
+    /// Whether it can be proposed: neither a nonce gap nor the base fee keeps it from it.
+    pub is_ready: bool,
 }
 
 /// When a developers' chain makes blocks.

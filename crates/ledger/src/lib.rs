@@ -71,7 +71,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
 
-use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, found_weth9};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, found_deployer, found_weth9};
 
 /// The hot state of the exchange after a block.
 ///
@@ -135,6 +135,9 @@ impl Ledger {
         if limits.has_contracts() {
             contracts = Contracts::new(head());
             found_weth9(&mut accounts, &mut contracts);
+            if genesis.is_developers {
+                found_deployer(&mut accounts, &mut contracts);
+            }
         }
         Ok(Ledger {
             chain: genesis.chain,

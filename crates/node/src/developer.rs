@@ -51,6 +51,8 @@ use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
 const SNAPSHOTS_MAX: usize = 1_000;
 /// Maximum number of blocks of one order.
 const BLOCKS_MAX: u64 = 100_000;
+/// Maximum number of edits of one block: with the longest code each, they fit into a block.
+const EDITS_MAX: usize = 256;
 /// Maximum number of pending orders.
 const ORDERS_MAX: usize = 256;
 /// Interval at which the thread checks whether the node stops.
@@ -371,9 +373,10 @@ impl<'a> DevelopersChain<'a> {
                 if let Err(error) = possible {
                     return refused(error.to_string());
                 }
-                self.edit(&edit)?;
+                self.edit(&[edit])?;
                 0
             }
+            DeveloperOrder::Edits(edits) => return self.edit_all(&edits),
             DeveloperOrder::IncreaseTime(seconds) => return Ok(self.increase_time(seconds)),
             DeveloperOrder::NextTime(seconds) => {
                 let (next_ms, parent_ms) = (seconds.saturating_mul(1_000), self.shared.read_ledger().time_ms());
@@ -400,6 +403,11 @@ impl<'a> DevelopersChain<'a> {
             }
             DeveloperOrder::IsInstant => (self.mining == Mining::Instant).into(),
             DeveloperOrder::Drop(id) => self.shared.lock_mempool().ethereum.forget(&id).into(),
+            DeveloperOrder::DropAll(of) => self.shared.lock_mempool().ethereum.forget_all(of.as_ref()) as u64,
+            DeveloperOrder::IntervalMs => match self.mining {
+                Mining::Interval(interval) => interval,
+                Mining::Instant | Mining::Manual => 0,
+            },
             DeveloperOrder::Settle => 0,
         }))
     }
@@ -417,10 +425,31 @@ impl<'a> DevelopersChain<'a> {
         }
     }
 
-    fn edit(&mut self, edit: &DeveloperEdit) -> Result<(), ExchangeError> {
+    /// Makes edits that are possible, in one block.
+    fn edit(&mut self, edits: &[DeveloperEdit]) -> Result<(), ExchangeError> {
         let parent_ms = self.shared.read_ledger().time_ms();
-        let lane = ProposedLane { transactions: vec![edit.encode()], senders: vec![None] };
+        let transactions = edits.iter().map(DeveloperEdit::encode).collect();
+        let lane = ProposedLane { transactions, senders: vec![None; edits.len()] };
         self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0), replica::log)
+    }
+
+    /// Makes edits in order; returns their number. The balances that are possible depend on each other, so each has a
+    /// block of its own; other edits share blocks.
+    fn edit_all(&mut self, edits: &[DeveloperEdit]) -> Result<Answered, ExchangeError> {
+        let is_alone = |edit: &DeveloperEdit| matches!(edit, DeveloperEdit::Balance { .. });
+        for group in edits.chunk_by(|one, other| !is_alone(one) && !is_alone(other)) {
+            for part in group.chunks(EDITS_MAX) {
+                let impossible = {
+                    let ledger = self.shared.read_ledger();
+                    part.iter().find_map(|edit| ledger.check_edit(edit).err())
+                };
+                if let Some(error) = impossible {
+                    return Ok(Err(DeveloperRefusal(error.to_string())));
+                }
+                self.edit(part)?;
+            }
+        }
+        Ok(Ok(edits.len() as u64))
     }
 
     /// Keeps the present state; returns its number.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use doors::backend::{
     AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead,
-    Proved, ReadError, Standing,
+    PooledTransaction, Proved, ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::{Answer, Closed, DeveloperOrder, DeveloperRefusal, Found, Published};
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
@@ -21,7 +21,7 @@ use crate::exchange::Exchange;
 use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
-use replica::{EthereumReject, Handover, Mempool, PoolDrop, ReplicaError, encode};
+use replica::{EthereumReject, Handover, Mempool, PendingEthereum, PoolDrop, ReplicaError, encode};
 
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
@@ -85,6 +85,15 @@ impl Backend for Reads {
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)> {
         let mempool = self.exchange.shared.lock_mempool();
         mempool.ethereum.get(id).map(|(bytes, sender)| (bytes.to_vec(), sender))
+    }
+
+    fn ethereum_pool(&self, most: usize) -> (Vec<PooledTransaction>, usize) {
+        let mempool = self.exchange.shared.lock_mempool();
+        let of = |one: PendingEthereum| {
+            let PendingEthereum { id, bytes, sender, nonce, is_ready } = one;
+            PooledTransaction { id, bytes: bytes.to_vec(), sender, nonce, is_ready }
+        };
+        (mempool.ethereum.pending().take(most).map(of).collect(), mempool.ethereum.len())
     }
 
     fn ethereum_dropped(&self, id: &TransactionId) -> Option<PoolDrop> {
@@ -249,6 +258,10 @@ impl Backend for Reads {
 
     fn is_developers(&self) -> bool {
         self.exchange.shared.is_developers
+    }
+
+    fn dump_accounts(&self) -> Vec<DumpedAccount> {
+        self.exchange.shared.read_ledger().dump_accounts()
     }
 
     fn next_block_ms(&self) -> Option<u64> {

@@ -314,6 +314,14 @@ impl EthereumPool {
         true
     }
 
+    /// Removes all pending transactions, or those of one account; returns their number.
+    pub fn forget_all(&mut self, of: Option<&Address>) -> usize {
+        let before = self.ids.len();
+        self.senders.retain(|sender, _| of.is_some_and(|of| of != sender));
+        self.ids.retain(|_, (sender, _)| of.is_some_and(|of| of != sender));
+        before - self.ids.len()
+    }
+
     fn drop_yielding(&mut self, yielding: &[TransactionId]) {
         for id in yielding {
             self.forget(id);

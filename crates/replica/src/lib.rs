@@ -76,7 +76,8 @@ mod status;
 pub use effect::{Agreed, Effect, Job, Observation};
 pub use error::ReplicaError;
 pub use ethereum_index::{
-    EthereumIndex, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsError, LogsPage, ReceiptPlace,
+    EthereumIndex, LOG_ALTERNATIVES_MAX, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsError,
+    LogsPage, ReceiptPlace,
 };
 pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedLane};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};

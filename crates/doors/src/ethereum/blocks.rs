@@ -276,7 +276,7 @@ fn transaction_json(parts: &EthereumParts, id: TransactionId, from: &Address, ch
     transaction
 }
 
-fn access_list_json(list: &AccessList) -> Value {
+pub(super) fn access_list_json(list: &AccessList) -> Value {
     let one = |item: &ledger::contracts::AccessListItem| {
         let keys: Vec<Value> = item.storage_keys.iter().map(|key: &B256| data(key)).collect();
         json!({"address": data(item.address), "storageKeys": keys})
@@ -322,13 +322,13 @@ impl Session<'_> {
     }
 
     /// The block that a parameter names by number or tag.
-    fn by_number(&self, params: &Params) -> Result<Option<EthereumBlock>, RpcError> {
+    pub(super) fn by_number(&self, params: &Params) -> Result<Option<EthereumBlock>, RpcError> {
         let height = params.read(0, |value| self.named(value))?;
         height.map_or(Ok(None), |height| self.load(height))
     }
 
     /// The block that a parameter names by its hash.
-    fn by_hash(&self, params: &Params) -> Result<Option<EthereumBlock>, RpcError> {
+    pub(super) fn by_hash(&self, params: &Params) -> Result<Option<EthereumBlock>, RpcError> {
         self.height_of(&params.digest(0)?).map_or(Ok(None), |height| self.load(height))
     }
 

@@ -14,9 +14,11 @@ const HISTORY_BLOCKS: u64 = 256;
 /// Maximum number of percentiles of a fee history.
 const PERCENTILES: usize = 100;
 
-pub(super) fn client_version(_: &Session, _: &Params) -> Answer {
+/// Tools look at the beginning of the name to learn whether a node has the methods of anvil.
+pub(super) fn client_version(session: &Session, _: &Params) -> Answer {
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-    Ok(format!("Walras/v{}/{system}-{machine}/rust", env!("CARGO_PKG_VERSION")).into())
+    let prefix = if session.rpc.api.backend.is_developers() { "anvil/" } else { "" };
+    Ok(format!("{prefix}Walras/v{}/{system}-{machine}/rust", env!("CARGO_PKG_VERSION")).into())
 }
 
 pub(super) fn sha3(_: &Session, params: &Params) -> Answer {
@@ -70,6 +72,11 @@ pub(super) fn gas_price(session: &Session, _: &Params) -> Answer {
 /// Zero: a tip does not buy a place in a block.
 pub(super) fn priority_fee(_: &Session, _: &Params) -> Answer {
     Ok(quantity(0u64))
+}
+
+/// The least: there are no blobs.
+pub(super) fn blob_base_fee(_: &Session, _: &Params) -> Answer {
+    Ok(quantity(1u64))
 }
 
 pub(super) fn fee_history(session: &Session, params: &Params) -> Answer {

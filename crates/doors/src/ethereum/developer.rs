@@ -6,20 +6,23 @@
 //!
 //! **Deviations from anvil.** An edit of an account is a block of its own. A chosen time applies to the next mined
 //! block, not to that of an edit. Gas is paid for as on any chain, also by impersonated accounts. There is no
-//! forking, and no dump of the state: it is in the node's home.
+//! forking. A dumped state contains accounts without the other assets of the exchange, and is not compressed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ledger::contracts::DeveloperEdit;
 use ledger::contracts::ethereum::U256;
+use ledger::contracts::{DeveloperEdit, EthereumRequest};
 use primitives::Address;
 use serde_json::{Value, json};
 
 use super::Session;
 use super::calls::{CallRequest, estimate_gas};
+use super::chain::client_version;
 use super::methods::{Method, Param, method, option, param};
 use super::params::Params;
+use super::signing::{personal_sign, sign, sign_transaction, sign_typed_data};
+use super::state_file::{dump_state, load_state};
 use super::values::{data, quantity, read_address, read_data, read_digest, read_slot, read_u64};
 use super::wire::{Answer, RpcError};
 use crate::backend::{DeveloperOrder, DeveloperRefusal, Mining, Moment};
@@ -89,6 +92,18 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         "null", set_interval),
     own("anvil_dropTransaction", "Removes a transaction from the pool; returns its hash if it was there.",
         &[param("hash", "hash32")], "object", drop_transaction),
+    own("anvil_dropAllTransactions", "Removes all transactions from the pool.", &[], "null", drop_all),
+    own("anvil_removePoolTransactions", "Removes all transactions of an account from the pool.", &[ADDRESS], "null",
+        remove_pool_transactions),
+    own("anvil_setNextBlockBaseFeePerGas", "Sets the base fee of the next block.", &[param("wei", "number")], "null",
+        set_base_fee),
+    own("anvil_addBalance", "Adds wei to the balance of an account.", &[ADDRESS, param("wei", "number")], "null",
+        add_balance),
+    own("anvil_getIntervalMining", "The seconds between blocks that are made at an interval, otherwise null.", &[],
+        "any", get_interval),
+    own("anvil_dumpState", "The accounts of the chain as one value.", &[], "bytes", dump_state),
+    own("anvil_loadState", "Adds dumped accounts to the chain.", &[param("state", "bytes")], "boolean", load_state),
+    own("anvil_metadata", "The node, the chain and its newest block.", &[], "object", metadata),
     own("anvil_impersonateAccount", "Allows `eth_sendTransaction` to send for an account.", &[ADDRESS], "null",
         impersonate),
     own("anvil_stopImpersonatingAccount", "Ends the impersonation of an account.", &[ADDRESS], "null",
@@ -99,6 +114,14 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         &[option("enabled", "boolean")], "null", |_, _| Ok(Value::Null)),
     own("anvil_nodeInfo", "The newest block, and the current rules.", &[], "object", node_info),
     own("eth_accounts", "Accounts for which the node sends.", &[], "list", accounts),
+    own("eth_sign", "Signs a message for one of the ten accounts.", &[ADDRESS, param("message", "bytes")], "bytes",
+        sign),
+    own("personal_sign", "Signs a message for one of the ten accounts.", &[param("message", "bytes"), ADDRESS],
+        "bytes", personal_sign),
+    own("eth_signTypedData_v4", "Signs typed data (EIP-712) for one of the ten accounts.",
+        &[ADDRESS, param("data", "any")], "bytes", sign_typed_data),
+    own("eth_signTransaction", "Signs a transaction for one of the ten accounts, without sending it.",
+        &[param("transaction", "call")], "bytes", sign_transaction),
     own("eth_sendTransaction", "Sends for an account without its key.",
         &[param("transaction", "call")], "hash32", send_transaction),
 ];
@@ -128,7 +151,7 @@ fn developers() -> impl Iterator<Item = Address> {
 }
 
 impl Session<'_> {
-    fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
+    pub(super) fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
         Ok(self.rpc.api.backend.develop(order)?)
     }
 
@@ -276,6 +299,44 @@ fn drop_transaction(session: &Session, params: &Params) -> Answer {
     Ok(if was_there { data(hash.0) } else { Value::Null })
 }
 
+fn drop_all(session: &Session, _: &Params) -> Answer {
+    session.done(DeveloperOrder::DropAll(None))
+}
+
+fn remove_pool_transactions(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::DropAll(Some(params.address(0)?)))
+}
+
+fn set_base_fee(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::Edit(DeveloperEdit::BaseFee { wei: params.read(0, read_small)? }))
+}
+
+fn add_balance(session: &Session, params: &Params) -> Answer {
+    let (account, more) = (params.address(0)?, params.read(1, read_number)?.saturating_to::<u128>());
+    let held = session.rpc.api.backend.ethereum_account(&account, Moment::After(session.latest()))?.wei;
+    let wei = held.saturating_add(more);
+    session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
+}
+
+fn get_interval(session: &Session, _: &Params) -> Answer {
+    Ok(match session.order(DeveloperOrder::IntervalMs)? {
+        0 => Value::Null,
+        interval => (interval / 1_000).into(),
+    })
+}
+
+fn metadata(session: &Session, params: &Params) -> Answer {
+    let (outline, height) = (session.rpc.outline(), session.latest());
+    let block = session.load(height)?.ok_or_else(|| RpcError::internal("the newest block is missing"))?;
+    Ok(json!({
+        "clientVersion": client_version(session, params)?,
+        "chainId": outline.chain,
+        "latestBlockNumber": height,
+        "latestBlockHash": data(block.digest.0),
+        "snapshots": {},
+    }))
+}
+
 fn impersonate(session: &Session, params: &Params) -> Answer {
     let address = params.address(0)?;
     let mut impersonated = session.rpc.impersonated.lock();
@@ -304,7 +365,6 @@ fn accounts(session: &Session, _: &Params) -> Answer {
 }
 
 fn send_transaction(session: &Session, params: &Params) -> Answer {
-    let request = params.read(0, CallRequest::read)?;
     let from = params.read(0, |value| read_address(&value["from"]))?;
     let is_known = {
         let impersonated = session.rpc.impersonated.lock();
@@ -316,17 +376,23 @@ fn send_transaction(session: &Session, params: &Params) -> Answer {
         )));
     }
     session.check_intake()?;
+    let sent = to_send(session, params, &from)?;
+    Ok(data(session.rpc.api.backend.impersonate(&from, sent.unsigned(&from))??.0))
+}
+
+/// The transaction of the first parameter, with the sender's next nonce, and with gas and a fee if it has none.
+pub(super) fn to_send(session: &Session, params: &Params, from: &Address) -> Result<EthereumRequest, RpcError> {
+    let request = params.read(0, CallRequest::read)?;
     let backend = &session.rpc.api.backend;
     let gas = match request.gas() {
         Some(gas) => gas,
         None => read_u64(&estimate_gas(session, params)?).map_err(RpcError::internal)?,
     };
-    let nonce = backend.ethereum_account(&from, Moment::After(session.latest()))?.nonce;
-    let nonce = backend.ethereum_nonce_above(&from, nonce);
+    let nonce = backend.ethereum_account(from, Moment::After(session.latest()))?.nonce;
+    let nonce = backend.ethereum_nonce_above(from, nonce);
     let base_fee = session.terms()?.base_fee;
     let sent = request.to_request(session.rpc.outline().chain, nonce, gas, 2 * u128::from(base_fee));
-    let sent = sent.map_err(RpcError::invalid_params)?;
-    Ok(data(backend.impersonate(&from, sent.unsigned(&from))??.0))
+    sent.map_err(RpcError::invalid_params)
 }
 
 fn node_info(session: &Session, _: &Params) -> Answer {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::developer::DEVELOPER_METHODS;
 use super::params::Params;
 use super::wire::Answer;
-use super::{Session, accounts, blocks, calls, chain, filters, logs, traces};
+use super::{Session, accounts, blocks, calls, chain, filters, logs, touched, traces, txpool};
 use crate::roles::Role;
 
 /// A method.
@@ -82,6 +82,7 @@ pub(super) const METHODS: &[Method] = &[
     method("eth_gasPrice", "A gas price that the next blocks accept.", &[], "uint", chain::gas_price),
     method("eth_maxPriorityFeePerGas", "The tip to offer: zero, since a tip does not buy a place in a block.", &[],
         "uint", chain::priority_fee),
+    method("eth_blobBaseFee", "One: there are no blobs.", &[], "uint", chain::blob_base_fee),
     heavy(method("eth_feeHistory", "Base fees, gas usage and tips of up to 256 blocks.",
         &[param("blockCount", "uint"), param("newestBlock", "blockNumberOrTag"), option("percentiles", "list")],
         "object", chain::fee_history)),
@@ -98,10 +99,14 @@ pub(super) const METHODS: &[Method] = &[
         "bytes", calls::call)),
     heavy(method("eth_estimateGas", "The smallest gas limit with which a transaction succeeds.",
         &[CALL, AT, STATE, BLOCK_PARTS], "uint", calls::estimate_gas)),
+    heavy(method("eth_createAccessList", "The addresses and slots that a call touches, and its gas with them.",
+        &[CALL, AT, STATE], "object", touched::create_access_list)),
     Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
         &[param("transaction", "bytes")], "hash32", accounts::send_raw_transaction) },
     method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
         blocks::get_transaction_by_hash),
+    method("eth_getRawTransactionByHash", "The bytes of a transaction, executed or pending here.", &[HASH], "any",
+        txpool::raw_transaction),
     method("eth_getTransactionByBlockNumberAndIndex", "A transaction of a block.", &[BLOCK, INDEX], "object",
         blocks::get_transaction_by_block_number_and_index),
     method("eth_getTransactionByBlockHashAndIndex", "A transaction of a block.", &[HASH, INDEX], "object",
@@ -126,8 +131,20 @@ pub(super) const METHODS: &[Method] = &[
         filters::get_filter_changes)),
     heavy(method("eth_getFilterLogs", "All logs of a filter.", &[FILTER_ID], "list", filters::get_filter_logs)),
     heavy(method("debug_traceTransaction",
-        "A trace of a transaction of the last 256 blocks: step logs, or `callTracer`.",
+        "A trace of a transaction of the last 256 blocks: step logs, `callTracer` or `prestateTracer`.",
         &[HASH, option("options", "object")], "object", traces::trace_transaction)),
+    heavy(method("debug_traceBlockByNumber", "The traces of all transactions of a block.",
+        &[BLOCK, option("options", "object")], "list", traces::trace_block_by_number)),
+    heavy(method("debug_traceBlockByHash", "The traces of all transactions of a block.",
+        &[HASH, option("options", "object")], "list", traces::trace_block_by_hash)),
+    heavy(method("txpool_status", "The number of pending transactions at this node, and of those above a gap.", &[],
+        "object", txpool::status)),
+    heavy(method("txpool_content", "The pending transactions at this node, by sender and nonce.", &[], "object",
+        txpool::whole_content)),
+    heavy(method("txpool_contentFrom", "The pending transactions of a sender at this node, by nonce.", &[ADDRESS],
+        "object", txpool::content_from)),
+    heavy(method("txpool_inspect", "The pending transactions at this node, in words.", &[], "object",
+        txpool::inspect)),
     heavy(method("debug_traceCall", "A trace of a call.", &[CALL, AT, option("options", "object")], "object",
         traces::trace_call)),
 ];

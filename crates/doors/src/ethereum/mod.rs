@@ -30,19 +30,25 @@ mod blocks;
 mod calls;
 mod chain;
 mod developer;
+mod eip712;
 mod filters;
 mod logs;
 mod methods;
 mod overrides;
 mod params;
+mod signing;
+mod state_file;
 mod subscriptions;
+mod touched;
 mod traces;
+mod txpool;
 mod values;
 mod wire;
 
 pub(crate) use blocks::transaction_at;
 pub use developer::DEVELOPERS;
 pub use methods::openrpc;
+pub use signing::DEVELOPER_KEYS;
 pub(crate) use traces::replay;
 
 use std::cell::Cell;
@@ -58,11 +64,13 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use ledger::contracts::TRANSACTION_GAS_MAX;
 use primitives::Height;
+use replica::{LOG_ALTERNATIVES_MAX, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX};
 use serde_json::Value;
 
 use crate::client::Client;
 use crate::door::Visitor;
-use crate::http::{self, Api, Failure};
+use crate::http::{self, Api, Failure, HEAVY_WAITING_OF_ONE};
+use crate::json::EthereumLimitsBody;
 use crate::outline::{ContractsOutline, Outline};
 use crate::roles::Role;
 use crate::turns::Turns;
@@ -84,6 +92,23 @@ const LIGHT_WAITING_OF_ONE: usize = 4_096;
 
 /// A request of a body, or why it is none.
 type Asked = Result<Request, Refused>;
+
+/// The limits of this interface, for clients.
+pub(crate) fn limits(body_bytes: usize) -> EthereumLimitsBody {
+    EthereumLimitsBody {
+        body_bytes: body_bytes.min(BODY_BYTES_MAX),
+        batch_requests: wire::BATCH_MAX,
+        answer_bytes: ANSWER_BYTES_MAX,
+        calls_gas: GAS_MAX,
+        waiting_of_one: HEAVY_WAITING_OF_ONE,
+        logs: LOG_RESULTS_MAX,
+        log_heights: LOG_HEIGHTS_MAX,
+        log_alternatives: LOG_ALTERNATIVES_MAX,
+        filters: filters::FILTERS_MAX,
+        filters_of_one: filters::FILTERS_OF_ONE,
+        subscriptions: subscriptions::SUBSCRIPTIONS_MAX,
+    }
+}
 
 /// The state shared by all requests.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
 //! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs or as a
-//! tree of calls.
+//! tree of calls, or as the accounts before the transaction.
 //!
 //! A transaction is executed again after those before it in its block, over the state between the phases of the
 //! block: the trace shows what the transaction did.
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
-    EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmView, TRACE_BYTES_MAX, TRACE_STEPS_MAX,
-    TraceCall, TraceSettings, TraceStep, Tracer,
+    EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmTouched, EvmView, TRACE_BYTES_MAX,
+    TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer,
 };
 use primitives::TransactionId;
 use serde_json::{Value, json};
@@ -20,15 +20,21 @@ use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
-use super::{Caller, Rpc, Session};
+use super::{Caller, Rpc, Session, touched, weight};
 use crate::backend::Moment;
 use crate::http::{Api, Failure};
 
+/// Maximum number of traces of one answer.
+const TRACES_MAX: usize = 100;
+
 /// The requested trace.
+#[derive(Clone, Copy)]
 struct TraceAsked {
     settings: TraceSettings,
     /// Whether the step logs were requested; otherwise the tree of calls.
     steps: bool,
+    /// Whether the accounts before the transaction were requested, and whether only what it changes.
+    prestate: Option<bool>,
     returned: bool,
     only_top: bool,
     with_logs: bool,
@@ -41,12 +47,14 @@ impl TraceAsked {
         let config = fields.and_then(|fields| fields.get("tracerConfig")).and_then(Value::as_object);
         let limit = fields.and_then(|fields| fields.get("limit")).and_then(Value::as_u64).filter(|limit| *limit > 0);
         let limit = limit.map_or(TRACE_STEPS_MAX, |limit| TRACE_STEPS_MAX.min(limit as usize));
-        let steps = match fields.and_then(|fields| fields.get("tracer")).filter(|tracer| !tracer.is_null()) {
+        let tracer = fields.and_then(|fields| fields.get("tracer")).filter(|tracer| !tracer.is_null());
+        let prestate = tracer.is_some_and(|tracer| tracer == "prestateTracer").then(|| flag(config, "diffMode"));
+        let steps = match tracer {
             None => true,
-            Some(tracer) if tracer == "callTracer" => false,
+            Some(tracer) if tracer == "callTracer" || prestate.is_some() => false,
             Some(tracer) => {
                 return Err(RpcError::invalid_params(format!(
-                    "unknown tracer {tracer}; use \"callTracer\", or no tracer for the step logs"
+                    "unknown tracer {tracer}; use \"callTracer\", \"prestateTracer\", or no tracer for the step logs"
                 )));
             }
         };
@@ -60,10 +68,19 @@ impl TraceAsked {
         Ok(TraceAsked {
             settings,
             steps,
+            prestate,
             returned: is("enableReturnData"),
             only_top: flag(config, "onlyTopCall"),
             with_logs: flag(config, "withLog"),
         })
+    }
+
+    /// The accounts before an execution, or what it changed.
+    fn prestate_json(&self, state: &PastState, touched: &[EvmTouched]) -> Value {
+        match self.prestate {
+            Some(true) => touched::difference(state, touched),
+            _ => touched::before(state, touched),
+        }
     }
 
     fn to_json(&self, called: &EvmCalled, tracer: Tracer, gas_limit: u64) -> Answer {
@@ -174,44 +191,93 @@ pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure
         return Err(Failure::not_found("no such transaction is among those indexed"));
     }
     let rpc = Rpc::new(api.clone());
+    let session = Session::new(&rpc, Caller::default());
+    let (mut view, job) = session.before(id)?;
     let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
-    Ok(Session::new(&rpc, Caller::default()).replay(id, settings)?.called)
-}
-
-/// A transaction that is executed again.
-struct Replayed {
-    called: EvmCalled,
-    tracer: Tracer,
-    gas_limit: u64,
+    let (called, _) = view.trace(&job, Tracer::new(settings));
+    view.state().check().map_err(Failure::from)?;
+    Ok(called.map_err(RpcError::internal)?)
 }
 
 impl Session<'_> {
-    fn replay(&self, id: &TransactionId, settings: TraceSettings) -> Result<Replayed, RpcError> {
+    /// The state before a transaction of a block, and the transaction.
+    fn before(&self, id: &TransactionId) -> Result<(EvmView<PastState>, EvmJob), RpcError> {
         let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::server("transaction not found"))?;
-        let state = PastState::new(&self.rpc.api.backend, Moment::Within(block.height));
-        let mut view = EvmView::new(state);
+        let mut view = EvmView::new(PastState::new(&self.rpc.api.backend, Moment::Within(block.height)));
         if block.receipts()[at].position.is_none() {
             return Err(RpcError::server("the settlement of a height executes nothing that can be traced"));
         }
         for before in block.receipts()[..at].iter().filter(|before| before.position.is_some()) {
-            self.check_gas()?;
-            self.pay_gas(before.gas_used);
-            view.execute(&self.job(&block, before)?);
-            view.state().check()?;
+            self.repeat(&mut view, &block, before)?;
         }
-        let job = self.job(&block, &block.receipts()[at])?;
         self.check_gas()?;
         self.pay_gas(block.receipts()[at].gas_used);
-        let (called, tracer) = view.trace(&job, Tracer::new(settings));
+        let job = self.job(&block, &block.receipts()[at])?;
+        Ok((view, job))
+    }
+
+    /// Executes a transaction of a block again.
+    fn repeat(
+        &self,
+        view: &mut EvmView<PastState>,
+        block: &EthereumBlock,
+        receipt: &EthereumReceipt,
+    ) -> Result<(), RpcError> {
+        self.check_gas()?;
+        self.pay_gas(receipt.gas_used);
+        view.execute(&self.job(block, receipt)?);
+        view.state().check()
+    }
+
+    /// The trace of a transaction over the state before it.
+    fn traced(&self, asked: &TraceAsked, view: &mut EvmView<PastState>, job: &EvmJob) -> Answer {
+        if asked.prestate.is_some() {
+            let (_, touched) = view.touched(job).map_err(RpcError::internal)?;
+            view.state().check()?;
+            return Ok(asked.prestate_json(view.state(), &touched));
+        }
+        let (called, tracer) = view.trace(job, Tracer::new(asked.settings));
         view.state().check()?;
-        Ok(Replayed { called: called.map_err(RpcError::internal)?, tracer, gas_limit: job.transaction.gas_limit })
+        asked.to_json(&called.map_err(RpcError::internal)?, tracer, job.transaction.gas_limit)
+    }
+
+    /// The traces of all transactions of a block.
+    fn trace_block(&self, block: Option<EthereumBlock>, options: Option<&Value>) -> Answer {
+        let asked = TraceAsked::read(options)?;
+        let block = block.ok_or_else(|| RpcError::server("block not found"))?;
+        let executed: Vec<_> = block.receipts().iter().filter(|one| one.position.is_some()).collect();
+        if executed.len() > TRACES_MAX {
+            let count = executed.len();
+            return Err(RpcError::limit(format!(
+                "the block has {count} transactions, and an answer at most {TRACES_MAX} traces: trace them one by one"
+            )));
+        }
+        let mut view = EvmView::new(PastState::new(&self.rpc.api.backend, Moment::Within(block.height)));
+        let (mut traces, mut bytes) = (Vec::new(), 0);
+        for receipt in executed {
+            self.check_gas()?;
+            let trace = self.traced(&asked, &mut view, &self.job(&block, receipt)?)?;
+            bytes += weight(&trace);
+            self.bytes_after(bytes)?;
+            traces.push(json!({"txHash": data(receipt.id.0), "result": trace}));
+            self.repeat(&mut view, &block, receipt)?;
+        }
+        Ok(traces.into())
     }
 }
 
 pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
     let asked = TraceAsked::read(params.get(1))?;
-    let Replayed { called, tracer, gas_limit } = session.replay(&params.digest(0)?, asked.settings)?;
-    asked.to_json(&called, tracer, gas_limit)
+    let (mut view, job) = session.before(&params.digest(0)?)?;
+    session.traced(&asked, &mut view, &job)
+}
+
+pub(super) fn trace_block_by_number(session: &Session, params: &Params) -> Answer {
+    session.trace_block(session.by_number(params)?, params.get(1))
+}
+
+pub(super) fn trace_block_by_hash(session: &Session, params: &Params) -> Answer {
+    session.trace_block(session.by_hash(params)?, params.get(1))
 }
 
 pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
@@ -225,6 +291,13 @@ pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
     session.check_gas()?;
     let transaction = prepared.transaction();
     let gas = transaction.gas_limit;
+    if asked.prestate.is_some() {
+        let touched = prepared.view.touched_by_call(&prepared.context, transaction);
+        prepared.view.state().check()?;
+        let (called, touched) = touched.map_err(RpcError::server)?;
+        session.pay_gas(called.gas_used);
+        return Ok(asked.prestate_json(prepared.view.state(), &touched));
+    }
     let (called, tracer) = prepared.view.trace_call(&prepared.context, transaction, Tracer::new(asked.settings));
     prepared.view.state().check()?;
     let called = called.map_err(RpcError::server)?;

@@ -7,7 +7,7 @@ use primitives::AssetId;
 
 use super::Api;
 use super::failure::Answered;
-use crate::json;
+use crate::{ethereum, json, stream};
 
 /// The status of the node.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
@@ -60,6 +60,9 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         block_interval_ms: node.block_interval_ms,
         mempool_transactions: node.mempool_transactions,
         stream_connections: api.settings.stream_connections,
+        stream_channels: stream::CHANNELS,
+        stream_message_bytes: stream::MESSAGE_BYTES,
+        ethereum: outline.contracts.map(|_| ethereum::limits(api.settings.body_bytes)),
     }))
 }
 

@@ -51,6 +51,33 @@ pub struct EthereumTransactionBody {
     pub input: String,
 }
 
+/// Limits of Ethereum's JSON-RPC.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EthereumLimitsBody {
+    /// Maximum size of a body, or of a WebSocket message, in bytes: a longer message ends the connection with code 1009.
+    pub body_bytes: usize,
+    /// Maximum number of requests in a batch.
+    pub batch_requests: usize,
+    /// Approximate maximum bytes of the answers to a body.
+    pub answer_bytes: usize,
+    /// Maximum gas of all calls of a body.
+    pub calls_gas: u64,
+    /// Maximum number of requests of an address that execute or scan and wait for their turn.
+    pub waiting_of_one: usize,
+    /// Maximum number of logs in an answer, or in a page of one.
+    pub logs: usize,
+    /// Maximum number of heights of a search for logs.
+    pub log_heights: u64,
+    /// Maximum number of addresses and topics that a search for logs names.
+    pub log_alternatives: usize,
+    /// Maximum number of filters.
+    pub filters: usize,
+    /// Maximum number of filters of an address.
+    pub filters_of_one: usize,
+    /// Maximum number of subscriptions of a WebSocket connection.
+    pub subscriptions: usize,
+}
+
 /// What an Ethereum transaction returned.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumOutputBody {

@@ -26,8 +26,8 @@ pub use committees::{
     ValidatorsBody, ValidatorsProofBody, validators,
 };
 pub use ethereum::{
-    EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLogBody, EthereumOutputBody, EthereumReceiptBody,
-    EthereumResultBody, EthereumResults, EthereumTransactionBody,
+    EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLimitsBody, EthereumLogBody, EthereumOutputBody,
+    EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

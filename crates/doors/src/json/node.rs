@@ -6,6 +6,8 @@ use primitives::AssetId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::EthereumLimitsBody;
+
 /// The status of the node.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NodeStatus {
@@ -90,6 +92,13 @@ pub struct LimitsBody {
     pub mempool_transactions: usize,
     /// Maximum number of stream connections.
     pub stream_connections: usize,
+    /// Maximum number of channels of a stream connection.
+    pub stream_channels: usize,
+    /// Maximum size of a client's message on the stream, in bytes: a longer one ends the connection with code 1009.
+    pub stream_message_bytes: usize,
+    /// Limits of Ethereum's JSON-RPC, on a chain with contracts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ethereum: Option<EthereumLimitsBody>,
 }
 
 /// All assets.

@@ -7,8 +7,8 @@
 //!
 //! # Rules
 //!
-//! 1. A reserved address shows nonce 1 and the code `0xFE`, so that nothing can be created there and tools see a
-//!    contract.
+//! 1. A reserved address shows nonce 1 and code that nodes never run, so that nothing can be created there, tools see
+//!    a contract, and those that execute by themselves can run a token (`shown`).
 //! 2. Calls that change state must go to the token's own address, without value and not statically; otherwise they
 //!    revert. Delegated and CALLCODE calls always revert: a contract never acts as a token, nor a token for a
 //!    contract.

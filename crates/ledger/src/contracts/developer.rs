@@ -58,6 +58,11 @@ pub enum DeveloperEdit {
         /// The value, big-endian.
         value: [u8; 32],
     },
+    /// The base fee of the next block, in wei per unit of gas; of no account.
+    BaseFee {
+        /// Wei.
+        wei: u64,
+    },
 }
 
 /// Why an edit cannot be made.
@@ -94,12 +99,13 @@ impl DeveloperEdit {
         Some(edit)
     }
 
-    fn account(&self) -> &Address {
+    fn account(&self) -> Option<&Address> {
         match self {
             DeveloperEdit::Balance { account, .. }
             | DeveloperEdit::Nonce { account, .. }
             | DeveloperEdit::Code { account, .. }
-            | DeveloperEdit::Slot { account, .. } => account,
+            | DeveloperEdit::Slot { account, .. } => Some(account),
+            DeveloperEdit::BaseFee { .. } => None,
         }
     }
 }
@@ -110,18 +116,17 @@ impl Ledger {
     /// # Errors
     /// [`EditError`] gives the reason why not.
     pub fn check_edit(&self, edit: &DeveloperEdit) -> Result<(), EditError> {
-        let account = edit.account();
-        if is_reserved(account) {
-            return Err(EditError::Reserved(*account));
+        if let Some(reserved) = edit.account().filter(|account| is_reserved(account)) {
+            return Err(EditError::Reserved(*reserved));
         }
         match edit {
-            DeveloperEdit::Balance { wei, .. } => self.issue_with(account, *wei).map(drop),
-            DeveloperEdit::Nonce { nonce, .. } => {
+            DeveloperEdit::Balance { account, wei } => self.issue_with(account, *wei).map(drop),
+            DeveloperEdit::Nonce { account, nonce } => {
                 let next = self.ethereum_nonce(account);
                 if *nonce >= next && *nonce < u64::MAX { Ok(()) } else { Err(EditError::Nonce(next)) }
             }
             DeveloperEdit::Code { code, .. } if code.len() > eip170::MAX_CODE_SIZE => Err(EditError::Code(code.len())),
-            DeveloperEdit::Code { .. } | DeveloperEdit::Slot { .. } => Ok(()),
+            DeveloperEdit::Code { .. } | DeveloperEdit::Slot { .. } | DeveloperEdit::BaseFee { .. } => Ok(()),
         }
     }
 
@@ -148,16 +153,17 @@ impl Ledger {
                 phase.receipts.skipped.push((position, super::Skip::Malformed));
                 continue;
             }
-            let account = *edit.account();
             match edit {
-                DeveloperEdit::Balance { wei, .. } => {
+                DeveloperEdit::Balance { account, wei } => {
                     let Ok((issued, carried)) = self.issue_with(&account, wei) else { continue };
                     self.edit_account(&account, phase, |info| info.balance = U256::from(wei));
                     self.assets[GAS_ASSET.0 as usize].issued = issued;
                     self.contracts.head_mut().carried = carried;
                 }
-                DeveloperEdit::Nonce { nonce, .. } => self.edit_account(&account, phase, |info| info.nonce = nonce),
-                DeveloperEdit::Code { code, .. } => {
+                DeveloperEdit::Nonce { account, nonce } => {
+                    self.edit_account(&account, phase, |info| info.nonce = nonce);
+                }
+                DeveloperEdit::Code { account, code } => {
                     let code = evm_code(code.into());
                     // An account whose code only delegates can sign as before.
                     let is_contract = !code.is_empty() && !code.is_eip7702();
@@ -168,7 +174,8 @@ impl Ledger {
                     let account = self.accounts.get_or_insert(&account);
                     account.set_evm(EvmRecord { is_contract, ..account.evm() });
                 }
-                DeveloperEdit::Slot { slot, value, .. } => {
+                DeveloperEdit::BaseFee { wei } => phase.next_base_fee = Some(wei),
+                DeveloperEdit::Slot { account, slot, value } => {
                     let (key, value) = (slot_key(&account, &slot), (value != [0; 32]).then_some(value));
                     let before = self.contracts.set_slot(key, value);
                     phase.undo.slots.entry(key).or_insert(before);
@@ -208,6 +215,7 @@ mod tests {
             DeveloperEdit::Nonce { account, nonce: 3 },
             DeveloperEdit::Code { account, code: vec![1, 2, 3] },
             DeveloperEdit::Slot { account, slot: [1; 32], value: [2; 32] },
+            DeveloperEdit::BaseFee { wei: 7 },
         ] {
             let bytes = edit.encode();
             assert_eq!(DeveloperEdit::decode(&bytes), Some(edit));

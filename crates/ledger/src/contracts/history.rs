@@ -20,13 +20,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use primitives::{Address, Amount, AssetId, Digest, Height, Price};
-use revm::primitives::keccak256;
 use smallvec::SmallVec;
 
 use super::assets::{TokenFacts, balance_slot, holder_of, token_address, token_at};
 use super::evm::{EvmCode, evm_code};
 use super::offers::FIRST_CONTRACT_OFFER;
-use super::reserved::{RESERVED_CODE, is_reserved};
+use super::shown::{fact_slot, shown_code, shown_code_of};
 use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
 use crate::book::{OrderBook, Pair, Place};
 use crate::receipt::Fill;
@@ -149,15 +148,11 @@ pub(crate) struct SeenBefore {
     pub assets: SmallVec<[(AssetId, Amount); 2]>,
 }
 
-fn reserved_code_hash() -> Digest {
-    Digest(keccak256(RESERVED_CODE).0)
-}
-
 /// A reserved address is shown as a contract, whatever it holds.
 fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
-    match is_reserved(address) {
-        true => EthereumAccount { nonce: 1, code: reserved_code_hash(), ..account },
-        false => account,
+    match shown_code(address) {
+        Some(shown) => EthereumAccount { nonce: 1, code: Digest(shown.hash.0), ..account },
+        None => account,
     }
 }
 
@@ -229,10 +224,12 @@ impl Ledger {
         noted.map_or_else(|| self.slot_at(address, slot, height), Ok)
     }
 
-    /// The present value of a slot; for a token, the holder's balance.
+    /// The present value of a slot; for a token, the holder's balance, or a fact about the asset.
     fn present_slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
         let Some((asset, holder)) = token_at(address).zip(holder_of(slot)) else {
-            return self.contracts.slot(address, slot);
+            let asset = token_at(address).and_then(|asset| self.assets.get(asset.0 as usize));
+            let fact = asset.and_then(|asset| fact_slot(slot, asset));
+            return fact.or_else(|| self.contracts.slot(address, slot));
         };
         let account = self.accounts.get(&holder).filter(|_| asset != GAS_ASSET);
         units_slot(account.map_or(0, |account| account.balance(asset)))
@@ -284,8 +281,8 @@ impl Ledger {
     /// Code that an account has, or had at a retained height.
     pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
-        let reserved = || (*hash == reserved_code_hash()).then(|| evm_code(RESERVED_CODE.into()));
-        self.contracts.evm_code(hash).or_else(reserved).or_else(|| released().map(|code| evm_code(code.clone().into())))
+        let shown = || shown_code_of(hash);
+        self.contracts.evm_code(hash).or_else(shown).or_else(|| released().map(|code| evm_code(code.clone().into())))
     }
 
     /// The digest of a block, if contracts can ask for it.

@@ -84,7 +84,9 @@
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
 
 mod assets;
+mod deployer;
 mod developer;
+mod dump;
 mod evm;
 mod executor;
 mod history;
@@ -96,6 +98,7 @@ mod outcome;
 mod phase;
 mod receipt;
 mod reserved;
+mod shown;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -107,7 +110,10 @@ mod words;
 mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};
+pub use deployer::CREATE2_DEPLOYER;
+pub(crate) use deployer::found_deployer;
 pub use developer::{DeveloperEdit, EDIT_TYPE, EditError};
+pub use dump::DumpedAccount;
 pub use evm::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
 };
@@ -133,6 +139,6 @@ pub(crate) use state::{seen, slot_key};
 pub use stm::Workers;
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
-pub use view::{EvmCalled, EvmView};
+pub use view::{EvmCalled, EvmTouched, EvmView};
 pub use wrapped::WETH9;
 pub(crate) use wrapped::found_weth9;

@@ -48,6 +48,8 @@ pub(crate) struct Phase {
     pub pairs: Vec<PairChange>,
     /// The former values of what it wrote.
     pub undo: Undo,
+    /// The base fee after the block, where a developer has chosen it.
+    pub(super) next_base_fee: Option<u64>,
     /// Offers that are added or removed; they become `pairs`.
     edits: Vec<(Pair, Edit)>,
 }
@@ -82,7 +84,8 @@ impl Ledger {
         }
         let gas_used = phase.receipts.gas_used();
         let (gas, floor) = (self.limits.block_gas, self.limits.least_base_fee);
-        self.contracts.head_mut().base_fee = next_base_fee(base_fee, gas_used, gas, floor);
+        let next = phase.next_base_fee.unwrap_or_else(|| next_base_fee(base_fee, gas_used, gas, floor));
+        self.contracts.head_mut().base_fee = next;
         Ok(phase)
     }
 

@@ -17,9 +17,6 @@ use super::machine::EvmFrameContext;
 use super::offers::{OFFERS, Offers};
 use super::state::GAS_ASSET;
 
-/// The code that reserved addresses show.
-pub(super) const RESERVED_CODE: &[u8] = &[0xfe];
-
 /// Gas of a call on top of its reads and writes.
 const BASE_GAS: u64 = 400;
 /// Gas of a word of input that is read.

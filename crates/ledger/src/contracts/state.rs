@@ -13,7 +13,8 @@ use super::assets::{TokenFacts, holder_of, token_at};
 use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
 use super::history::EthereumAccount;
 use super::offers::{BookFacts, OFFERS, OffersSlot};
-use super::reserved::{RESERVED_CODE, is_reserved, plain_address};
+use super::reserved::plain_address;
+use super::shown::{ShownCode, shown_code};
 use crate::Account;
 use crate::accounts::Accounts;
 use crate::book::{OrderBook, Pair, Place};
@@ -220,10 +221,9 @@ pub(super) fn units_slot(units: Amount) -> Option<[u8; 32]> {
 }
 
 /// What Ethereum sees of a reserved address, which may have received wei.
-fn reserved_info(wei: u128) -> AccountInfo {
-    let code = evm_code(RESERVED_CODE.into());
-    let code_hash = code.hash_slow();
-    AccountInfo { balance: U256::from(wei), nonce: 1, code_hash, code: Some(code), ..AccountInfo::default() }
+fn reserved_info(shown: &ShownCode, wei: u128) -> AccountInfo {
+    let (code_hash, code) = (shown.hash, Some(shown.code.clone()));
+    AccountInfo { balance: U256::from(wei), nonce: 1, code_hash, code, ..AccountInfo::default() }
 }
 
 /// The ledger as Ethereum sees it before a block's contract phase.
@@ -243,8 +243,8 @@ pub(super) struct LedgerState {
 impl EvmState for LedgerState {
     fn account(&self, _: u32, address: &EvmAddress) -> Option<AccountInfo> {
         let known = self.accounts.get(&Address(address.0.0));
-        if is_reserved(&plain_address(address)) {
-            return Some(reserved_info(known.map_or(0, |account| wei_of(account, self.wei_per_unit))));
+        if let Some(shown) = shown_code(&plain_address(address)) {
+            return Some(reserved_info(shown, known.map_or(0, |account| wei_of(account, self.wei_per_unit))));
         }
         let account = known?;
         let code = account.evm().code;

@@ -16,9 +16,10 @@ use revm::handler::{EvmTr, FrameResult, Handler};
 use revm::inspector::{Inspector, InspectorHandler};
 use revm::interpreter::InitialAndFloorGas;
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::primitives::{Bytes, Log};
+use revm::primitives::{Address, Bytes, Log, U256};
+use revm::state::Account;
 
-use super::evm::{Access, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits, execute};
+use super::evm::{Access, AccountInfo, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits, execute};
 use super::executor::Above;
 use super::machine::{EvmFrameContext, Machine, Parts, Reader, machine};
 use super::outcome::{EvmOutcome, EvmStatus};
@@ -38,6 +39,34 @@ pub struct EvmCalled {
     pub logs: Vec<Log>,
     /// Why it was halted.
     pub halt: Option<String>,
+}
+
+/// An account that an execution looked at or changed.
+#[derive(Clone, Debug)]
+pub struct EvmTouched {
+    /// Its address.
+    pub address: Address,
+    /// Its record before the execution; `None` if it did not exist.
+    pub before: Option<AccountInfo>,
+    /// Its record after it; `None` if it does not exist any more.
+    pub after: Option<AccountInfo>,
+    /// Slots that it looked at, in order: with the value before and the value after.
+    pub slots: Vec<(U256, U256, U256)>,
+}
+
+impl EvmTouched {
+    fn of(address: Address, account: &Account) -> EvmTouched {
+        let is_gone = account.is_selfdestructed() || account.is_empty();
+        let mut slots: Vec<_> =
+            account.storage.iter().map(|(slot, value)| (*slot, value.original_value, value.present_value)).collect();
+        slots.sort_unstable();
+        EvmTouched {
+            address,
+            before: (!account.is_loaded_as_not_existing()).then(|| account.original_info()),
+            after: (!is_gone).then(|| account.info.clone()),
+            slots,
+        }
+    }
 }
 
 /// Executions one after another over a state that they do not change.
@@ -109,6 +138,34 @@ impl<S: EvmState> EvmView<S> {
         self.run(job, tracer, |machine| Paid(PhantomData).inspect_run(machine))
     }
 
+    /// Executes a transaction as a block does, and returns the accounts that it looked at, by address. Its writes are
+    /// dropped.
+    ///
+    /// # Errors
+    /// The reason why it is not executed.
+    pub fn touched(&mut self, job: &EvmJob) -> Result<(EvmCalled, Vec<EvmTouched>), String> {
+        let mut touched = Vec::new();
+        let called =
+            self.run(job, (), |machine| noting(&mut touched, machine, |machine| Paid(PhantomData).run(machine)));
+        called.0.map(|called| (called, touched))
+    }
+
+    /// Executes a call, and returns the accounts that it looked at, by address.
+    ///
+    /// # Errors
+    /// As for [`EvmView::call`].
+    pub fn touched_by_call(
+        &mut self,
+        context: &Arc<EvmContext>,
+        transaction: TxEnv,
+    ) -> Result<(EvmCalled, Vec<EvmTouched>), String> {
+        let job = EvmJob { space: 0, context: context.clone(), transaction: Arc::new(transaction) };
+        let mut touched = Vec::new();
+        let called =
+            self.run(&job, (), |machine| noting(&mut touched, machine, |machine| Free(PhantomData).run(machine)));
+        called.0.map(|called| (called, touched))
+    }
+
     /// A panic of the interpreter fails only this execution.
     fn run<I: Default>(
         &mut self,
@@ -134,6 +191,18 @@ impl<S: EvmState> EvmView<S> {
     fn above(&mut self) -> Above<'_, S> {
         Above { state: &self.state, written: std::mem::take(&mut self.written) }
     }
+}
+
+/// Runs a machine, and notes what it has looked at.
+fn noting<'a, S: EvmState, A: Access, R>(
+    touched: &mut Vec<EvmTouched>,
+    machine: &mut Machine<'a, S, A>,
+    run: impl FnOnce(&mut Machine<'a, S, A>) -> R,
+) -> R {
+    let result = run(machine);
+    touched.extend(machine.ctx.journaled_state.inner.state.iter().map(|(address, one)| EvmTouched::of(*address, one)));
+    touched.sort_unstable_by_key(|one| one.address);
+    result
 }
 
 const NOTHING_WAITS: &str = "nothing waits for another transaction";

@@ -6,4 +6,5 @@ mod developer;
 mod door;
 mod events;
 mod json_rpc;
+mod simulators;
 mod tools;
