@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use payments::{
     AssetRule, FastReceipt, HomeEpoch, HomePhase, INPUTS_MAX, Output, Payment, PaymentCertificate, PaymentView,
     Recipient, SignedPayment, SpentOutput, build_payment,
