@@ -156,7 +156,8 @@ impl Bound {
         }
         let mut servers = Vec::new();
         let ethereum = ethereum.and_then(|listener| {
-            let (address, router) = (listener.local_addr().ok()?, ethereum::router(api.for_ethereum()).layer(http::compression()));
+            let (address, router) =
+                (listener.local_addr().ok()?, ethereum::router(api.for_ethereum()).layer(http::compression()));
             servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, stopped.clone())));
             tracing::info!(%address, "listening for Ethereum's tools");
             Some(address)

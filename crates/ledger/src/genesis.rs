@@ -137,7 +137,9 @@ pub enum GenesisError {
     #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
     Rules(u32),
     /// The symbol is malformed or not unique.
-    #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', not begin with a sign, and not be used before")]
+    #[error(
+        "asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', not begin with a sign, and not be used before"
+    )]
     Symbol(usize, String),
     /// Offers could be so small that rounding exceeds the band.
     #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the minimum for these mu and epsilon")]
@@ -367,7 +369,8 @@ mod tests {
     fn a_symbol_is_a_name_that_an_address_on_the_web_can_hold() {
         let founded = |symbol: &str| {
             let assets = vec![Listing::new(symbol, 2, Address([1; 20]))];
-            Genesis { assets, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Genesis::default() }.issued_assets()
+            Genesis { assets, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Genesis::default() }
+                .issued_assets()
         };
         for sound in ["USD", "x", "1INCH", "A.B-C_D", "BTC."] {
             assert!(founded(sound).is_ok(), "{sound}");

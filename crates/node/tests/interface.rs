@@ -306,9 +306,11 @@ fn every_refusal_has_its_code_and_changes_nothing() {
             assert_eq!((status, answer["error"]["code"].as_str()), (422, Some(refusal.code())), "{answer}");
             let sentence = match refusal {
                 // The fee is one cent, and account 1 has spent 2.
-                Refusal::Overdraft => "the account cannot pay for this: it needs 10000.01 USD with its fee of 0.01 USD and \
+                Refusal::Overdraft => {
+                    "the account cannot pay for this: it needs 10000.01 USD with its fee of 0.01 USD and \
                                        has 9999.98 USD; pay it what is missing, or cancel offers"
-                    .to_string(),
+                        .to_string()
+                }
                 _ => refusal.to_string(),
             };
             assert_eq!(answer["error"]["message"], sentence);

@@ -122,7 +122,8 @@ fn two_assets(fields: &[&str], same: impl Fn(&str) -> String) -> Result<[String;
 fn amount(at: usize, fields: &[&str], name: &str) -> Result<Amount, Problem> {
     let plain = plain_decimal(fields[at]);
     // Data frames write whole numbers with a point.
-    let text = plain.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b == b'0')).map_or(&*plain, |(whole, _)| whole);
+    let text =
+        plain.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b == b'0')).map_or(&*plain, |(whole, _)| whole);
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(amount) if digits && (1..=MAX_ISSUED).contains(&amount) => Ok(amount),

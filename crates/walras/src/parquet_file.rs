@@ -87,7 +87,9 @@ impl Column {
     /// Writes the collected values and clears them.
     fn write(&mut self, writer: &mut SerializedColumnWriter) -> parquet::errors::Result<()> {
         match self {
-            Column::Int(values) | Column::Count(values) => writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?,
+            Column::Int(values) | Column::Count(values) => {
+                writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?
+            }
             Column::Real(values) => writer.typed::<DoubleType>().write_batch(&std::mem::take(values), None, None)?,
             Column::Flag(values) => writer.typed::<BoolType>().write_batch(&std::mem::take(values), None, None)?,
             Column::Text(values) => writer.typed::<ByteArrayType>().write_batch(&std::mem::take(values), None, None)?,

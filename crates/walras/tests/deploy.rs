@@ -301,7 +301,9 @@ fn the_tools_of_others_agree() {
 #[test]
 fn the_chart_works_under_any_release_name_and_with_every_part() {
     let values = deploy("helm/walras/values.yaml").replace("enabled: false", "enabled: true");
-    let values = values.replace("  host: \"\"", "  host: \"x.example\"").replace("ethereumHost: \"\"", "ethereumHost: \"eth.example\"");
+    let values = values
+        .replace("  host: \"\"", "  host: \"x.example\"")
+        .replace("ethereumHost: \"\"", "ethereumHost: \"eth.example\"");
     let all = rendered("other", &values);
     let of = |kind: &str| {
         let found: Vec<&Yaml> = all.iter().filter(|one| one["kind"].as_str() == Some(kind)).collect();
@@ -319,7 +321,9 @@ fn the_chart_works_under_any_release_name_and_with_every_part() {
     for host in ["other-http", "other-http.markets.svc.cluster.local", "x.example", "eth.example"] {
         assert!(hosts.contains(&host), "{host} would be answered 421: {hosts:?}");
     }
-    let ports = |of: &Yaml, number: &str| of.as_vec().map_or(vec![], |all| all.iter().map(|one| one[number].as_i64()).collect());
+    let ports = |of: &Yaml, number: &str| {
+        of.as_vec().map_or(vec![], |all| all.iter().map(|one| one[number].as_i64()).collect())
+    };
     let lane: Vec<_> = (7_100..7_108).map(Some).collect();
     assert_eq!(ports(&container["ports"], "containerPort")[4..], lane);
     assert_eq!(ports(&services[0]["spec"]["ports"], "port")[2..], lane);

@@ -185,7 +185,9 @@ fn a_number_that_another_wallet_used_is_replaced() {
     let folder = TempDir::new().expect("a folder");
     let (node, key) = solo(&folder);
     let copies: Vec<PathBuf> = (0..3).map(|n| folder.path().join(format!("copy-{n}.json"))).collect();
-    copies.iter().for_each(|copy| drop(std::fs::copy(&key, copy).expect("copied")));
+    for copy in &copies {
+        std::fs::copy(&key, copy).expect("copied");
+    }
     let pay = |n: usize, key: &PathBuf| {
         let (server, key) = (node.server.clone(), key.clone());
         std::thread::spawn(move || {

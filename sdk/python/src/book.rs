@@ -266,8 +266,9 @@ fn offer(
 
 /// Limit prices; one of more digits than a price holds is rounded up, never worse for the trader.
 fn prices(limits: &Limits) -> PyResult<Vec<Price>> {
-    let read =
-        |(row, text): (usize, &str)| Price::parse_rounding_up(&plain_decimal(text)).map_err(|error| refused(row, "min_price", error));
+    let read = |(row, text): (usize, &str)| {
+        Price::parse_rounding_up(&plain_decimal(text)).map_err(|error| refused(row, "min_price", error))
+    };
     match limits {
         Limits::Texts(texts) => texts.iter().map(String::as_str).enumerate().map(read).collect(),
         Limits::Floats(bytes) => {

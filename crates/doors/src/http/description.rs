@@ -175,14 +175,11 @@ mod tests {
     /// Numbers of 64 bits that count what exists, so that none reaches 2^53, by how their name begins or ends: heights
     /// and epochs that were decided, milliseconds, and numbers of things that a node or the network has seen. What a
     /// client or a contract chooses is not among them.
-    const COUNTED: [&str; 25] = [
-        "height", "heights", "heights_left", "_ms", "epoch", "epochs", "group_keys", "_boundary", "from", "last", "home",
-        "decided", "certified", "certified_anywhere", "committed", "refused", "batches", "rounds", "halt_round",
-        "unbonding_epochs", "sequence_window", "connected", "needed", "validators", "me",
-    ];
+    const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
+        certified certified_anywhere committed refused batches rounds halt_round sequence_window connected needed";
 
     fn is_counted(name: &str) -> bool {
-        COUNTED.iter().any(|end| name == *end || name.ends_with(&format!("_{}", end.trim_start_matches('_'))))
+        COUNTED.split_whitespace().any(|end| name == end || name.ends_with(&format!("_{end}")))
     }
 
     /// The names of all integers of 64 bits in a schema.
@@ -211,13 +208,14 @@ mod tests {
     fn no_integer_of_64_bits_that_may_exceed_a_double_is_a_json_number() {
         let document = super::document(&crate::http::described().into_openapi());
         let schemas = document["components"]["schemas"].as_object().expect("schemas");
-        let mut wrong = Vec::new();
+        let (mut wrong, mut seen) = (Vec::new(), 0);
         for (schema, described) in schemas {
             let mut found = Vec::new();
             long_integers("", described, &mut found);
+            seen += found.len();
             wrong.extend(found.into_iter().filter(|name| !is_counted(name)).map(|name| format!("{schema}.{name}")));
         }
-        assert!(wrong.is_empty(), "make these decimal strings: {wrong:?}");
+        assert!(wrong.is_empty() && seen > 20, "make these decimal strings: {wrong:?}");
         // The numbers that clients and contracts choose.
         for (schema, field) in [
             ("OfferBody", "id"),

@@ -197,7 +197,8 @@ impl CandleBody {
     /// A candle of a market; `complete` says whether its interval is over.
     pub fn of(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) -> CandleBody {
         let units = [candle.open, candle.high, candle.low, candle.close].map(rounded);
-        let [open, high, low, close] = units.each_ref().map(|units| symbols.whole_price(units, sides.base, sides.quote));
+        let [open, high, low, close] =
+            units.each_ref().map(|units| symbols.whole_price(units, sides.base, sides.quote));
         let [open_units, high_units, low_units, close_units] = units;
         CandleBody {
             time_ms: candle.time_ms,

@@ -168,7 +168,8 @@ fn next_sequence(server: &Server, account: &Address, stored: Option<Sequence>) -
     server.wait_until_caught_up()?;
     let state = server.get(&format!("/v1/accounts/{account}"))?;
     let number = |name: &str| text(&state["sequence"][name]).parse::<Sequence>();
-    let (highest, next) = number("highest").and_then(|highest| Ok((highest, number("next")?)))
+    let (highest, next) = number("highest")
+        .and_then(|highest| Ok((highest, number("next")?)))
         .context("the node returns no next sequence number")?;
     let above = stored.map_or(0, |stored| stored.saturating_add(1));
     let fits = above <= highest.saturating_add(ledger::SEQUENCE_WINDOW);

@@ -190,7 +190,8 @@ class Clearing:
 
 def _restored(told: tuple[Any, ...], book: _Book, claim: tuple[Any, ...]) -> Clearing:
     """A clearing that was copied or pickled."""
-    return Clearing(*told, _book=book, _outcome=book.claimed(*claim))
+    state: tuple[Any, ...] = (*told, book, book.claimed(*claim))
+    return Clearing(*state)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,9 @@ def _plain(values: Any, kind: Kind, name: str) -> npt.NDArray[Any]:
             values = values.cast(values.type.value_type)
         return _objects(values.to_pylist())
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        return _objects(values.astype(object).filled(None).tolist())
+        array = _objects(values.data.tolist())
+        array[np.ma.getmaskarray(values)] = None
+        return array
     array = _array(values)
     if array.ndim != 1:
         raise OfferError(f"a column has {array.ndim} dimensions: give one value for each offer")
@@ -248,7 +250,7 @@ def _amount(row: int, value: Any, column: str = "amount") -> int:
     """A whole amount, whatever its type; the sign is left to the compiled half."""
     if not _is_whole(value):
         raise _refuse(row, column, f"{value!r} is not a whole number of units: give integers such as 1500")
-    if isinstance(value, float | np.floating) and abs(value) > 2.0**53:
+    if isinstance(value, float | np.floating) and abs(float(value)) > 2.0**53:
         raise _refuse(row, column, f"{value!r} is too large for floating point: give integers")
     # A decimal such as 1e999999 must not become that many digits.
     amount = MOST + 1 if isinstance(value, Decimal) and value.adjusted() > DIGITS_MAX else int(value)
