@@ -131,13 +131,19 @@ function paleTexts(): string[] {
   };
   const ground = (element: Element | null): Paint => {
     if (!element) return [255, 255, 255, 1];
-    const own = paint(getComputedStyle(element).backgroundColor);
-    return own[3] === 1 ? own : over(own, ground(element.parentElement));
+    const { backgroundColor, backgroundImage } = getComputedStyle(element);
+    const own = paint(backgroundColor);
+    const under = own[3] === 1 ? own : over(own, ground(element.parentElement));
+    // The bar of a book's level.
+    const wash = backgroundImage.match(/rgba?\([^)]*\)/)?.[0];
+    return wash ? over(paint(wash), under) : under;
   };
   const pale: string[] = [];
   for (const element of document.querySelectorAll("body *")) {
-    const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join("").trim();
-    const { color, fontSize, fontWeight } = getComputedStyle(element);
+    const hint = element instanceof HTMLInputElement && element.value === "" ? element.placeholder : "";
+    const own = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join("").trim();
+    const text = hint || own;
+    const { color, fontSize, fontWeight } = getComputedStyle(element, hint ? "::placeholder" : null);
     if (!text || element.getClientRects().length === 0 || element.closest(".unseen, option, [disabled]")) continue;
     const under = ground(element);
     const [bright, dim] = [luminance(over(paint(color), under)), luminance(under)].sort((a, b) => b - a);
