@@ -75,6 +75,8 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "address" | "account" => ADDRESS,
         "id" if path.starts_with("/v1/transactions") || path.starts_with("/v1/lane") => DIGEST,
         "hash" => DIGEST,
+        "id" => NUMBER,
+        "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
         "base" | "quote" | "sell" | "buy" => SYMBOL,
         "limit" | "from" | "to" => PRICE,
         "cursor" => PLACE,
@@ -225,6 +227,11 @@ mod tests {
             ("LimitsBody", "chain"),
         ] {
             assert_eq!(schemas[schema]["properties"][field]["type"], "string", "{schema}.{field}");
+        }
+        let parameters = &document["paths"]["/v1/accounts/{address}/offers"]["get"]["parameters"];
+        for parameter in parameters.as_array().expect("parameters") {
+            let is_id = ["cursor", "after", "before"].iter().any(|id| parameter["name"] == *id);
+            assert!(!is_id || parameter["schema"]["pattern"] == super::NUMBER, "{parameter}");
         }
     }
 }
