@@ -168,7 +168,8 @@ impl Bound {
         }
         let mut servers = Vec::new();
         let ethereum = ethereum.and_then(|listener| {
-            let (address, router) = (listener.local_addr().ok()?, ethereum::router(api.for_ethereum()));
+            let address = listener.local_addr().ok()?;
+            let router = ethereum::router(api.for_ethereum()).layer(http::compression());
             let (known, stopped) = (known.clone(), stopped.clone());
             servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, known, stopped)));
             tracing::info!(%address, "listening for Ethereum's tools");

@@ -28,6 +28,8 @@ pub(crate) const CHANNELS: usize = 64;
 pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
+/// Said of a message that is no request.
+const REQUEST: &str = r#"send {"subscribe":["blocks"]} or {"unsubscribe":["blocks"]}; this is neither"#;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -210,7 +212,7 @@ impl Connection<'_> {
     async fn on_request(&mut self, text: &str) -> Delivered {
         let request: Request = match serde_json::from_str(text) {
             Ok(request) => request,
-            Err(error) => return self.error("malformed", &format!("not a request: {error}")).await,
+            Err(error) => return self.error("malformed", &format!("{REQUEST}: {error}")).await,
         };
         for name in &request.unsubscribe {
             match parse(self.api, name) {

@@ -137,7 +137,9 @@ pub enum GenesisError {
     #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
     Rules(u32),
     /// The symbol is malformed or not unique.
-    #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', and not used before")]
+    #[error(
+        "asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', not begin with a sign, and not be used before"
+    )]
     Symbol(usize, String),
     /// Offers could be so small that rounding exceeds the band.
     #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the minimum for these mu and epsilon")]
@@ -237,7 +239,9 @@ impl Genesis {
         }
         let mut assets: Vec<Asset> = Vec::with_capacity(self.assets.len());
         for (number, Listing { symbol, decimals, issuer, least_units }) in self.assets.iter().enumerate() {
-            let plain = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
+            // A part of an address on the web: `..` would name another one, and `-` an option of a command.
+            let begins = symbol.starts_with(|first: char| first.is_ascii_alphanumeric());
+            let plain = begins && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
             if !plain || !(1..=12).contains(&symbol.len()) || assets.iter().any(|asset| asset.symbol == *symbol) {
                 return Err(GenesisError::Symbol(number, symbol.clone()));
             }
@@ -356,5 +360,25 @@ impl Membership {
             return Err(GenesisError::Founder(number, fault));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_is_a_name_that_an_address_on_the_web_can_hold() {
+        let founded = |symbol: &str| {
+            let assets = vec![Listing::new(symbol, 2, Address([1; 20]))];
+            Genesis { assets, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Genesis::default() }
+                .issued_assets()
+        };
+        for sound in ["USD", "x", "1INCH", "A.B-C_D", "BTC."] {
+            assert!(founded(sound).is_ok(), "{sound}");
+        }
+        for wrong in ["..", ".", ".A", "-A", "_A", "", "A/B", "A B", "ABCDEFGHIJKLM"] {
+            assert!(matches!(founded(wrong), Err(GenesisError::Symbol(0, _))), "{wrong:?}");
+        }
     }
 }

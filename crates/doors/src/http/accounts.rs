@@ -9,7 +9,7 @@ use primitives::{Address, AssetId, Digest, Height, Price, Sequence};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::{Api, PAGE, parse, proof_bytes};
+use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
 use crate::json::{self, ErrorBody};
 use crate::markets::{Sides, offer};
@@ -108,8 +108,31 @@ impl Api {
     }
 }
 
+/// The requested part of an account's offers, with ids as text.
+#[derive(Deserialize)]
+pub(super) struct AskedOffers {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    offset: Option<usize>,
+    after: Option<String>,
+    before: Option<String>,
+}
+
+impl AskedOffers {
+    fn page(&self) -> Result<OffersPage, Failure> {
+        let id = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text)).transpose();
+        Ok(OffersPage {
+            limit: self.limit,
+            offset: self.offset,
+            cursor: id("cursor", &self.cursor)?,
+            after: id("after", &self.after)?,
+            before: id("before", &self.before)?,
+        })
+    }
+}
+
 /// The requested part of an account's offers.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct OffersPage {
     limit: Option<usize>,
     cursor: Option<Sequence>,
@@ -150,17 +173,18 @@ pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>)
 /// Resting offers of an account.
 #[utoipa::path(get, path = "/v1/accounts/{address}/offers",
     params(("address" = String, Path), ("limit" = Option<usize>, Query, description = "at most 1,000"),
-        ("cursor" = Option<u64>, Query, description = "`next` of the page before"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("offset" = Option<usize>, Query, description = "number of offers to skip"),
-        ("after" = Option<u64>, Query, description = "only offers with a higher id"),
-        ("before" = Option<u64>, Query, description = "only offers with a lower id")),
+        ("after" = Option<String>, Query, description = "only offers with a higher id"),
+        ("before" = Option<String>, Query, description = "only offers with a lower id")),
     responses((status = 200, body = json::Offers), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_offers(
     State(api): State<Api>,
     Path(address): Path<String>,
-    Query(page): Query<OffersPage>,
+    Query(asked): Query<AskedOffers>,
 ) -> Answered<json::Offers> {
     let address: Address = parse("address", &address)?;
+    let page = asked.page()?;
     api.blocking(move |api| Json(api.offers_body(&address, page))).await
 }
 
@@ -191,15 +215,16 @@ pub(super) async fn account_proof(
 /// A resting offer, or its absence, with a proof that needs only the state root.
 #[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
     params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path),
-        ("account" = String, Path), ("id" = u64, Path)),
+        ("account" = String, Path), ("id" = String, Path)),
     responses((status = 200, body = json::OfferProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn offer_proof(
     State(api): State<Api>,
-    Path((sell, buy, limit, account, id)): Path<(String, String, String, String, u64)>,
+    Path((sell, buy, limit, account, id)): Path<(String, String, String, String, String)>,
 ) -> Answered<json::OfferProofBody> {
     let Sides { base, quote } = api.sides(&sell, &buy)?;
     let pair = Pair { sell: base, buy: quote };
-    let place = Place { limit: parse::<Price>("limit", &limit)?, account: parse("account", &account)?, id };
+    let place =
+        Place { limit: parse::<Price>("limit", &limit)?, account: parse("account", &account)?, id: number("id", &id)? };
     api.blocking(move |api| {
         let proved = api.backend.prove_offer(pair, &place)?;
         Ok(Json(json::OfferProofBody {

@@ -243,7 +243,8 @@ impl Api {
         let money = |asset, units| self.symbols.money(asset, units);
         let of_asset = |(asset, needed): (AssetId, Amount)| {
             let fee = match asset == AssetId(0) && fee > 0 {
-                true => format!(" with the fee of {}", money(asset, fee)),
+                true if needed == fee => " for its fee".into(),
+                true => format!(" with its fee of {}", money(asset, fee)),
                 false => String::new(),
             };
             format!("needs {}{fee} and has {}", money(asset, needed), money(asset, has(asset)))
@@ -256,7 +257,7 @@ impl Api {
             true => (missing, "its pending transactions spend too much of that; wait until they are committed"),
         };
         let named = named.into_iter().map(of_asset).collect::<Vec<_>>().join(", ");
-        format!("the account cannot pay for this: it {named}: {remedy}")
+        format!("the account cannot pay for this: it {named}; {remedy}")
     }
 }
 

@@ -158,12 +158,18 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
             "domain": {
                 "name": TYPED_DATA_NAME,
                 "version": TYPED_DATA_VERSION,
-                "chainId": body.chain,
+                "chainId": chain_number(body.chain),
                 "salt": network.to_string(),
             },
             "message": message,
         }),
     }
+}
+
+/// The number of a chain as wallets expect it: a JSON number, and text where a double would change it.
+fn chain_number(chain: u64) -> Value {
+    const DOUBLES: u64 = 1 << 53;
+    if chain < DOUBLES { chain.into() } else { chain.to_string().into() }
 }
 
 /// Appends the signature of a wallet to the transaction that it signed.
