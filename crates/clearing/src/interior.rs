@@ -79,6 +79,8 @@ const TAU_AGAIN: f64 = 0.03;
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
+/// The value of τ after lots are divided anew.
+const TAU_DIVIDED: f64 = 1e-3;
 /// How often limits are raised to other places in the band.
 const SHIFTS: u32 = 48;
 /// How often runs are split into their offers.
@@ -133,7 +135,7 @@ pub(crate) fn interior(view: PartView, start: &[f64]) -> Found {
         if end == End::Full || !lots.split(view, &logs) {
             break;
         }
-        end = follow(&alone, &mut lots, &mut step, &mut logs, TAU_AGAIN, &mut allowance);
+        end = follow(&alone, &mut lots, &mut step, &mut logs, TAU_DIVIDED, &mut allowance);
     }
     for number in 1..=SHIFTS {
         if end != End::Solved || allowance.is_spent() {

@@ -188,16 +188,28 @@ impl<'a> Market<'a> {
         let mut demand = Demand::new(self.book, part, &self.supply);
         let start = start(&demand);
         let is_thin = demand.offers() < THICK * part.assets.len();
-        let by_interior = || interior(view, &start);
-        let mut by_newton = |last| self.newton(view, target, &mut demand, last);
-        let first = if is_thin { by_interior() } else { by_newton(last) };
-        if first.is_settled() {
-            return first;
+        let by_interior = |from: &[f64]| interior(view, from);
+        let mut by_newton = |last: Option<&Vec<f64>>| self.newton(view, target, &mut demand, last.cloned());
+        if is_thin {
+            let first = by_interior(&start);
+            if first.is_settled() {
+                return first;
+            }
+            let second = by_newton(None);
+            let nearby = second.prices.clone();
+            let found = first.or(second);
+            return if found.is_settled() { found } else { found.or(by_interior(&nearby)) };
         }
-        let second = if is_thin { by_newton(None) } else { by_interior() };
-        let nearby = if is_thin { second.prices.clone() } else { first.prices.clone() };
-        let found = first.or(second);
-        if found.is_settled() { found } else { found.or(interior(view, &nearby)) }
+        let mut found = by_newton(last.as_ref());
+        if !found.is_settled() && last.is_some() {
+            found = found.or(by_newton(None));
+        }
+        if found.is_settled() {
+            return found;
+        }
+        let nearby = found.prices.clone();
+        found = found.or(by_interior(&nearby));
+        if found.is_settled() { found } else { found.or(by_interior(&start)) }
     }
 
     /// Prices of one part by Newton's method.
