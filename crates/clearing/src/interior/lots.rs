@@ -2,7 +2,6 @@
 
 use primitives::Amount;
 
-use crate::book::Params;
 use crate::effective::Runs;
 use crate::float::ln;
 use crate::pool::Side;
@@ -129,12 +128,11 @@ impl Lots {
     }
 
     /// Raises limits to other places in the band, for every lot a different one.
-    pub(super) fn shift(&mut self, params: &Params, number: u32) {
+    pub(super) fn shift(&mut self, number: u32) {
         /// The part of half the band that is used.
         const INSIDE: f64 = 0.85;
         /// The golden section: multiples are spread evenly.
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        debug_assert!(params.mu > params.epsilon);
         for (at, lot) in self.all.iter_mut().enumerate() {
             let place = (f64::from(number) * GOLDEN * (1.0 + at as f64 * GOLDEN)).fract();
             lot.limit = lot.base + self.raise + self.reach * INSIDE * (2.0 * place - 1.0);
