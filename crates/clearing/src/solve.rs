@@ -137,7 +137,7 @@ impl<'a> Market<'a> {
     /// Combines prices and amounts into a clearing.
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
         let Prices { valuations, iterations, demand_queries, imbalance, looks, unsolved, interior_parts } = prices;
-        let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold);
+        let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold, &self.split.links);
         let report = Report {
             solver: params.solver,
             iterations,

@@ -87,6 +87,8 @@ class Solver:
     """Newton steps or Tâtonnement rounds."""
     demand_queries: int
     """Evaluations of demand."""
+    interior_parts: int
+    """Parts of the market for which the interior-point method ran."""
     imbalance: float
     """The largest relative imbalance of the smoothed demand."""
     seconds: float | None
@@ -100,7 +102,10 @@ class Clearing:
     """Prices and trades of one batch."""
 
     prices: dict[str, Decimal]
-    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission."""
+    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission.
+
+    An asset to which no chain of offers leads back has no price, and is absent.
+    """
     trades: Any
     """What is sold on each pair that trades: columns sell, buy, sold."""
     fills: Any
@@ -128,7 +133,7 @@ class Clearing:
         """Units of `buy` for one unit of `sell`, before commission."""
         for symbol in (sell, buy):
             if symbol not in self.prices:
-                raise KeyError(f"{symbol!r} is in none of the offers")
+                raise KeyError(f"{symbol!r} has no price: no chain of offers leads back to it")
         return float(self.prices[sell] / self.prices[buy])
 
     def to_json(self) -> str:
@@ -139,6 +144,7 @@ class Clearing:
             "name": self.solver.name,
             "iterations": self.solver.iterations,
             "demand_queries": self.solver.demand_queries,
+            "interior_parts": self.solver.interior_parts,
             "seconds": self.solver.seconds or 0.0,
             "imbalance": self.solver.imbalance,
             "amounts": asdict(self.solver.amounts),
@@ -148,7 +154,7 @@ class Clearing:
         more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
         return json.dumps(
             {
-                "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
+                "prices": _priced(self._book, self._outcome),
                 "trades": _listed(trades),
                 "fills": _listed(fills),
                 "epsilon": self.epsilon,
@@ -332,10 +338,16 @@ def _price(value: Any) -> str:
     return value if isinstance(value, str) else format(Decimal(str(value)), "f")
 
 
+def _priced(book: _Book, outcome: _Outcome) -> dict[str, str]:
+    """The prices of the assets that have one."""
+    prices = zip(book.symbols, outcome.prices, strict=True)
+    return {symbol: price for symbol, price in prices if price is not None}
+
+
 def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
     symbols = book.symbols
     return Clearing(
-        prices={symbol: Decimal(price) for symbol, price in zip(symbols, outcome.prices, strict=True)},
+        prices={symbol: Decimal(price) for symbol, price in _priced(book, outcome).items()},
         trades=_columns.written(_trade_columns(book, outcome), kind),
         fills=_columns.written(_fill_columns(book, outcome), kind),
         pools=_columns.written(_pool_columns(book, outcome), kind),
@@ -392,7 +404,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         raise ViolationError(f"not a clearing: {missing[0]} is missing; give what clear returns or prints")
     places = {symbol: place for place, symbol in enumerate(book.symbols)}
     strangers = [symbol for symbol in claim["prices"] if symbol not in places]
-    absent = [symbol for symbol in places if symbol not in claim["prices"]]
+    absent = [s for s, is_priced in zip(places, book.priced, strict=True) if is_priced and s not in claim["prices"]]
     if strangers:
         raise ViolationError(f"prices: asset {strangers[0]} is in none of the offers")
     if absent:
@@ -409,7 +421,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         for p in claim.get("pools", [])
     ]
     buys = [(int(b["row"]) - 1, int(b["paid"])) for b in claim.get("buys", [])]
-    prices: Sequence[str] = [claim["prices"][symbol] for symbol in places]
+    prices: Sequence[str] = [claim["prices"].get(symbol, "1") for symbol in places]
     return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, bool(claim["full"]))
 
 
