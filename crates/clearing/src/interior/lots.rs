@@ -127,15 +127,19 @@ impl Lots {
         margins.sum::<f64>() / self.all.len().max(1) as f64
     }
 
-    /// Raises limits to other places in the band, for every lot a different one.
+    /// Raises limits to other places in the band. The nearer to its end at μ, the more units a small fill may lose by
+    /// rounding; so all limits go there first, and then every lot to a place of its own.
     pub(super) fn shift(&mut self, number: u32) {
         /// The part of half the band that is used.
-        const INSIDE: f64 = 0.85;
-        /// The golden section: multiples are spread evenly.
+        const INSIDE: f64 = 0.97;
+        const FIRST: [f64; 3] = [0.8, 0.97, 0.5];
+        /// The golden section: its multiples are spread evenly.
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let all = FIRST.get(number as usize - 1);
         for (at, lot) in self.all.iter_mut().enumerate() {
-            let place = (f64::from(number) * GOLDEN * (1.0 + at as f64 * GOLDEN)).fract();
-            lot.limit = lot.base + self.raise + self.reach * INSIDE * (2.0 * place - 1.0);
+            let own = (f64::from(number) * GOLDEN * (1.0 + at as f64 * GOLDEN)).fract();
+            let place = all.copied().unwrap_or(INSIDE * (1.5 * own - 0.5));
+            lot.limit = lot.base + self.raise + self.reach * place;
         }
     }
 }
