@@ -105,10 +105,21 @@ impl<'a> Program<'a> {
         self.closed.fill([false; 2]);
         self.count_slack();
         self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
+        let mut moved = false;
         while self.slack.iter().any(|slack| *slack < 0) && !self.allowance.is_spent() {
             self.counts.rounds += 1;
             let hops = self.search();
-            if !self.send(&hops) {
+            let (changed, has_moved) = self.send(&hops);
+            moved |= has_moved;
+            if changed {
+                continue;
+            }
+            if moved {
+                // What was too small before may be large enough now.
+                moved = false;
+                self.spent.fill(false);
+                self.closed.fill([false; 2]);
+            } else {
                 break;
             }
         }
@@ -190,10 +201,11 @@ impl<'a> Program<'a> {
         self.slack[asset] > 0 && !self.spent[asset]
     }
 
-    /// Sends shortages along shortest paths until each is blocked; false if nothing changed.
-    fn send(&mut self, hops: &[u32]) -> bool {
+    /// Sends shortages along shortest paths until each is blocked. Returns whether anything changed, and whether any
+    /// units moved.
+    fn send(&mut self, hops: &[u32]) -> (bool, bool) {
         let mut next = self.first.clone();
-        let mut changed = false;
+        let (mut changed, mut moved) = (false, false);
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0
@@ -202,11 +214,11 @@ impl<'a> Program<'a> {
                 && self.find(from, hops, &mut next, &mut path)
             {
                 self.counts.augmentations += 1;
-                self.relieve(from, &path);
+                moved |= self.relieve(from, &path);
                 changed = true;
             }
         }
-        changed
+        (changed, moved)
     }
 
     /// Finds a path from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
@@ -239,8 +251,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
-    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
+    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow; false if
+    /// that is nothing.
+    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) -> bool {
         let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
         let mut relief = self.slack[end].unsigned_abs();
         let mut bound = None;
@@ -254,12 +267,13 @@ impl<'a> Program<'a> {
                 Some(edge) => self.closed[edge.arc as usize][usize::from(edge.less)] = true,
                 None => self.spent[end] = true,
             }
-            return;
+            return false;
         }
         let mut wanted = relief.min(self.slack[from].unsigned_abs());
         for (at, edge) in path {
             wanted = self.push(*at, *edge, wanted);
         }
+        true
     }
 
     /// How much `edge` can relieve its asset at a cost of at most `cost` units to the other asset, and whether the
@@ -284,10 +298,7 @@ impl<'a> Program<'a> {
         } else {
             sold + wanted as Amount
         };
-        // What was too small before may be large enough now.
-        self.closed[edge.arc as usize] = [false; 2];
         let (seller, buyer) = if edge.less { (edge.to as usize, from) } else { (from, edge.to as usize) };
-        (self.spent[seller], self.spent[buyer]) = (false, false);
         self.slack[seller] += i128::from(arc.sold) - i128::from(sold);
         self.slack[buyer] -= arc.paid() as i128 - paid as i128;
         if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }

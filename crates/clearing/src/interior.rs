@@ -79,33 +79,15 @@ const TAU_AGAIN: f64 = 0.03;
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
+/// The value of τ after lots are divided anew.
+const TAU_DIVIDED: f64 = 1e-3;
 /// How often limits are raised to other places in the band.
-const SHIFTS: u32 = 48;
+const SHIFTS: u32 = 12;
 /// How often runs are split into their offers.
 const SPLITS: u32 = 5;
-
-/// The amount step of the part as a book of its own.
-struct Alone<'a> {
-    view: PartView<'a>,
-    book: &'a Book<'a>,
-    supply: Supply<'a>,
-    links: Vec<usize>,
-}
-
-impl Alone<'_> {
-    /// Whether the part has full amounts at `prices`; spends the looks needed to find out.
-    fn is_full(&self, prices: &[f64], allowance: &mut Allowance) -> bool {
-        let mut prices = prices.to_vec();
-        bound(&mut prices);
-        let valuations: Vec<_> = prices.into_iter().map(to_price).collect();
-        let (full, spending) = match full_amounts(self.book, &self.supply, self.view.params, &valuations, &self.links) {
-            Ok(amounts) => (true, amounts.spending),
-            Err(spending) => (false, spending),
-        };
-        allowance.spend(prepared(self.book) + spending.amount_looks);
-        full
-    }
-}
+/// Balance at a solution, and the steps that improve it.
+const BALANCED_LAST: f64 = 1e-7;
+const POLISH: u32 = 8;
 
 /// What a search along the path has found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,80 +105,153 @@ pub(crate) fn interior(view: PartView, start: &[f64]) -> Found {
     let (book, _) = view.part.alone(view.book);
     let links = (0..book.links()).collect();
     let alone = Alone { view, book: &book, supply: Supply::new(&book), links };
-    let mut logs: Vec<f64> = start.iter().map(|price| ln(*price)).collect();
-    let mut lots = Lots::new(view, &logs);
-    let mut allowance = Allowance::new(view.params.budget.interior_looks(logs.len(), lots.len()));
-    let mut step = Step::new(view.part, lots.sides(view), view.params);
-    let first = lots.mean_margin(&logs).max(TAU_FIRST);
-    let mut end = follow(&alone, &mut lots, &mut step, &mut logs, first, &mut allowance);
-    for _ in 0..SPLITS {
-        if end == End::Full || !lots.split(view, &logs) {
-            break;
-        }
-        end = follow(&alone, &mut lots, &mut step, &mut logs, TAU_AGAIN, &mut allowance);
-    }
-    for number in 1..=SHIFTS {
-        if end != End::Solved || allowance.is_spent() {
-            break;
-        }
-        lots.shift(view.params, number);
-        let mut near = logs.clone();
-        end = match follow(&alone, &mut lots, &mut step, &mut near, TAU_NEAR, &mut allowance) {
-            End::Full => End::Full,
-            _ => End::Solved,
-        };
-        logs = if end == End::Full { near } else { logs };
-    }
-    let mut prices: Vec<f64> = logs.iter().map(|log| exp(*log)).collect();
-    bound(&mut prices);
-    let unsolved = match end {
-        End::Full => None,
-        _ if is_at_end(&prices) => Some(Reason::Range),
-        End::Solved => Some(Reason::Units),
-        End::Spent => Some(Reason::Prices),
-    };
-    let (iterations, imbalance) = (step.steps, step.worst);
-    Found { prices, iterations, queries: iterations, imbalance, looks: allowance.spent, unsolved, is_interior: true }
+    let logs: Vec<f64> = start.iter().map(|price| ln(*price)).collect();
+    let lots = Lots::new(view, &logs);
+    let allowance = Allowance::new(view.params.budget.interior_looks(logs.len(), lots.len()));
+    let step = Step::new(view.part, lots.sides(view), view.params);
+    let mut path = Path { alone, lots, step, logs, allowance };
+    let end = path.search();
+    path.found(end)
 }
 
-/// Follows the central path from `tau` down, until there are full amounts.
-fn follow(
-    alone: &Alone,
-    lots: &mut Lots,
-    step: &mut Step,
-    logs: &mut Vec<f64>,
-    tau: f64,
-    allowance: &mut Allowance,
-) -> End {
-    /// Amounts are computed where the conservation of value is as good as this, and τ.
-    const BALANCED: f64 = 1e-3;
-    const NARROW: f64 = 1e-5;
-    /// Balance at a solution.
-    const BALANCED_LAST: f64 = 1e-7;
-    step.centre(lots, logs, tau);
-    let mut asked = 1.0;
-    for number in 1..=STEPS {
-        step.measure(lots, logs);
-        if step.worst < BALANCED && step.mean < NARROW && step.mean < 0.1 * asked {
-            asked = step.mean;
-            if alone.is_full(&step.prices, allowance) {
+/// The amount step of the part as a book of its own.
+struct Alone<'a> {
+    view: PartView<'a>,
+    book: &'a Book<'a>,
+    supply: Supply<'a>,
+    links: Vec<usize>,
+}
+
+/// A point on the way along the central path.
+struct Path<'a> {
+    alone: Alone<'a>,
+    lots: Lots,
+    step: Step<'a>,
+    /// The logarithms of prices.
+    logs: Vec<f64>,
+    allowance: Allowance,
+}
+
+impl Path<'_> {
+    /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
+    fn search(&mut self) -> End {
+        let first = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
+        let mut end = self.follow(first);
+        for _ in 0..SPLITS {
+            if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
+                break;
+            }
+            end = self.follow(TAU_DIVIDED);
+        }
+        if end == End::Solved { self.search_units() } else { end }
+    }
+
+    /// Looks for whole units at prices near a solution: limits are raised to other places in the band. Without
+    /// success, the solution stays.
+    fn search_units(&mut self) -> End {
+        let solution = self.logs.clone();
+        for number in 1..=SHIFTS {
+            if self.allowance.is_spent() {
+                break;
+            }
+            self.lots.shift(number);
+            if self.follow(TAU_NEAR) == End::Full {
                 return End::Full;
             }
+            self.logs.clone_from(&solution);
         }
-        if step.is_at_end() {
-            if step.worst < BALANCED_LAST {
-                return End::Solved;
-            }
-            step.centre(lots, logs, TAU_AGAIN);
-            step.measure(lots, logs);
-        }
-        if allowance.is_spent() || !step.advance(lots, logs) {
-            return End::Spent;
-        }
-        allowance.spend(step.spent());
-        if number % RESTART == 0 {
-            step.centre(lots, logs, TAU_AGAIN);
-        }
+        End::Solved
     }
-    End::Spent
+
+    /// Follows the central path from `tau` down, until there are full amounts.
+    fn follow(&mut self, tau: f64) -> End {
+        /// Amounts are computed where the conservation of value is as good as this, and τ.
+        const BALANCED: f64 = 1e-3;
+        const NARROW: f64 = 1e-5;
+        self.centre(tau);
+        let mut asked = 1.0;
+        for number in 1..=STEPS {
+            self.step.measure(&self.lots, &self.logs);
+            let Step { worst, mean, .. } = self.step;
+            if worst < BALANCED && mean < NARROW && mean < 0.1 * asked {
+                asked = mean;
+                if self.is_full() {
+                    return End::Full;
+                }
+            }
+            if self.step.is_at_end() {
+                if worst < BALANCED_LAST {
+                    return self.polish();
+                }
+                self.centre(TAU_AGAIN);
+            } else if number % RESTART == 0 {
+                self.centre(TAU_AGAIN);
+            }
+            if !self.advance() {
+                return End::Spent;
+            }
+        }
+        End::Spent
+    }
+
+    /// Balances a solution to the last digit: where everything trades in full and there is hardly any commission, only
+    /// exact prices balance whole units.
+    fn polish(&mut self) -> End {
+        const EXACT: f64 = 1e-15;
+        for _ in 0..POLISH {
+            let before = self.step.worst;
+            if before < EXACT || !self.advance() {
+                break;
+            }
+            self.step.measure(&self.lots, &self.logs);
+            if self.step.worst > 0.5 * before {
+                break;
+            }
+        }
+        if self.is_full() { End::Full } else { End::Solved }
+    }
+
+    /// Puts all lots on the path at the current prices.
+    fn centre(&mut self, tau: f64) {
+        self.step.centre(&mut self.lots, &mut self.logs, tau);
+        self.step.measure(&self.lots, &self.logs);
+    }
+
+    /// Goes one step, if the budget allows it and there is a direction.
+    fn advance(&mut self) -> bool {
+        if self.allowance.is_spent() || !self.step.advance(&mut self.lots, &mut self.logs) {
+            return false;
+        }
+        self.allowance.spend(self.step.spent());
+        true
+    }
+
+    /// Whether the part has full amounts at these prices.
+    fn is_full(&mut self) -> bool {
+        let mut prices = self.step.prices.clone();
+        bound(&mut prices);
+        let valuations: Vec<_> = prices.into_iter().map(to_price).collect();
+        let Alone { view, book, supply, links } = &self.alone;
+        let (full, spending) = match full_amounts(book, supply, view.params, &valuations, links) {
+            Ok(amounts) => (true, amounts.spending),
+            Err(spending) => (false, spending),
+        };
+        self.allowance.spend(prepared(book) + spending.amount_looks);
+        full
+    }
+
+    /// The prices as they are.
+    fn found(self, end: End) -> Found {
+        let mut prices: Vec<f64> = self.logs.iter().map(|log| exp(*log)).collect();
+        bound(&mut prices);
+        let unsolved = match end {
+            End::Full => None,
+            _ if is_at_end(&prices) => Some(Reason::Range),
+            End::Solved => Some(Reason::Units),
+            End::Spent => Some(Reason::Prices),
+        };
+        let (iterations, imbalance) = (self.step.steps, self.step.worst);
+        let looks = self.allowance.spent;
+        Found { prices, iterations, queries: iterations, imbalance, looks, unsolved, is_interior: true }
+    }
 }

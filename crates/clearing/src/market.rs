@@ -80,7 +80,8 @@ impl Part {
 pub struct Groups(Vec<usize>);
 
 impl Groups {
-    pub(crate) fn new(book: &Book) -> Groups {
+    /// The groups of the offers and pools of `book`.
+    pub fn of_book(book: &Book) -> Groups {
         Groups(strong_groups(book).0)
     }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use primitives::{Amount, AssetId, Price};
 
-use crate::book::Solver;
+use crate::book::{Book, Solver};
+use crate::market::Groups;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
 
@@ -22,7 +23,8 @@ pub struct Trade {
 /// Prices and trade amounts of one batch.
 #[derive(Clone, Debug, Default)]
 pub struct Clearing {
-    /// A valuation for every asset; one unit of A trades for p_A/p_B units of B, before commission.
+    /// A valuation for every asset; one unit of A trades for p_A/p_B units of B, before commission. Those of assets
+    /// without a price mean nothing, see [`Clearing::prices`].
     pub valuations: Vec<Price>,
     /// Trades sorted by (sell, buy); only pairs that trade.
     pub trades: Vec<Trade>,
@@ -34,6 +36,15 @@ pub struct Clearing {
     pub full: bool,
     /// How it was found and how good it is.
     pub report: Report,
+}
+
+impl Clearing {
+    /// The price of every asset of `book`; `None` for those that no chain of offers leads back to: their valuations
+    /// mean nothing.
+    pub fn prices(&self, book: &Book) -> Vec<Option<Price>> {
+        let priced = Groups::of_book(book).priced();
+        self.valuations.iter().zip(priced).map(|(price, is_priced)| is_priced.then_some(*price)).collect()
+    }
 }
 
 /// How a clearing was found and how good it is. No decision depends on it.
@@ -51,7 +62,7 @@ pub struct Report {
     /// trade, from the solver's smoothed demand.
     pub imbalance: f64,
     /// Unrealized utility divided by realized utility, of offers whose limit is below the rate (SPEEDEX §6.2); 0 if
-    /// there is neither.
+    /// there is neither. Offers between assets without a common price cannot trade and do not count.
     pub unrealized_utility_ratio: f64,
     /// The work spent.
     pub spending: Spending,

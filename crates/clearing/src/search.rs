@@ -96,7 +96,7 @@ impl PartView<'_> {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
             let sold = amounts(book, supply, self.params, valuations, &links).sold;
-            unrealized_utility_ratio(book, supply, valuations, &sold)
+            unrealized_utility_ratio(book, supply, valuations, &sold, &links)
         })
     }
 

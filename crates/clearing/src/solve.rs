@@ -6,7 +6,7 @@
 //! |---|---|
 //! | fewer than [`THICK`] offers for each asset | the interior-point method, see `interior` |
 //! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
-//! | any for which that ends without a solution | the other method, then the interior-point method from there |
+//! | any for which that ends without a solution | the other method, then the interior-point method from elsewhere |
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, so that a book which is
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::again::clear_again;
 use crate::amounts::{Amounts, amounts, with_orders};
-use crate::book::{Book, InputError, Params, Solver};
+use crate::book::{Book, InputError, PairBook, Params, Solver};
 use crate::demand::Demand;
 use crate::interior::interior;
 use crate::market::{Part, Split};
@@ -137,7 +137,7 @@ impl<'a> Market<'a> {
     /// Combines prices and amounts into a clearing.
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
         let Prices { valuations, iterations, demand_queries, imbalance, looks, unsolved, interior_parts } = prices;
-        let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold);
+        let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold, &self.split.links);
         let report = Report {
             solver: params.solver,
             iterations,
@@ -185,39 +185,15 @@ impl<'a> Market<'a> {
         if params.solver == Solver::Tatonnement {
             return tatonnement(view, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
         }
-        let mut demand = Demand::new(self.book, part, &self.supply);
-        let start = start(&demand);
-        let is_thin = demand.offers() < THICK * part.assets.len();
-        let by_interior = || interior(view, &start);
-        let mut by_newton = |last| self.newton(view, target, &mut demand, last);
-        let first = if is_thin { by_interior() } else { by_newton(last) };
-        if first.is_settled() {
-            return first;
+        if self.offers_of(part) < THICK * part.assets.len() {
+            return price_thin(view);
         }
-        let second = if is_thin { by_newton(None) } else { by_interior() };
-        let nearby = if is_thin { second.prices.clone() } else { first.prices.clone() };
-        let found = first.or(second);
-        if found.is_settled() { found } else { found.or(interior(view, &nearby)) }
+        price_thick(view, target, last)
     }
 
-    /// Prices of one part by Newton's method.
-    fn newton(&self, view: PartView, target: Target, demand: &mut Demand, last: Option<Vec<f64>>) -> Found {
-        let params = view.params;
-        if let Some(found) = last.as_ref().and_then(|last| again(target, demand, params, last)) {
-            return found;
-        }
-        let start = crate::start::start(demand);
-        let mended = last.as_ref().and_then(|last| mended(last, &start));
-        if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, params, mended)) {
-            return found;
-        }
-        let mut nearest = start;
-        for other in [mended, last].into_iter().flatten() {
-            if is_nearer(target, demand, &other, &nearest) {
-                nearest = other;
-            }
-        }
-        newton(view, target, demand, nearest)
+    /// Number of offers of `part`.
+    fn offers_of(&self, part: &Part) -> usize {
+        part.pairs.iter().filter_map(|pair| self.book.pairs.get(pair.index as usize)).map(PairBook::len).sum()
     }
 
     /// Fills buy orders, as long as amounts stay full.
@@ -235,6 +211,58 @@ impl<'a> Market<'a> {
         let (given, assets) = (valuations.len(), self.book.assets);
         if given == assets as usize { Ok(()) } else { Err(InputError::Last { given, assets }) }
     }
+}
+
+/// Prices of a thin part: the interior-point method first.
+fn price_thin(view: PartView) -> Found {
+    let first = interior(view, &own_start(view));
+    if first.is_settled() {
+        return first;
+    }
+    let second = newton_from(view, Target::new(view.params), None);
+    let nearby = second.prices.clone();
+    let found = first.or(second);
+    if found.is_settled() { found } else { found.or(interior(view, &nearby)) }
+}
+
+/// Prices of a thick part: Newton's method first, from earlier prices if there are any.
+fn price_thick(view: PartView, target: Target, last: Option<Vec<f64>>) -> Found {
+    let is_warm = last.is_some();
+    let first = newton_from(view, target, last);
+    if first.is_settled() {
+        return first;
+    }
+    if is_warm {
+        return first.or(price_thick(view, target, None));
+    }
+    let nearby = first.prices.clone();
+    let found = first.or(interior(view, &nearby));
+    if found.is_settled() { found } else { found.or(interior(view, &own_start(view))) }
+}
+
+/// The book's own initial prices.
+fn own_start(view: PartView) -> Vec<f64> {
+    start(&Demand::new(view.book, view.part, view.supply))
+}
+
+/// Prices of one part by Newton's method.
+fn newton_from(view: PartView, target: Target, last: Option<Vec<f64>>) -> Found {
+    let demand = &mut Demand::new(view.book, view.part, view.supply);
+    if let Some(found) = last.as_ref().and_then(|last| again(target, demand, view.params, last)) {
+        return found;
+    }
+    let start = start(demand);
+    let mended = last.as_ref().and_then(|last| mended(last, &start));
+    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, view.params, mended)) {
+        return found;
+    }
+    let mut nearest = start;
+    for other in [mended, last].into_iter().flatten() {
+        if is_nearer(target, demand, &other, &nearest) {
+            nearest = other;
+        }
+    }
+    newton(view, target, demand, nearest)
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Instant;
 
-use clearing::{BuyOrder, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
+use clearing::{BuyOrder, Groups, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -109,6 +109,12 @@ impl Book {
         self.symbols.clone()
     }
 
+    /// For each asset, whether it has a price: whether a chain of offers leads back to it.
+    #[getter]
+    fn priced(&self) -> Vec<bool> {
+        Groups::of_book(&self.book()).priced()
+    }
+
     /// Clears the offers.
     #[pyo3(signature = (epsilon, mu, solver, last, threads))]
     fn clear(
@@ -131,7 +137,8 @@ impl Book {
                 None => solve(),
             };
             let clearing = clearing.map_err(|error| PyValueError::new_err(with_symbols(&error, &self.symbols)))?;
-            Ok(Outcome { params, clearing, seconds: Some(begun.elapsed().as_secs_f64()) })
+            let seconds = Some(begun.elapsed().as_secs_f64());
+            Ok(Outcome { params, priced: Groups::of_book(&self.book()).priced(), clearing, seconds })
         })
     }
 

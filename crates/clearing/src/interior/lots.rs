@@ -1,21 +1,20 @@
 //! The variables of the program: one lot for each offer near the margin, and one for each run of offers far from it.
 
-use crate::book::Params;
+use primitives::Amount;
+
 use crate::effective::Runs;
 use crate::float::ln;
 use crate::pool::Side;
 use crate::rate::approx;
 use crate::search::PartView;
+use crate::value::Value;
 
-/// Parts of at most so many offers have one lot for each.
-const FEW: usize = 4_096;
-/// Lots in other parts: the window is halved until there are no more, but not below the least.
-const MOST: usize = 16_384;
-/// Offers with limits within this distance of the rate have lots of their own, in logarithms of prices.
-const WINDOW: f64 = 0.04;
-const WINDOW_LEAST: f64 = 0.0025;
+/// Adjacent offers share a lot if their limits are within this part of their distance from the rate, or within the
+/// least, in logarithms of prices.
+const GRAIN: f64 = 1.0 / 8.0;
+const GRAIN_LEAST: f64 = 1e-5;
 
-/// One variable: an offer, or a run of them.
+/// One variable: offers with about the same limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Lot {
     /// Positions in the part.
@@ -28,8 +27,8 @@ pub(crate) struct Lot {
     pub(super) limit: f64,
     /// The logarithm of the limit.
     base: f64,
-    /// Of a run, the logarithms of the least and the largest limit.
-    span: Option<(f64, f64)>,
+    /// The logarithms of the least and the largest limit.
+    span: (f64, f64),
     /// The shares that are filled, f, and not, g.
     pub(super) filled: f64,
     pub(super) open: f64,
@@ -58,14 +57,7 @@ impl Lots {
         let (epsilon, mu) = (view.params.epsilon.to_f64(), view.params.mu.to_f64());
         let raise = -ln(1.0 - 0.5 * (epsilon + mu));
         let mut lots = Lots { all: Vec::new(), raise, reach: 0.5 * (mu - epsilon) };
-        let curves = view.part.pairs.iter().filter(|pair| (pair.index as usize) < view.book.pairs.len());
-        let offers: usize = curves.map(|pair| view.supply.curve(pair.index as usize).offers()).sum();
-        let mut window = if offers <= FEW { f64::INFINITY } else { WINDOW };
-        lots.fill(view, logs, window);
-        while lots.all.len() > MOST && window.is_finite() && window > WINDOW_LEAST {
-            window *= 0.5;
-            lots.fill(view, logs, window);
-        }
+        lots.fill(view, logs);
         lots
     }
 
@@ -80,9 +72,8 @@ impl Lots {
         view.part.pairs.iter().map(|pair| pair.index as usize).enumerate().filter_map(side).collect()
     }
 
-    /// Replaces the lots: offers within `window` of the rates have one each.
-    fn fill(&mut self, view: PartView, logs: &[f64], window: f64) {
-        self.all.clear();
+    /// Adds the lots of all pairs.
+    fn fill(&mut self, view: PartView, logs: &[f64]) {
         for (at, pair) in view.part.pairs.iter().enumerate() {
             let index = pair.index as usize;
             if index >= view.book.pairs.len() {
@@ -90,36 +81,40 @@ impl Lots {
             }
             let empty = Lot { pair: at as u32, sell: pair.sell, buy: pair.buy, ..Lot::EMPTY };
             let rate = logs[pair.sell as usize] - logs[pair.buy as usize] - self.raise;
-            self.fill_pair(view.supply.curve(index).runs(), &empty, (rate - window, rate + window));
+            let mut open = Open { rate, sum: None };
+            let runs = view.supply.curve(index).runs();
+            for run in 0..runs.len() {
+                self.fill_run(runs, run, &empty, &mut open);
+            }
+            self.all.extend(open.sum.map(|sum| sum.lot(&empty, self.raise)));
         }
     }
 
-    /// Adds the lots of one pair; offers of runs that reach between `near` have one each.
-    fn fill_pair(&mut self, runs: Runs, empty: &Lot, near: (f64, f64)) {
-        for index in 0..runs.len() {
-            let total = runs.total(index);
-            let span = (ln(approx(total.first())), ln(approx(total.last())));
-            if span.1 < near.0 || span.0 > near.1 {
-                let units = total.amount() as f64;
-                let base = ln(total.value().to_f64() / units);
-                self.all.push(Lot { units, base, limit: base + self.raise, span: Some(span), ..empty.clone() });
-                continue;
-            }
-            let Some((limits, amounts)) = runs.get(index) else { continue };
-            for (limit, amount) in limits.iter().zip(amounts) {
-                let base = ln(approx(*limit));
-                self.all.push(Lot { units: *amount as f64, base, limit: base + self.raise, ..empty.clone() });
-            }
+    /// Adds the lots of one run. The result is the same as for its offers one by one, however runs are cut.
+    fn fill_run(&mut self, runs: Runs, run: usize, empty: &Lot, open: &mut Open) {
+        let total = runs.total(run);
+        let (first, last) = (ln(approx(total.first())), ln(approx(total.last())));
+        if open.takes_all(first, last) {
+            let whole = Sum { first, last, units: total.amount(), value: total.value() };
+            self.all.extend(open.add(whole).map(|sum| sum.lot(empty, self.raise)));
+            return;
+        }
+        let Some((limits, amounts)) = runs.get(run) else { return };
+        for (limit, amount) in limits.iter().zip(amounts) {
+            let log = ln(approx(*limit));
+            let one = Sum { first: log, last: log, units: *amount, value: Value::of(&[*limit], &[*amount]) };
+            self.all.extend(open.add(one).map(|sum| sum.lot(empty, self.raise)));
         }
     }
 
-    /// Splits runs around the rates at `logs` into their offers; false if there are none.
+    /// Divides the lots anew around the rates at `logs`, if a rate is within a lot that is too coarse; false if none
+    /// is.
     pub(super) fn split(&mut self, view: PartView, logs: &[f64]) -> bool {
-        let near = |lot: &Lot| {
-            let rate = logs[lot.sell as usize] - logs[lot.buy as usize] - self.raise;
-            lot.span.is_some_and(|(first, last)| rate > first - 2.0 * self.reach && rate < last + 2.0 * self.reach)
+        let is_coarse = |lot: &Lot| {
+            let (rate, (first, last)) = (lot.margin(logs) + lot.limit - self.raise, lot.span);
+            last - first > 0.5 * self.reach && rate > first - 2.0 * self.reach && rate < last + 2.0 * self.reach
         };
-        let any = self.all.iter().any(near);
+        let any = self.all.iter().any(is_coarse);
         if any {
             *self = Lots::new(view, logs);
         }
@@ -132,16 +127,76 @@ impl Lots {
         margins.sum::<f64>() / self.all.len().max(1) as f64
     }
 
-    /// Raises limits to other places in the band, for every lot a different one.
-    pub(super) fn shift(&mut self, params: &Params, number: u32) {
+    /// Raises limits to other places in the band. The nearer to its end at μ, the more units a small fill may lose by
+    /// rounding; so all limits go there first, and then every lot to a place of its own.
+    pub(super) fn shift(&mut self, number: u32) {
         /// The part of half the band that is used.
-        const INSIDE: f64 = 0.85;
-        /// The golden section: multiples are spread evenly.
+        const INSIDE: f64 = 0.97;
+        const FIRST: [f64; 3] = [0.8, 0.97, 0.5];
+        /// The golden section: its multiples are spread evenly.
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        debug_assert!(params.mu > params.epsilon);
+        let all = FIRST.get(number as usize - 1);
         for (at, lot) in self.all.iter_mut().enumerate() {
-            let place = (f64::from(number) * GOLDEN * (1.0 + at as f64 * GOLDEN)).fract();
-            lot.limit = lot.base + self.raise + self.reach * INSIDE * (2.0 * place - 1.0);
+            let own = (f64::from(number) * GOLDEN * (1.0 + at as f64 * GOLDEN)).fract();
+            let place = all.copied().unwrap_or(INSIDE * (1.5 * own - 0.5));
+            lot.limit = lot.base + self.raise + self.reach * place;
+        }
+    }
+}
+
+/// Adjacent offers that are added up.
+#[derive(Clone, Copy)]
+struct Sum {
+    /// The logarithms of the least and the largest limit.
+    first: f64,
+    last: f64,
+    /// Units offered, and units asked for.
+    units: Amount,
+    value: Value,
+}
+
+/// The lot of a pair that may still grow.
+struct Open {
+    /// The logarithm of the limit at which offers are at the margin.
+    rate: f64,
+    sum: Option<Sum>,
+}
+
+impl Sum {
+    fn lot(self, empty: &Lot, raise: f64) -> Lot {
+        let units = self.units as f64;
+        let base = ln(self.value.to_f64() / units);
+        Lot { units, base, limit: base + raise, span: (self.first, self.last), ..empty.clone() }
+    }
+}
+
+impl Open {
+    /// Whether offers with limits from `first` to `last` are about at one.
+    fn is_one(&self, first: f64, last: f64) -> bool {
+        let far = f64::max(first - self.rate, self.rate - last).max(0.0);
+        last - first <= GRAIN_LEAST.max(GRAIN * far)
+    }
+
+    /// Whether all offers with limits from `first` to `last` belong to the same lot.
+    fn takes_all(&self, first: f64, last: f64) -> bool {
+        match self.sum {
+            Some(sum) if self.is_one(sum.first, first) => self.is_one(sum.first, last),
+            _ => self.is_one(first, last),
+        }
+    }
+
+    /// Adds offers; returns what came before if these begin a new lot.
+    fn add(&mut self, next: Sum) -> Option<Sum> {
+        match self.sum {
+            Some(sum) if self.is_one(sum.first, next.last) => {
+                let (units, value) = (sum.units + next.units, sum.value.plus(next.value));
+                self.sum = Some(Sum { first: sum.first, last: next.last, units, value });
+                None
+            }
+            before => {
+                self.sum = Some(next);
+                before
+            }
         }
     }
 }
@@ -154,7 +209,7 @@ impl Lot {
         units: 0.0,
         limit: 0.0,
         base: 0.0,
-        span: None,
+        span: (0.0, 0.0),
         filled: 0.5,
         open: 0.5,
         above: 1.0,

@@ -88,6 +88,8 @@ class Solver:
     """Newton steps or Tâtonnement rounds."""
     demand_queries: int
     """Evaluations of demand."""
+    interior_parts: int
+    """Parts of the market for which the interior-point method ran."""
     imbalance: float
     """The largest relative imbalance of the smoothed demand."""
     seconds: float | None
@@ -105,7 +107,10 @@ class Clearing:
     """
 
     prices: dict[str, Decimal]
-    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission."""
+    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission.
+
+    An asset to which no chain of offers leads back has no price, and is absent.
+    """
     trades: Any
     """What is sold on each pair that trades: columns sell, buy, sold."""
     fills: Any
@@ -133,7 +138,7 @@ class Clearing:
         """Units of `buy` for one unit of `sell`, before commission."""
         for symbol in (sell, buy):
             if symbol not in self.prices:
-                raise KeyError(f"{symbol!r} is in none of the offers")
+                raise KeyError(f"{symbol!r} has no price: no chain of offers leads back to it")
         return float(Fraction(self.prices[sell]) / Fraction(self.prices[buy]))
 
     def __eq__(self, other: object) -> bool:
@@ -155,7 +160,9 @@ class Clearing:
         pools = [(row - 1, *rest) for row, *rest in outcome.pools]
         buys = [(row - 1, paid) for row, paid in outcome.buys]
         trades = list(zip(sell, buy, sold, strict=True))
-        claim = ((outcome.epsilon, outcome.mu), outcome.prices, trades, pools, buys, outcome.full)
+        # An asset without a price trades nothing, so any price will do.
+        prices = [price or "1" for price in outcome.prices]
+        claim = ((outcome.epsilon, outcome.mu), prices, trades, pools, buys, outcome.full)
         return _restored, (told, self._book, claim)
 
     def to_json(self) -> str:
@@ -166,6 +173,7 @@ class Clearing:
             "name": self.solver.name,
             "iterations": self.solver.iterations,
             "demand_queries": self.solver.demand_queries,
+            "interior_parts": self.solver.interior_parts,
             "seconds": self.solver.seconds or 0.0,
             "imbalance": self.solver.imbalance,
             "amounts": asdict(self.solver.amounts),
@@ -175,7 +183,7 @@ class Clearing:
         more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
         return json.dumps(
             {
-                "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
+                "prices": _priced(self._book, self._outcome),
                 "trades": _listed(trades),
                 "fills": _listed(fills),
                 "epsilon": self.epsilon,
@@ -399,10 +407,16 @@ def _price(symbol: str, value: Any) -> str:
         raise OfferError(f"last_prices: {value!r} is not a price of {symbol}: give a number above 0") from None
 
 
+def _priced(book: _Book, outcome: _Outcome) -> dict[str, str]:
+    """The prices of the assets that have one."""
+    prices = zip(book.symbols, outcome.prices, strict=True)
+    return {symbol: price for symbol, price in prices if price is not None}
+
+
 def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
     symbols = book.symbols
     return Clearing(
-        prices={symbol: Decimal(price) for symbol, price in zip(symbols, outcome.prices, strict=True)},
+        prices={symbol: Decimal(price) for symbol, price in _priced(book, outcome).items()},
         trades=_columns.written(_trade_columns(book, outcome), kind),
         fills=_columns.written(_fill_columns(book, outcome), kind),
         pools=_columns.written(_pool_columns(book, outcome), kind),
@@ -459,7 +473,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         raise ViolationError(f"not a clearing: {missing[0]} is missing; give what clear returns or prints")
     places = {symbol: place for place, symbol in enumerate(book.symbols)}
     strangers = [symbol for symbol in claim["prices"] if symbol not in places]
-    absent = [symbol for symbol in places if symbol not in claim["prices"]]
+    absent = [s for s, is_priced in zip(places, book.priced, strict=True) if is_priced and s not in claim["prices"]]
     if strangers:
         raise ViolationError(f"prices: asset {strangers[0]} is in none of the offers")
     if absent:
@@ -476,7 +490,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         for p in claim.get("pools", [])
     ]
     buys = [(int(b["row"]) - 1, int(b["paid"])) for b in claim.get("buys", [])]
-    prices: Sequence[str] = [claim["prices"][symbol] for symbol in places]
+    prices: Sequence[str] = [claim["prices"].get(symbol, "1") for symbol in places]
     return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, bool(claim["full"]))
 
 
