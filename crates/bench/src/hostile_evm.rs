@@ -36,13 +36,34 @@ fn program(kernel: &[u8]) -> Vec<u8> {
     [&[0x36, 0x5f, 0x5f, 0x37, 0x5b], kernel, &jump].concat()
 }
 
-/// Nanoseconds for a unit of gas, and the gas.
-fn measure(kernel: Kernel, size: usize) -> (f64, u64) {
+/// The slowest gas of this machine, found in about a second; for a search see `walras bench hostile`.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowGas {
+    /// What the program does that takes longest.
+    pub program: &'static str,
+    /// Nanoseconds for a unit of gas, on one thread.
+    pub ns: f64,
+}
+
+/// Measures every program at two sizes, and the slowest ones again, because other work may have disturbed them.
+pub fn slowest_gas() -> SlowGas {
+    const QUICK: u64 = 1 << 20;
+    let time = |(at, size): (usize, usize)| measure(KERNELS[at].1, size, QUICK).0;
+    let all = (0..KERNELS.len()).flat_map(|at| [32, 1_024].map(|size| (at, size)));
+    let mut timed: Vec<(f64, (usize, usize))> = all.map(|one| (time(one), one)).collect();
+    timed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let again = timed.iter().take(8).map(|(first, one)| (first.min(time(*one)).min(time(*one)), one.0));
+    let (ns, at) = again.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are programs");
+    SlowGas { program: KERNELS[at].0, ns }
+}
+
+/// Nanoseconds for a unit of gas, and the gas, of a transaction that declares `most`.
+fn measure(kernel: Kernel, size: usize, most: u64) -> (f64, u64) {
     let (body, input) = kernel(size);
     let mut fixture = EvmFixture::new(1);
     let target = fixture.place(program(&body));
     fixture.fund(target, 1 << 62);
-    let job = fixture.job(0, TxKind::Call(target), input.into(), 0, GAS);
+    let job = fixture.job(0, TxKind::Call(target), input.into(), 0, most);
     let load = fixture.load(vec![job]);
     let program = EvmProgram { state: load.state, jobs: load.jobs };
     let begun = Instant::now();
@@ -75,7 +96,7 @@ fn search(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value 
         };
         let size = size.clamp(1, SIZE);
         let (name, kernel) = KERNELS[at];
-        let (time, gas) = measure(kernel, size);
+        let (time, gas) = measure(kernel, size, GAS);
         if time > best[at].0 {
             best[at] = (time, size, gas);
         }
@@ -170,6 +191,12 @@ mod tests {
             let block = EvmProgram { state: load.state, jobs: load.jobs }.execute_sequentially();
             assert!(gas_of(&block.outcomes) > 490_000, "{name}");
         }
+    }
+
+    #[test]
+    fn the_slowest_gas_has_a_name_and_a_time() {
+        let slowest = slowest_gas();
+        assert!(slowest.ns > 0.0 && KERNELS.iter().any(|(name, _)| *name == slowest.program), "{slowest:?}");
     }
 
     #[test]

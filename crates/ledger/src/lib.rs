@@ -52,7 +52,7 @@ pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer
 pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
-    TYPED_DATA_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
+    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};

@@ -58,7 +58,7 @@ pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
 }
 
 /// Gas of a block on a chain with contracts, if its committee does not need more.
-const USUAL_BLOCK_GAS: u64 = 120_000_000;
+pub const USUAL_BLOCK_GAS: u64 = 120_000_000;
 /// The minimum price of a unit of gas in wei on a chain with contracts: a transfer costs about as much as a native
 /// transaction, a ten-thousandth of a whole asset 0.
 const USUAL_BASE_FEE: u64 = 5_000_000_000;
@@ -90,9 +90,14 @@ impl Limits {
     /// The same limits with contracts, for committees of this size: each sub-block has an equal share of a block's
     /// gas, and at least what one transaction may declare.
     pub fn with_contracts(self, committee: u32) -> Limits {
+        self.with_block_gas(committee, USUAL_BLOCK_GAS)
+    }
+
+    /// The same with this gas of a block, or more if a whole transaction of each member would not fit.
+    pub fn with_block_gas(self, committee: u32, block_gas: u64) -> Limits {
         let committee = u64::from(committee.max(1));
-        let sub_block_gas = (USUAL_BLOCK_GAS / committee).max(TRANSACTION_GAS_MAX);
-        let block_gas = USUAL_BLOCK_GAS.max(sub_block_gas * committee);
+        let sub_block_gas = (block_gas / committee).max(TRANSACTION_GAS_MAX);
+        let block_gas = block_gas.max(sub_block_gas * committee);
         Limits { block_gas, sub_block_gas, least_base_fee: USUAL_BASE_FEE, ..self }
     }
 
