@@ -379,7 +379,8 @@ fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Re
 
 /// The number of days from 1970 to a day.
 fn parse_day(text: &str) -> Result<u64, String> {
-    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|error| format!("{error}; write 2026-11-21"))?;
+    let day =
+        NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| format!("{text:?} is not a day such as 2026-11-21"))?;
     u64::try_from((day - NaiveDate::default()).num_days()).map_err(|_| "a day before 1970".into())
 }
 
