@@ -28,7 +28,6 @@ use crate::http::{Api, Failure};
 const TRACES_MAX: usize = 100;
 
 /// The requested trace.
-#[derive(Clone, Copy)]
 struct TraceAsked {
     settings: TraceSettings,
     /// Whether the step logs were requested; otherwise the tree of calls.
