@@ -5,7 +5,7 @@ export type PriceText = string;
 
 export type Status = {
   version: string;
-  chain: number | string;
+  chain: string;
   engine: string;
   /** Why no block can be decided, in words. */
   stalled: string | null;
@@ -38,8 +38,9 @@ export type Market = {
   market: string;
   base: string;
   quote: string;
-  /** At which it last traded. */
+  /** At which it last traded, in whole assets; with `_units`, in units of both. */
   price: PriceText | null;
+  price_units: PriceText | null;
   price_height: number | null;
   /** What the latest valuations say; nobody traded at it. */
   indicative: PriceText | null;
@@ -47,22 +48,27 @@ export type Market = {
   quote_volume: Units;
   offers: number;
   best_sell: PriceText | null;
+  best_sell_units: PriceText | null;
   best_buy: PriceText | null;
+  best_buy_units: PriceText | null;
 };
 
-export type Level = { price: PriceText; amount: Units; offers: number };
-export type Book = { height: number; market: string; price: PriceText | null; sells: Level[]; buys: Level[] };
-export type CurvePoint = { price: PriceText; amount: Units };
+export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
+export type Book = { height: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
 export type Curves = {
   height: number;
   market: string;
+  /** Null where the pair did not trade in this batch. */
   price: PriceText | null;
+  price_units: PriceText | null;
+  indicative: PriceText | null;
   supply: CurvePoint[];
   demand: CurvePoint[];
   sold: Units;
   bought: Units;
 };
-export type HistoryPoint = { height: number; time_ms: number; price: PriceText; base_volume: Units };
+export type HistoryPoint = { height: number; time_ms: number; price: PriceText; price_units: PriceText; base_volume: Units };
 
 export type Block = {
   height: number;
@@ -123,16 +129,16 @@ export type Outcome =
 export type Operation =
   | { type: "create_account"; account: string; key: string }
   | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
-  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: number | string }
+  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: string }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }
   | { type: "unstake"; units: Units }
   | { type: "withdraw"; to: string; asset: string; amount: Units }
   | { type: "lane"; post: string }
-  | { type: "accuse"; epoch: number; validator: number; height: number; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
+  | { type: "accuse"; epoch: string; validator: number; height: string; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
 export type IdOutcome = { id: string; outcome: Outcome };
-export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };
+export type BlockOutcome = IdOutcome & { account: string; sequence: string; operation: Operation };
 export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
 
 export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
@@ -153,14 +159,14 @@ export type Account = {
   checked_address: string;
   height: number;
   key: string | null;
-  sequence: { highest: number | string; next: number | string };
+  sequence: { highest: string; next: string };
   balances: Balance[];
   /** Where the chain has contracts. */
   ethereum?: AccountEthereum;
 };
 /** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
-export type AccountEthereum = { nonce: number; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
-export type Offer = { sell: string; buy: string; limit: PriceText; id: number | string; amount: Units };
+export type AccountEthereum = { nonce: string; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
+export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units };
 
 /** A committed transaction; what it asks for is missing where its block is no longer kept. */
 export type CommittedStatus = {
@@ -169,7 +175,7 @@ export type CommittedStatus = {
   height: number;
   outcome: Outcome;
   account?: string;
-  sequence?: number | string;
+  sequence?: string;
   operation?: Operation;
 };
 export type TransactionStatus = { id: string; status: "pending" } | CommittedStatus;
@@ -187,7 +193,7 @@ export type EthereumReceipt = {
   contract?: string;
   logs: EthereumLog[];
 };
-export type EthereumTransaction = { type: number; sender: string; to?: string; nonce: number; value: Units; gas_limit: Units; max_fee: Units; input: string };
+export type EthereumTransaction = { type: number; sender: string; to?: string; nonce: string; value: Units; gas_limit: Units; max_fee: Units; input: string };
 export type EthereumStatus = { hash: string; status: "pending" | "committed"; transaction?: EthereumTransaction; receipt?: EthereumReceipt };
 /** The first bytes of what a transaction returned or reverted with, found by executing it again. */
 export type EthereumOutput = { hash: string; result: EthereumResult; output: string; output_bytes: number; halt?: string };

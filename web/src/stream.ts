@@ -17,6 +17,7 @@ export type TradeMessage = {
   height: number;
   market: string;
   price: string;
+  price_units: string;
   base_volume: string;
   quote_volume: string;
 };

@@ -32,7 +32,10 @@ export function pairKey(a: string, b: string): string {
   return a < b ? `${a}/${b}` : `${b}/${a}`;
 }
 
-/** What each pair, both directions together, sold in these batches, by the worth of the numeraire at each batch's valuations. */
+/**
+ * What each pair traded in these batches, by the worth of the numeraire at each batch's valuations. What one side sells and
+ * the other buys counts once: a batch counts with the direction that sold more.
+ */
 export function tradedWorth(batches: Batch[], assets: Assets): Map<string, Decimal> {
   const sums = new Map<string, bigint>();
   for (const batch of batches) for (const [key, value] of tradedIn(batch, assets)) sums.set(key, (sums.get(key) ?? 0n) + value);
@@ -46,7 +49,8 @@ function tradedIn(batch: Batch, assets: Assets): Map<string, bigint> {
   for (const { sell, buy, sold } of batch.trades) {
     const value = worth(batch, assets, sell, sold);
     const key = pairKey(sell, buy);
-    if (value) sums.set(key, (sums.get(key) ?? 0n) + round(value, WORTH_PLACES).digits);
+    const digits = value ? round(value, WORTH_PLACES).digits : 0n;
+    if (digits > (sums.get(key) ?? 0n)) sums.set(key, digits);
   }
   if (assets.size > 0) traded.set(batch, sums);
   return sums;

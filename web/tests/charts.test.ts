@@ -3,16 +3,19 @@ import type { Block, Curves } from "../src/api";
 import { rates, stagesOf, sums, total } from "../src/charts/series";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf } from "../src/charts/shape";
 
+const point = (price: string, price_units: string, amount: string) => ({ price, price_units, amount });
 const curves: Curves = {
   height: 9,
   market: "BTC/USD",
-  price: "0.063",
-  supply: [{ price: "0.062", amount: "100000000" }, { price: "0.063", amount: "300000000" }, { price: "0.2", amount: "90000000000" }],
-  demand: [{ price: "0.06", amount: "500000000" }, { price: "0.064", amount: "200000000" }],
+  price: "63000",
+  price_units: "0.063",
+  indicative: "63000",
+  supply: [point("62000", "0.062", "100000000"), point("63000", "0.063", "300000000"), point("200000", "0.2", "90000000000")],
+  demand: [point("60000", "0.06", "500000000"), point("64000", "0.064", "200000000")],
   sold: "300000000",
   bought: "200000000",
 };
-const shape = shapeOf(curves, 8, 2);
+const shape = shapeOf(curves, 8);
 
 describe("the curves of a batch", () => {
   it("are in the units that people count", () => {
@@ -44,14 +47,16 @@ describe("the curves of a batch", () => {
     expect(windowOf(shape, "±1 %")).toEqual([62370, 63630]);
   });
   it("stand when there is nothing", () => {
-    const none = shapeOf({ ...curves, supply: [], demand: [] }, 8, 2);
+    const none = shapeOf({ ...curves, supply: [], demand: [] }, 8);
     for (const window of ["auto", "±5 %", "all"] as const) {
       const [low, high] = windowOf(none, window);
       expect(low).toBeLessThan(high);
       expect(aligned(none, [low, high])[1]).toEqual([0, 0]);
     }
-    const unpriced = shapeOf({ ...curves, price: null }, 8, 2);
+    const unpriced = shapeOf({ ...curves, price: null, indicative: null }, 8);
     expect(windowOf(unpriced, "auto")).toEqual([60000, 200000]);
+    const untraded = shapeOf({ ...curves, price: null }, 8);
+    expect([untraded.price, untraded.label]).toEqual([63000, "indicative 63,000.00"]);
   });
 });
 

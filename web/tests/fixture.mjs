@@ -189,20 +189,27 @@ function marketRow(exchange, height, base, quote) {
     market: `${base.symbol}/${quote.symbol}`,
     base: base.symbol,
     quote: quote.symbol,
-    price: plain(m.price),
-    base_volume: positive(m.sold + m.bought),
-    quote_volume: positive(m.spent + m.sold * m.price),
+    ...priced(m.price, base, quote),
+    price_height: height,
+    base_volume: positive(Math.max(m.sold, m.bought)),
+    quote_volume: positive(Math.max(m.spent, m.sold * m.price)),
     offers: m.sells.filter((o) => o.limit > m.price).length + m.buys.filter((o) => o.limit < m.price).length,
-    best_sell: sell ? plain(sell.limit) : null,
-    best_buy: buy ? plain(buy.limit) : null,
+    best_sell: sell ? plain(whole(sell.limit, base, quote)) : null,
+    best_sell_units: sell ? plain(sell.limit) : null,
+    best_buy: buy ? plain(whole(buy.limit, base, quote)) : null,
+    best_buy_units: buy ? plain(buy.limit) : null,
   };
 }
 
-function levels(offers, toBase, step, count) {
+/** A price of units as one of whole assets. */
+const whole = (units, base, quote) => units * 10 ** (base.decimals - quote.decimals);
+const priced = (units, base, quote) => ({ price: plain(whole(units, base, quote)), price_units: plain(units) });
+
+function levels(offers, toBase, step, count, base, quote) {
   const grouped = new Map();
   for (const { limit, units } of offers) {
     const price = Math.round(limit / step) * step;
-    const level = grouped.get(price) ?? { price: plain(price), amount: 0, offers: 0 };
+    const level = grouped.get(price) ?? { ...priced(price, base, quote), amount: 0, offers: 0 };
     grouped.set(price, { ...level, amount: level.amount + toBase(units, limit), offers: level.offers + 1 });
   }
   return [...grouped.values()].slice(0, count).map((l) => ({ ...l, amount: positive(l.amount) }));
@@ -216,9 +223,10 @@ function book(exchange, height, base, quote, count) {
   return {
     height,
     market: `${base.symbol}/${quote.symbol}`,
-    price: plain(m.price),
-    sells: levels(sells, (units) => units, step, count),
-    buys: levels(buys, (units, limit) => units / limit, step, count),
+    ...priced(m.price, base, quote),
+    price_height: height,
+    sells: levels(sells, (units) => units, step, count, base, quote),
+    buys: levels(buys, (units, limit) => units / limit, step, count, base, quote),
   };
 }
 
@@ -230,9 +238,11 @@ function curves(exchange, height, base, quote, count) {
   return {
     height,
     market: `${base.symbol}/${quote.symbol}`,
-    price: plain(m.price),
-    supply: chosen.map((p) => ({ price: plain(p), amount: positive(sum(m.sells.filter((o) => o.limit <= p))) })),
-    demand: chosen.map((p) => ({ price: plain(p), amount: positive(sum(m.buys.filter((o) => o.limit >= p)) / p) })),
+    ...priced(m.price, base, quote),
+    indicative: priced(m.price, base, quote).price,
+    indicative_units: plain(m.price),
+    supply: chosen.map((p) => ({ ...priced(p, base, quote), amount: positive(sum(m.sells.filter((o) => o.limit <= p))) })),
+    demand: chosen.map((p) => ({ ...priced(p, base, quote), amount: positive(sum(m.buys.filter((o) => o.limit >= p)) / p) })),
     sold: positive(m.sold),
     bought: positive(m.bought),
   };
@@ -267,7 +277,7 @@ function outcomes(exchange, height, offset, limit) {
       outcome.result === "offered"
         ? { type: "create_offer", sell: "EUR", buy: "USD", amount: "60000", limit: "1.1" }
         : { type: "pay", to: hex(20, "receiver", height, offset + i), asset: "USD", amount: "500" };
-    return { id: hex(32, "transaction", height, offset + i), account, sequence: i + 1, operation, outcome };
+    return { id: hex(32, "transaction", height, offset + i), account, sequence: String(i + 1), operation, outcome };
   });
 }
 
@@ -285,29 +295,29 @@ function balances(height, address) {
 function account(height, address) {
   const key = address === ACCOUNT ? hex(32, "key") : null;
   const code = address === CONTRACT ? { hash: hex(32, "code"), bytes: 3_121 } : undefined;
-  const ethereum = { nonce: address === ACCOUNT ? 10 : 1, wei: address === ACCOUNT ? "4200017" : "0", is_contract: code !== undefined, code };
-  return { address, checked_address: address, height, key, ethereum, sequence: { highest: 40 + height, next: 41 + height }, balances: balances(height, address) };
+  const ethereum = { nonce: address === ACCOUNT ? "10" : "1", wei: address === ACCOUNT ? "4200017" : "0", is_contract: code !== undefined, code };
+  return { address, checked_address: address, height, key, ethereum, sequence: { highest: String(40 + height), next: String(41 + height) }, balances: balances(height, address) };
 }
 
 function offersOf(address) {
   if (address !== ACCOUNT) return [];
   return [
-    { sell: "EUR", buy: "USD", limit: "1.105", id: 7, amount: "1250050" },
-    { sell: "USD", buy: "EUR", limit: "0.918", id: 8, amount: "20000000" },
-    { sell: "USD", buy: "BTC", limit: "15.9", id: 11, amount: "5000000" },
-    { sell: "BTC", buy: "USD", limit: "0.066", id: 12, amount: "50000000" },
+    { sell: "EUR", buy: "USD", limit: "1.105", price: "1.105", id: "7", amount: "1250050" },
+    { sell: "USD", buy: "EUR", limit: "0.918", price: "0.918", id: "8", amount: "20000000" },
+    { sell: "USD", buy: "BTC", limit: "15.9", price: "0.0000159", id: "11", amount: "5000000" },
+    { sell: "BTC", buy: "USD", limit: "0.066", price: "66000", id: "12", amount: "50000000" },
   ];
 }
 
 function fillsOf(height) {
   const sold = 10_000 + 137 * (height % 31);
-  return [{ sell: "EUR", buy: "USD", limit: "1.105", id: 7, sold: String(sold), bought: String(Math.ceil(sold * 1.105)), left: String(1_250_050 - (height % 31) * 100), returned: "0" }];
+  return [{ sell: "EUR", buy: "USD", limit: "1.105", id: "7", sold: String(sold), bought: String(Math.ceil(sold * 1.105)), left: String(1_250_050 - (height % 31) * 100), returned: "0" }];
 }
 
 class NotFound extends Error {}
 
 const RECEIPT = { sender: ACCOUNT, result: "succeeded", gas_used: "91234", gas_price: "5000000000", logs: [] };
-const ASKS = { type: 2, sender: ACCOUNT, nonce: 7, value: "0", gas_limit: "200000", max_fee: "20000000000" };
+const ASKS = { type: 2, sender: ACCOUNT, nonce: "7", value: "0", gas_limit: "200000", max_fee: "20000000000" };
 
 /** An Ethereum transaction by its hash: what it asked for, and its receipt. */
 function ethereum(height, hash) {
@@ -327,10 +337,10 @@ function ethereum(height, hash) {
     }
     case ETHEREUM.swindle: {
       const input = "0xa9059cbb" + word(CONTRACT) + word(2n ** 255n);
-      return { transaction: { ...ASKS, to: token(1), nonce: 8, input }, receipt: { ...RECEIPT, position: 1, result: "reverted" } };
+      return { transaction: { ...ASKS, to: token(1), nonce: "8", input }, receipt: { ...RECEIPT, position: 1, result: "reverted" } };
     }
     case ETHEREUM.created:
-      return { transaction: { ...ASKS, nonce: 9, value: "1500000000000000000", input: "0x6080" + "60".repeat(3_000) }, receipt: { ...RECEIPT, position: 2, contract: CONTRACT, gas_used: "1234567" } };
+      return { transaction: { ...ASKS, nonce: "9", value: "1500000000000000000", input: "0x6080" + "60".repeat(3_000) }, receipt: { ...RECEIPT, position: 2, contract: CONTRACT, gas_used: "1234567" } };
   }
   throw new NotFound("no such transaction waits or is among those indexed");
 }
@@ -372,7 +382,7 @@ function answer(exchange, height, url) {
   switch (parts[0]) {
     case "status":
       return {
-        version: "0.1.0", chain: 31337, engine: "dbft", height, block: hex(32, "block", height), time_ms: EPOCH_MS + 1000 * height,
+        version: "0.1.0", chain: "31337", engine: "dbft", height, block: hex(32, "block", height), time_ms: EPOCH_MS + 1000 * height,
         state: { height: height - 1, root: hex(32, "state", height - 1) }, accounts: 1_200 + height, offers: 24_310 + (height % 900),
         mempool: { transactions: Math.floor(400 * random("mempool", height)()), limit: 100_000 }, uptime_ms: 1000 * height,
         transactions_per_second: 2_611.4 + 40 * Math.sin(height / 9), committed: 2_600 * height, refused: 21 * height,
@@ -401,7 +411,7 @@ function answer(exchange, height, url) {
         const from = Math.max(oldest, height - number("limit", 500) + 1);
         const points = Array.from({ length: height - from + 1 }, (_, i) => {
           const { sold, bought } = exchange.market(from + i, base, quote);
-          return { height: from + i, time_ms: EPOCH_MS + 1000 * (from + i), price: plain(exchange.price(from + i, base, quote)), base_volume: positive(sold + bought) };
+          return { height: from + i, time_ms: EPOCH_MS + 1000 * (from + i), ...priced(exchange.price(from + i, base, quote), base, quote), base_volume: positive(Math.max(sold, bought)) };
         });
         return { market: `${base.symbol}/${quote.symbol}`, points };
       }
@@ -416,11 +426,11 @@ function answer(exchange, height, url) {
       if (parts[2] === "batch") return exchange.batch(h);
       if (parts[2] === "ethereum") return ethereumBlock(h);
       const [offset, limit] = [number("offset", 0), number("limit", 100)];
-      return { ...exchange.block(h), outcomes: outcomes(exchange, h, offset, limit), more: offset + limit < exchange.block(h).transactions };
+      return { ...exchange.block(h), outcomes: outcomes(exchange, h, offset, limit), more: offset + limit < exchange.block(h).transactions, next: null };
     }
     case "accounts":
       if (!/^0x[0-9a-f]{40}$/.test(parts[1] ?? "")) break;
-      if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false };
+      if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false, next: null };
       if (parts[1] === EMPTY_ACCOUNT) throw new NotFound("there is no account at this address");
       return account(height, parts[1]);
     case "ethereum":
@@ -434,7 +444,7 @@ function answer(exchange, height, url) {
         status: "committed",
         height: height - 1,
         account: ACCOUNT,
-        sequence: 7,
+        sequence: "7",
         operation: { type: "create_offer", sell: "BTC", buy: "USD", amount: "150000000", limit: "0.05" },
         outcome: { result: "offered", sold: "120000000", bought: "7705200", left: "30000000", returned: "0", why: "at_the_margin" },
       };
@@ -463,8 +473,8 @@ function trades(exchange, height, channel) {
   return pairs()
     .filter(([base, quote]) => channel === "trades" || channel === `trades:${base.symbol}/${quote.symbol}`)
     .map(([base, quote]) => {
-      const { market, price, base_volume, quote_volume } = marketRow(exchange, height, base, quote);
-      return { type: "trade", height, market, price, base_volume, quote_volume };
+      const { market, price, price_units, base_volume, quote_volume } = marketRow(exchange, height, base, quote);
+      return { type: "trade", height, market, price, price_units, base_volume, quote_volume };
     });
 }
 

@@ -116,6 +116,44 @@ async function someAccount(): Promise<string> {
 }
 
 type Validator = { me: number; validators: number; peers: { validator: number; connected: boolean }[] };
+/** In the page: texts whose contrast with what is painted behind them is below 4.5, or 3 if they are large. */
+function paleTexts(): string[] {
+  type Paint = [number, number, number, number];
+  const paint = (colour: string): Paint => {
+    const numbers = (colour.match(/[\d.]+/g) ?? []).map(Number);
+    return [numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 0, numbers[3] ?? 1];
+  };
+  const over = (top: Paint, under: Paint): Paint =>
+    [0, 1, 2].map((at) => top[at]! * top[3] + under[at]! * (1 - top[3])).concat(1) as Paint;
+  const luminance = (colour: Paint) => {
+    const linear = colour.slice(0, 3).map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0]! + 0.7152 * linear[1]! + 0.0722 * linear[2]!;
+  };
+  const ground = (element: Element | null): Paint => {
+    if (!element) return [255, 255, 255, 1];
+    const { backgroundColor, backgroundImage } = getComputedStyle(element);
+    const own = paint(backgroundColor);
+    const under = own[3] === 1 ? own : over(own, ground(element.parentElement));
+    // The bar of a book's level.
+    const wash = backgroundImage.match(/rgba?\([^)]*\)/)?.[0];
+    return wash ? over(paint(wash), under) : under;
+  };
+  const pale: string[] = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const hint = element instanceof HTMLInputElement && element.value === "" ? element.placeholder : "";
+    const own = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join("").trim();
+    const text = hint || own;
+    const { color, fontSize, fontWeight } = getComputedStyle(element, hint ? "::placeholder" : null);
+    if (!text || element.getClientRects().length === 0 || element.closest(".unseen, option, [disabled]")) continue;
+    const under = ground(element);
+    const [bright, dim] = [luminance(over(paint(color), under)), luminance(under)].sort((a, b) => b - a);
+    const large = parseFloat(fontSize) >= 24 || (parseFloat(fontSize) >= 18.66 && Number(fontWeight) >= 700);
+    const contrast = (bright! + 0.05) / (dim! + 0.05);
+    if (contrast < (large ? 3 : 4.5)) pale.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)} ${text.slice(0, 20)}`);
+  }
+  return pale;
+}
+
 type Markets = { markets: { market: string; base: string; quote: string; offers: number }[] };
 
 /** The market with most offers: it has curves. */
@@ -200,6 +238,12 @@ describe("the page", () => {
     await page.getByText("±5 %").click();
     await until("the curves are drawn wider", async () => (await inked("curves", "supply")) + (await inked("curves", "demand")) > 100);
     await picture("market");
+    for (let look = 0; look < 5; look++) {
+      const [head, book] = await page.evaluate(() =>
+        ["[data-price='']", ".book .middle"].map((place) => document.querySelector(place)?.textContent),
+      );
+      expect(book, "the page shows one batch price").toBe(`Batch price ${head}`);
+    }
 
     const quotes = await page.locator("#quote option:not([disabled])").allInnerTexts();
     const third = quotes.find((symbol) => symbol !== other)!;
@@ -272,6 +316,19 @@ describe("the page", () => {
       await open(`#/market/${one}/${other}`);
       return (await inked("curves", "supply")) + (await inked("curves", "demand")) > 50;
     });
+  });
+
+  it.each(["light", "dark"] as const)("has text with the contrast of WCAG AA on every page in the %s theme", async (colorScheme) => {
+    await page.close();
+    page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme });
+    page.setDefaultTimeout(PATIENCE_MS);
+    const { base: one, quote: other } = await busiest();
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account", "#/nowhere"]) {
+      await open(hash);
+      await state("live");
+      await until("there is text", async () => (await page.innerText("main")).length > 10);
+      expect([hash, await page.evaluate(paleTexts)]).toEqual([hash, []]);
+    }
   });
 
   it("is reachable by the keyboard", async () => {

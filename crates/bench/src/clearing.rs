@@ -7,6 +7,7 @@
 //! | hard | shares of hard books that are cleared full, by kind, and the obstacles of the others |
 //! | hostile | books made to break a clearing or slow it: towers, stars, rings, meshes, 36 decades, dust and giants |
 //! | minimum | hostile books within `least_units`: how many are full, and why others are not |
+//! | thin | few offers for each asset: how many books of each pattern are full, and why others are not |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or not; many small markets |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are computed in a quarter of a second |
@@ -45,6 +46,8 @@ pub enum Suite {
     Hostile,
     /// The same within the minimum sizes; see [`::clearing::workload::hostile::within_minimum`].
     Minimum,
+    /// Thin books; see [`::clearing::workload::thin::thin`].
+    Thin,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
     /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small separate
@@ -61,7 +64,7 @@ impl Suite {
             Suite::Scaling => 100,
             Suite::Assets => 20,
             Suite::Hard => 1_000,
-            Suite::Hostile | Suite::Minimum => 10_000,
+            Suite::Hostile | Suite::Minimum | Suite::Thin => 10_000,
             Suite::Coingecko(_) => 500,
             Suite::Decomposition => 3,
             Suite::Figure2 => 5,
@@ -76,6 +79,7 @@ impl Suite {
             Suite::Hard => "hard",
             Suite::Hostile => "hostile",
             Suite::Minimum => "minimum",
+            Suite::Thin => "thin",
             Suite::Coingecko(_) => "coingecko",
             Suite::Decomposition => "decomposition",
             Suite::Figure2 => "figure2",
@@ -112,6 +116,7 @@ pub fn run(options: &ClearingOptions, step: &mut ProgressStep) -> Result<Value, 
         Suite::Hard => alone.install(|| hard::run(books, step)),
         Suite::Hostile => alone.install(|| adversarial::hostile_books(books, step)),
         Suite::Minimum => alone.install(|| adversarial::minimum_books(books, step)),
+        Suite::Thin => alone.install(|| adversarial::thin_books(books, step)),
         Suite::Coingecko(folder) => {
             let history = history(folder, books)?;
             alone.install(|| days::run(&history, step))

@@ -213,7 +213,7 @@ pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Ve
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
         };
         let account = key.public().address();
-        Body { chain: CHAIN, account, sequence: number / traders + 1, operation }.sign(network, &key)
+        Body { chain: CHAIN, account, sequence: number / traders + 1, until: 50_000, operation }.sign(network, &key)
     };
     (from..from + count).into_par_iter().map(one).collect()
 }

@@ -1,19 +1,21 @@
 //! The worst Ethereum transactions within a block's gas: nanoseconds for a unit of gas, found by search, and blocks
 //! whose transactions conflict.
 //!
-//! A program repeats a few opcodes, or calls a precompile, until a transaction's gas is used up. The search draws the
-//! kind of program and the size of its data, and climbs from the slowest known program. The gas of a block should be
-//! chosen by the worst result.
+//! A program repeats a few opcodes, or calls a precompile or a reserved address, until a transaction's gas is used up.
+//! The search draws the kind of program and the size of its data, and climbs from the slowest known program. The gas
+//! of a block should be chosen by the worst result.
 //!
 //! Blocks of conflicts run sequentially and by Block-STM on two threads: a chain in which every transaction reads
 //! what the one before wrote, one slot that all write, slots that nobody has read before, and nonces in the wrong
 //! order. An offer that contracts place pays in advance for the batches that it meets, as a native one does.
 
+mod kernels;
+
 use std::time::Instant;
 
-use ledger::contracts::ethereum::{Bytes, TxKind, U256, keccak256};
-use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, OFFERS, evm_workers, parallel_tuning, token_address};
-use primitives::AssetId;
+use kernels::{KERNELS, Kernel};
+use ledger::contracts::ethereum::{Bytes, TxKind, U256};
+use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, evm_workers, parallel_tuning};
 use serde_json::{Value, json};
 
 use crate::evm::{EvmFixture, Load};
@@ -28,109 +30,40 @@ const SIZE: usize = 8_192;
 /// Transactions of a block of conflicts.
 const CONFLICTS: usize = 400;
 
-/// The repeated part of a program, for a number of bytes: its opcodes, and the input in memory.
-type Kernel = fn(usize) -> (Vec<u8>, Vec<u8>);
-
-const KERNELS: [(&str, Kernel); 25] = [
-    ("jumps", |_| (Vec::new(), Vec::new())),
-    ("mulmod", |_| (vec![0x5f, 0x19, 0x5f, 0x19, 0x5f, 0x19, 0x09, 0x50], Vec::new())),
-    ("division", |_| (vec![0x60, 3, 0x5f, 0x19, 0x04, 0x50, 0x60, 7, 0x5f, 0x19, 0x07, 0x50], Vec::new())),
-    ("exponents", |_| (vec![0x5f, 0x19, 0x5f, 0x19, 0x0a, 0x50], Vec::new())),
-    ("keccak", |size| (with_size(size, &[], &[0x5f, 0x20, 0x50]), vec![7; size])),
-    ("copies in memory", |size| (with_size(size, &[], &[0x60, 32, 0x5f, 0x5e]), vec![7; size])),
-    ("logs", |size| (with_size(size, &[], &[0x5f, 0xa0]), vec![7; size])),
-    ("cold slots", |_| (vec![0x5a, 0x54, 0x50], Vec::new())),
-    ("new slots", |_| (vec![0x60, 1, 0x5a, 0x55], Vec::new())),
-    ("slots again", |_| (vec![0x5a, 0x5f, 0x55], Vec::new())),
-    ("placed offers", |_| offers("place(address,address,uint64,uint64)", &[token(1), token(0), 5_000, 5_000])),
-    ("refused offers", |_| offers("place(address,address,uint64,uint64)", &[token(1), token(0), 5, 5])),
-    ("offers asked for", |_| offers("amountOf(address,bytes32)", &[5, 1 << 63])),
-    ("rates of the batch", |_| offers("rate(address,address)", &[token(1), token(0)])),
-    ("transient slots", |_| (vec![0x60, 1, 0x5a, 0x5d], Vec::new())),
-    ("cold balances", |_| (vec![0x5a, 0x31, 0x50], Vec::new())),
-    ("block hashes", |_| (vec![0x5f, 0x40, 0x50], Vec::new())),
-    ("creations", |_| (vec![0x5f, 0x5f, 0x5f, 0xf0, 0x50], Vec::new())),
-    ("calls of itself", |_| (vec![0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x30, 0x61, 0x02, 0x58, 0xf1, 0x50], Vec::new())),
-    ("recovery", |_| calls(1, recovery())),
-    ("sha256", |size| calls(2, vec![7; size])),
-    ("ripemd", |size| calls(3, vec![7; size])),
-    ("modexp", |size| calls(5, modexp(size))),
-    ("curve multiplication", |size| calls(7, curve(size))),
-    ("blake2f", |size| calls(9, blake(size))),
-];
-
-/// Opcodes around a size of two bytes on the stack.
-fn with_size(size: usize, before: &[u8], after: &[u8]) -> Vec<u8> {
-    let [high, low] = (size as u16).to_be_bytes();
-    [before, &[0x61, high, low], after].concat()
-}
-
-/// A call of a precompile with an input.
-fn calls(precompile: u8, input: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
-    let call = [0x5f, 0x60, precompile, 0x5a, 0xfa, 0x50];
-    (with_size(input.len(), &[0x5f, 0x5f], &call), input)
-}
-
-/// A call of the offers; its arguments have at most sixteen bytes, and those of tokens begin as their addresses do.
-fn offers(function: &str, arguments: &[u128]) -> (Vec<u8>, Vec<u8>) {
-    let word = |argument: &u128| match argument.checked_sub(TOKEN) {
-        Some(asset) => U256::from_be_slice(&token_address(AssetId(asset as u32)).0).to_be_bytes::<32>(),
-        None => U256::from(*argument).to_be_bytes(),
-    };
-    let input = [&keccak256(function)[..4], &arguments.iter().flat_map(word).collect::<Vec<u8>>()].concat();
-    let call = [&[0x5f, 0x5f, 0x73][..], &OFFERS.0, &[0x5a, 0xf1, 0x50]].concat();
-    (with_size(input.len(), &[0x5f, 0x5f], &call), input)
-}
-
-/// Represents the token of an asset among arguments.
-const TOKEN: u128 = 1 << 100;
-
-fn token(asset: u128) -> u128 {
-    TOKEN + asset
-}
-
-/// A hash and a signature of it.
-fn recovery() -> Vec<u8> {
-    let key = ledger::contracts::EthereumKey::from_seed([7; 32]).expect("a key");
-    let hash = keccak256([1]);
-    let signature = key.sign_hash(hash);
-    let parity = U256::from(27 + u8::from(signature.v()));
-    [hash.0, parity.to_be_bytes(), signature.r().to_be_bytes(), signature.s().to_be_bytes()].concat()
-}
-
-/// Base, exponent and modulus of this size.
-fn modexp(size: usize) -> Vec<u8> {
-    let size = size.clamp(1, 1_024);
-    let length = U256::from(size).to_be_bytes::<32>();
-    [&length[..], &length, &length, &vec![0xff; 3 * size]].concat()
-}
-
-/// The generator of BN254 and a scalar with this many bits.
-fn curve(size: usize) -> Vec<u8> {
-    let scalar = U256::MAX >> (size % 256);
-    [U256::from(1), U256::from(2), scalar].map(|word| word.to_be_bytes::<32>()).concat()
-}
-
-/// This many rounds.
-fn blake(size: usize) -> Vec<u8> {
-    let mut input = vec![0; 213];
-    input[..4].copy_from_slice(&(size as u32 * 16).to_be_bytes());
-    input
-}
-
 /// Code that copies its input into memory and repeats a kernel until its gas is used up.
 fn program(kernel: &[u8]) -> Vec<u8> {
     let jump = [0x60, 4, 0x56];
     [&[0x36, 0x5f, 0x5f, 0x37, 0x5b], kernel, &jump].concat()
 }
 
-/// Nanoseconds for a unit of gas, and the gas.
-fn measure(kernel: Kernel, size: usize) -> (f64, u64) {
+/// The slowest gas of this machine, found in about a second; for a search see `walras bench hostile`.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowGas {
+    /// What the program does that takes longest.
+    pub program: &'static str,
+    /// Nanoseconds for a unit of gas, on one thread.
+    pub ns: f64,
+}
+
+/// Measures every program at two sizes, and the slowest ones again, because other work may have disturbed them.
+pub fn slowest_gas() -> SlowGas {
+    const QUICK: u64 = 1 << 20;
+    let time = |(at, size): (usize, usize)| measure(KERNELS[at].1, size, QUICK).0;
+    let all = (0..KERNELS.len()).flat_map(|at| [32, 1_024].map(|size| (at, size)));
+    let mut timed: Vec<(f64, (usize, usize))> = all.map(|one| (time(one), one)).collect();
+    timed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let again = timed.iter().take(8).map(|(first, one)| (first.min(time(*one)).min(time(*one)), one.0));
+    let (ns, at) = again.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are programs");
+    SlowGas { program: KERNELS[at].0, ns }
+}
+
+/// Nanoseconds for a unit of gas, and the gas, of a transaction that declares `most`.
+fn measure(kernel: Kernel, size: usize, most: u64) -> (f64, u64) {
     let (body, input) = kernel(size);
     let mut fixture = EvmFixture::new(1);
     let target = fixture.place(program(&body));
     fixture.fund(target, 1 << 62);
-    let job = fixture.job(0, TxKind::Call(target), input.into(), 0, GAS);
+    let job = fixture.job(0, TxKind::Call(target), input.into(), 0, most);
     let load = fixture.load(vec![job]);
     let program = EvmProgram { state: load.state, jobs: load.jobs };
     let begun = Instant::now();
@@ -163,7 +96,7 @@ fn search(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value 
         };
         let size = size.clamp(1, SIZE);
         let (name, kernel) = KERNELS[at];
-        let (time, gas) = measure(kernel, size);
+        let (time, gas) = measure(kernel, size, GAS);
         if time > best[at].0 {
             best[at] = (time, size, gas);
         }
@@ -258,6 +191,12 @@ mod tests {
             let block = EvmProgram { state: load.state, jobs: load.jobs }.execute_sequentially();
             assert!(gas_of(&block.outcomes) > 490_000, "{name}");
         }
+    }
+
+    #[test]
+    fn the_slowest_gas_has_a_name_and_a_time() {
+        let slowest = slowest_gas();
+        assert!(slowest.ns > 0.0 && KERNELS.iter().any(|(name, _)| *name == slowest.program), "{slowest:?}");
     }
 
     #[test]

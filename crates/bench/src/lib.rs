@@ -10,7 +10,7 @@ pub mod evm_rpc;
 pub mod exchange;
 pub mod filter;
 pub mod hostile;
-mod hostile_evm;
+pub mod hostile_evm;
 pub mod impostor;
 pub mod lane_rows;
 pub mod payments;

@@ -112,7 +112,10 @@ impl Population {
         *self.used.entry(account as u32).or_default() += 1;
         let sequence = u64::from(self.next[account]);
         self.next[account] += 1;
-        Unsigned { account, body: Body { chain: 1, account: self.addresses[account], sequence, operation } }
+        Unsigned {
+            account,
+            body: Body { chain: 1, account: self.addresses[account], sequence, until: 50_000, operation },
+        }
     }
 
     /// Signs a block's transactions for a network, or without one puts zeros in place of signatures; starts the next

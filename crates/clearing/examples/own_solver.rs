@@ -67,6 +67,7 @@ fn tatonnement(assets: u32, offers: &[Offer], params: &Params, rounds: u32) -> R
         imbalance: largest(&now),
         looks: 0,
         unsolved: Vec::new(),
+        interior_parts: 0,
     })
 }
 

@@ -56,23 +56,12 @@ pub struct Amounts {
 /// How often amounts are made executable, with an increasing reserve.
 const ROUNDINGS: u32 = 8;
 
-/// For each asset, its shortage as a share of what is paid out of it.
-pub(crate) type Lack = Vec<f64>;
-
-/// The amounts of `links` at any `valuations`, and the lack if they are not full. Runs on the current rayon pool; the
-/// result does not depend on it.
-pub(crate) fn amounts(
-    book: &Book,
-    supply: &Supply,
-    params: &Params,
-    valuations: &[Price],
-    links: &[usize],
-) -> (Amounts, Lack) {
+/// The amounts of `links` at any `valuations`. Runs on the current rayon pool; the result does not depend on it.
+pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: &[usize]) -> Amounts {
     let mut flows = Flows::new(book, supply, params, valuations, links);
     flows.fit();
-    let lack = flows.lack();
     flows.maximise();
-    (flows.amounts(), lack)
+    flows.amounts()
 }
 
 /// The looks needed to prepare the amounts of `book`: at every pair, and at offers near its rate.
@@ -80,16 +69,16 @@ pub(crate) fn prepared(book: &Book) -> u64 {
     (2 * book.links() + book.offers() / 8) as u64
 }
 
-/// As [`amounts`], if they are full at these `valuations`; otherwise the lack.
+/// As [`amounts`], if they are full at these `valuations`.
 pub(crate) fn full_amounts(
     book: &Book,
     supply: &Supply,
     params: &Params,
     valuations: &[Price],
     links: &[usize],
-) -> Result<Amounts, (Lack, Spending)> {
+) -> Result<Amounts, Spending> {
     let mut flows = Flows::new(book, supply, params, valuations, links);
-    if flows.fit() { Ok(flows.amounts()) } else { Err((flows.lack(), flows.spending())) }
+    if flows.fit() { Ok(flows.amounts()) } else { Err(flows.spending()) }
 }
 
 /// The amounts of `links` with the filled buy orders, from those that `may` be filled; `None` if not all is full.
@@ -153,14 +142,6 @@ impl<'a> Flows<'a> {
     fn maximise(&mut self) {
         let short = self.all.par_iter_mut().filter(|together| !together.short.is_empty());
         short.for_each(|together| together.is_spent = !together.program.maximise(&together.values));
-    }
-
-    fn lack(&self) -> Lack {
-        let mut lack = vec![0.0; self.book.assets as usize];
-        for together in self.all.iter().filter(|together| !together.short.is_empty()) {
-            together.assets.iter().zip(&together.program.lack).for_each(|(asset, own)| lack[*asset] = *own);
-        }
-        lack
     }
 
     /// The spending as one try.
@@ -255,7 +236,6 @@ impl Program<'_> {
         self.reserve.fill(0);
         let short = self.solve();
         if self.is_hopeless(values) {
-            self.note_lack();
             return short;
         }
         self.execute(values);
@@ -268,7 +248,6 @@ impl Program<'_> {
     fn maximise(&mut self, values: &[f64]) -> bool {
         self.renew_allowance();
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
-        let lack = std::mem::take(&mut self.lack);
         self.reserve.fill(0);
         let mut done = false;
         for _ in 0..ROUNDINGS {
@@ -290,7 +269,6 @@ impl Program<'_> {
         if !done {
             self.arcs.iter_mut().for_each(|arc| arc.sold = 0);
         }
-        self.lack = lack;
         done
     }
 

@@ -37,6 +37,12 @@ impl Budget {
         const OFFERS: usize = 4_096;
         u64::from(self.prices) * (assets + offers / OFFERS) as u64
     }
+
+    /// The budget of the interior-point method for a part with so many assets and variables.
+    pub(crate) fn interior_looks(self, assets: usize, lots: usize) -> u64 {
+        const LOTS: usize = 64;
+        u64::from(self.prices) * (assets + lots / LOTS) as u64
+    }
 }
 
 /// Work done, and its limit.

@@ -228,35 +228,12 @@ impl<'a> Demand<'a> {
     }
 
     /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price,
-    /// at the prices of the last evaluation. If `window` is given, the slope of a pair is at least its secant from
-    /// r·(1−window) to r·(1+window).
-    pub(crate) fn derivatives(&mut self, prices: &[f64], window: Option<f64>, system: &mut System) {
-        /// Two searches.
-        const SECANT: usize = 4;
+    /// at the prices of the last evaluation.
+    pub(crate) fn derivatives(&self, system: &mut System) {
         system.clear();
-        let Some(window) = window else {
-            for &(at, y, e) in &self.slopes {
-                let pair = &self.part.pairs[at as usize];
-                system.add(at as usize, pair.sell as usize, pair.buy as usize, y + e, e);
-            }
-            return;
-        };
-        self.looks += (SECANT * self.sources.len()) as u64;
-        let mut slopes = self.slopes.iter().peekable();
-        for (at, (pair, source)) in self.part.pairs.iter().zip(&self.sources).enumerate() {
-            let (a, b) = (pair.sell as usize, pair.buy as usize);
-            let (y, narrow) =
-                slopes.next_if(|slope| slope.0 as usize == at).map_or((0.0, 0.0), |slope| (slope.1, slope.2));
-            let wide = match source {
-                Source::Offers(curve) => {
-                    let rate = prices[a] / prices[b];
-                    let supply = |x: f64| curve.amount(curve.place(Threshold::new(x)));
-                    prices[a] * (supply(rate * (1.0 + window)) - supply(rate * (1.0 - window))) as f64 / (2.0 * window)
-                }
-                Source::Pool(_) => 0.0,
-            };
-            let e = narrow.max(wide);
-            system.add(at, a, b, y + e, e);
+        for &(at, y, e) in &self.slopes {
+            let pair = &self.part.pairs[at as usize];
+            system.add(at as usize, pair.sell as usize, pair.buy as usize, y + e, e);
         }
     }
 

@@ -107,7 +107,7 @@ impl TradeReason {
 /// Assumes a correct clearing; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
     let pair = book.pairs.get(pair)?;
-    let is_priced = Groups::new(book).are_one(pair.sell, pair.buy);
+    let is_priced = Groups::of_book(book).are_one(pair.sell, pair.buy);
     let (limit, amount) = pair.offers().nth(index)?;
     let rate = clearing.rate(params, pair.sell, pair.buy)?;
     let got = fills(pair, &rate, clearing.sold(pair.sell, pair.buy));

@@ -25,8 +25,6 @@ pub(crate) struct Program<'a> {
     budget: u64,
     /// Work spent so far, without looks.
     pub(crate) counts: Spending,
-    /// The shortage of each asset after the last repair, as a share of what is paid out of it.
-    pub(crate) lack: Vec<f64>,
     /// Dual values: the number of pairs that give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the path.
@@ -81,7 +79,6 @@ impl<'a> Program<'a> {
             allowance: Allowance::new(budget),
             budget,
             counts: Spending::default(),
-            lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
             closed: vec![[false; 2]; arcs.len()],
@@ -108,10 +105,21 @@ impl<'a> Program<'a> {
         self.closed.fill([false; 2]);
         self.count_slack();
         self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
+        let mut moved = false;
         while self.slack.iter().any(|slack| *slack < 0) && !self.allowance.is_spent() {
             self.counts.rounds += 1;
             let hops = self.search();
-            if !self.send(&hops) {
+            let (changed, has_moved) = self.send(&hops);
+            moved |= has_moved;
+            if changed {
+                continue;
+            }
+            if moved {
+                // What was too small before may be large enough now.
+                moved = false;
+                self.spent.fill(false);
+                self.closed.fill([false; 2]);
+            } else {
                 break;
             }
         }
@@ -125,14 +133,6 @@ impl<'a> Program<'a> {
         let short: f64 = self.slack.iter().zip(values).map(|(slack, value)| -(*slack.min(&0) as f64) * value).sum();
         let rounded = |arc: &Arc| (arc.within() + 2) as f64 * values[arc.sell].max(values[arc.buy]);
         short > self.arcs.iter().map(rounded).sum()
-    }
-
-    /// Records the shortage of each asset as a share of what is paid out of it.
-    pub(crate) fn note_lack(&mut self) {
-        let mut paid = vec![0.0; self.slack.len()];
-        self.arcs.iter().for_each(|arc| paid[arc.buy] += arc.paid() as f64);
-        let share = |(slack, paid): (&i128, f64)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 };
-        self.lack = self.slack.iter().zip(paid).map(share).collect();
     }
 
     pub(crate) fn count_slack(&mut self) {
@@ -201,10 +201,11 @@ impl<'a> Program<'a> {
         self.slack[asset] > 0 && !self.spent[asset]
     }
 
-    /// Sends shortages along shortest paths until each is blocked; false if nothing changed.
-    fn send(&mut self, hops: &[u32]) -> bool {
+    /// Sends shortages along shortest paths until each is blocked. Returns whether anything changed, and whether any
+    /// units moved.
+    fn send(&mut self, hops: &[u32]) -> (bool, bool) {
         let mut next = self.first.clone();
-        let mut changed = false;
+        let (mut changed, mut moved) = (false, false);
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0
@@ -213,11 +214,11 @@ impl<'a> Program<'a> {
                 && self.find(from, hops, &mut next, &mut path)
             {
                 self.counts.augmentations += 1;
-                self.relieve(from, &path);
+                moved |= self.relieve(from, &path);
                 changed = true;
             }
         }
-        changed
+        (changed, moved)
     }
 
     /// Finds a path from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
@@ -250,8 +251,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
-    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
+    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow; false if
+    /// that is nothing.
+    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) -> bool {
         let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
         let mut relief = self.slack[end].unsigned_abs();
         let mut bound = None;
@@ -265,12 +267,13 @@ impl<'a> Program<'a> {
                 Some(edge) => self.closed[edge.arc as usize][usize::from(edge.less)] = true,
                 None => self.spent[end] = true,
             }
-            return;
+            return false;
         }
         let mut wanted = relief.min(self.slack[from].unsigned_abs());
         for (at, edge) in path {
             wanted = self.push(*at, *edge, wanted);
         }
+        true
     }
 
     /// How much `edge` can relieve its asset at a cost of at most `cost` units to the other asset, and whether the

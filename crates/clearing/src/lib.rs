@@ -104,6 +104,7 @@
 //!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again alone.
 //!   So no group is worse off because of another.
 
+mod again;
 mod amounts;
 mod arc;
 mod blocks;
@@ -117,6 +118,7 @@ mod explain;
 pub mod fills;
 mod float;
 mod flow;
+mod interior;
 mod market;
 mod minima;
 mod newton;

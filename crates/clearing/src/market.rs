@@ -80,7 +80,8 @@ impl Part {
 pub struct Groups(Vec<usize>);
 
 impl Groups {
-    pub(crate) fn new(book: &Book) -> Groups {
+    /// The groups of the offers and pools of `book`.
+    pub fn of_book(book: &Book) -> Groups {
         Groups(strong_groups(book).0)
     }
 
@@ -126,16 +127,12 @@ impl Split {
         is_within(&self.group_of, pair)
     }
 
-    /// The groups that contain any of `assets`, each as one part.
-    pub(crate) fn groups_of(&self, book: &Book, assets: impl Iterator<Item = AssetId>) -> Vec<Part> {
-        let mut links = vec![Vec::new(); self.groups];
-        for link in &self.links {
-            links[self.group_of[book.link(*link).0.0 as usize]].push(*link);
-        }
-        let mut groups: Vec<usize> = assets.map(|asset| self.group_of[asset.0 as usize]).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups.into_iter().map(|group| part(book, &links[group])).collect()
+    /// The positions of all parts of the groups that contain any of `assets`, ascending.
+    pub(crate) fn parts_with(&self, assets: impl Iterator<Item = AssetId>) -> Vec<usize> {
+        let mut chosen = vec![false; self.groups];
+        assets.for_each(|asset| chosen[self.group_of[asset.0 as usize]] = true);
+        let is_chosen = |part: &Part| chosen[self.group_of[part.assets[0] as usize]];
+        (0..self.parts.len()).filter(|number| is_chosen(&self.parts[*number])).collect()
     }
 
     /// Joins `prices`, given for each part up to a factor, to valuations of all assets.

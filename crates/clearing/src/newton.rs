@@ -9,8 +9,8 @@
 //!
 //! An asset with hardly any offers has a demand of steps and plateaus, on which Newton's method stalls. But at fixed
 //! prices of the others its balance never falls as its own price rises. So where the steps stall, every unbalanced
-//! asset is balanced on its own by bisection, and the steps continue from there. Books on which that fails too climb
-//! a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
+//! asset is balanced on its own by bisection, and the steps continue from there. If that fails too, continuation begins
+//! once more from a wider band; then it is the turn of the interior-point method.
 //!
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
 //! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
@@ -20,7 +20,7 @@
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when the imbalance is a small
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
-//! budget or the ladder is used up; it then keeps the prices nearest to balance, which may be the initial ones.
+//! budget or both attempts are used up; it then keeps the prices nearest to balance, which may be the initial ones.
 
 use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
@@ -30,39 +30,18 @@ use crate::range::{LEAST, MOST, bound, is_at_end};
 use crate::search::{Found, PartView, Target};
 use crate::system::System;
 
-/// The effort of one attempt.
-#[derive(Clone, Copy)]
-struct Effort {
-    /// The widest band, with which continuation begins.
-    widest: f64,
-    /// Slopes are at least the secants over this window.
-    window: Option<f64>,
-    /// How often a step is halved before it is given up.
-    halvings: u32,
-    /// How often assets are balanced one by one at one μ.
-    sweeps: u32,
-}
-
-/// Tried in turn until the prices are found. Hardly any book needs the second.
-const EFFORTS: [Effort; 9] = [
-    Effort { widest: 0.0075, window: None, halvings: 8, sweeps: 6 },
-    Effort { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
-    Effort { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
-    Effort { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
-    Effort { widest: 0.03, window: Some(0.05), halvings: 8, sweeps: 6 },
-    Effort { widest: 0.03, window: Some(0.2), halvings: 8, sweeps: 6 },
-    Effort { widest: 0.25, window: None, halvings: 40, sweeps: 60 },
-    Effort { widest: 0.9, window: Some(0.02), halvings: 40, sweeps: 60 },
-    Effort { widest: 0.9, window: Some(0.2), halvings: 40, sweeps: 60 },
-];
+/// The widest bands, with which continuation begins: the second, if the first attempt fails.
+const WIDEST: [f64; 2] = [0.0075, 0.03];
+/// How often a step is halved before it is given up.
+const HALVINGS: u32 = 8;
+/// How often assets are balanced one by one at one μ.
+const SWEEPS: u32 = 6;
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
 /// A step that leaves more than this part of the merit is slow; this many slow steps in a row count as stalled.
 const SLOW: f64 = 0.95;
 const MOST_SLOW: u32 = 4;
-/// Newton steps beyond the tolerance, in a second attempt.
-const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -72,7 +51,7 @@ const FAR: f64 = 2.0;
 /// The initial band: books in which every asset has many offers need no continuation.
 fn widest(demand: &Demand) -> f64 {
     match demand.fewest_offers() {
-        ..250 => EFFORTS[0].widest,
+        ..250 => WIDEST[0],
         250..1000 => 0.002,
         _ => 0.0,
     }
@@ -85,14 +64,12 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, target, view.params, start);
+    let mut search = Search::new(demand, view.params, start);
     let mut solved = false;
     let mut best: Option<(f64, Vec<f64>)> = None;
     let begun = search.prices.clone();
-    let first = Effort { widest: widest(search.demand), ..EFFORTS[0] };
-    for effort in [first].into_iter().chain(EFFORTS.into_iter().skip(1)) {
-        search.effort = effort;
-        solved = search.continuation(target, effort) || search.is_full(view);
+    for widest in [widest(search.demand), WIDEST[1]] {
+        solved = search.continuation(target, widest) || search.is_full(view);
         if solved {
             break;
         }
@@ -102,9 +79,6 @@ pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start:
         if search.is_spent() {
             break;
         }
-    }
-    if solved && !target.first {
-        search.polish(target.band(target.mu));
     }
     if let Some((_, prices)) = best.filter(|_| !solved) {
         search.prices = prices;
@@ -118,21 +92,18 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
     const NEAR: f64 = 0.3;
     /// Maximum number of steps.
     const FEW: u32 = 6;
-    let mut search = Search::new(demand, target, params, last.to_vec());
+    let mut search = Search::new(demand, params, last.to_vec());
     let band = target.band(target.mu);
-    search.slopes(band, None);
+    search.slopes(band);
     if search.flows.largest() > NEAR {
         return None;
     }
     let cap = 2.0 * target.mu.max(0.02);
     for _ in 0..FEW {
         if search.balanced(tolerance(target)) {
-            if !target.first {
-                search.polish(band);
-            }
             return Some(search.finish(true));
         }
-        if !search.step(band, None, cap) {
+        if !search.step(band, cap) {
             return None;
         }
     }
@@ -141,7 +112,7 @@ pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: 
 
 /// Whether `last` is nearer to balance than `start`, with the wide band.
 pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
-    let band = target.band(EFFORTS[1].widest.max(target.mu));
+    let band = target.band(WIDEST[1].max(target.mu));
     let mut flows = Flows::default();
     let mut merit = |prices: &[f64]| {
         demand.flows(prices, band, &mut flows);
@@ -161,17 +132,14 @@ struct Search<'a, 'b> {
     /// Looks spent on linear systems and on calls of the amount step, and the limit of all looks.
     other_looks: u64,
     most_looks: u64,
-    effort: Effort,
-    /// Whether to stop as soon as the amount step can compensate for imbalances.
-    early: bool,
     /// The pairs of every asset, computed on first use.
     pairs: Vec<Vec<u32>>,
-    /// The band without a window at which demand at the current prices has just been evaluated.
+    /// The band at which demand at the current prices has just been evaluated.
     known: Option<Band>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
         let most_looks = params.budget.price_looks(demand.part.assets.len(), demand.offers());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
@@ -185,37 +153,34 @@ impl<'a, 'b> Search<'a, 'b> {
             steps: 0,
             other_looks: 0,
             most_looks,
-            effort: EFFORTS[0],
-            early: target.first,
             pairs: vec![],
             known: None,
         }
     }
 
-    fn continuation(&mut self, target: Target, effort: Effort) -> bool {
-        let Effort { mut widest, window, .. } = effort;
-        if target.first && widest < EFFORTS[1].widest && self.is_far(target.band(widest.max(target.mu))) {
-            widest = EFFORTS[1].widest;
+    fn continuation(&mut self, target: Target, mut widest: f64) -> bool {
+        if widest < WIDEST[1] && self.is_far(target.band(widest.max(target.mu))) {
+            widest = WIDEST[1];
         }
         let mut mu = widest;
         while mu > target.mu && !self.is_spent() {
-            self.settle(target.band(mu), mu, window, LOOSE);
+            self.settle(target.band(mu), mu, LOOSE);
             mu /= 4.0;
         }
-        self.settle(target.band(target.mu), target.mu, window, tolerance(target))
+        self.settle(target.band(target.mu), target.mu, tolerance(target))
     }
 
     /// Whether prices are far from balance; the evaluation is reused by the first step, if that has the same band.
     fn is_far(&mut self, band: Band) -> bool {
-        self.slopes(band, None);
+        self.slopes(band);
         self.known = Some(band);
         self.flows.merit() > FAR
     }
 
     /// Newton steps at one band; where they stall, unbalanced assets are balanced one by one.
-    fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
-        for _ in 0..self.effort.sweeps {
-            if self.level(band, mu, window, tolerance) {
+    fn settle(&mut self, band: Band, mu: f64, tolerance: f64) -> bool {
+        for _ in 0..SWEEPS {
+            if self.level(band, mu, tolerance) {
                 return true;
             }
             if self.is_spent() {
@@ -223,7 +188,7 @@ impl<'a, 'b> Search<'a, 'b> {
             }
             self.sweep(band, tolerance);
         }
-        self.level(band, mu, window, tolerance)
+        self.level(band, mu, tolerance)
     }
 
     /// Looks so far.
@@ -311,16 +276,16 @@ impl<'a, 'b> Search<'a, 'b> {
         self.prices[asset] = here + 0.5 * (beyond - here);
     }
 
-    fn slopes(&mut self, band: Band, window: Option<f64>) {
+    fn slopes(&mut self, band: Band) {
         self.demand.flows(&self.prices, band, &mut self.flows);
-        self.demand.derivatives(&self.prices, window, &mut self.system);
+        self.demand.derivatives(&mut self.system);
     }
 
     /// Newton steps at one band until no asset is short by more than `tolerance`.
-    fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+    fn level(&mut self, band: Band, mu: f64, tolerance: f64) -> bool {
         let cap = 2.0 * mu.max(0.02);
         if self.known.take() != Some(band) {
-            self.slopes(band, window);
+            self.slopes(band);
         }
         let mut slow = 0;
         for _ in 0..STEPS {
@@ -328,7 +293,7 @@ impl<'a, 'b> Search<'a, 'b> {
                 return true;
             }
             let before = self.flows.merit();
-            if !self.step(band, window, cap) {
+            if !self.step(band, cap) {
                 return false;
             }
             slow = if self.flows.merit() > SLOW * before { slow + 1 } else { 0 };
@@ -339,30 +304,19 @@ impl<'a, 'b> Search<'a, 'b> {
         self.balanced(tolerance)
     }
 
-    /// Newton steps to the last digit, as long as they help: where hardly anything trades in part, and there is no
-    /// commission, only exact prices balance whole units.
-    fn polish(&mut self, band: Band) {
-        self.slopes(band, None);
-        for _ in 0..POLISH {
-            if self.flows.largest() == 0.0 || !self.step(band, None, band.beta - band.alpha) {
-                return;
-            }
-        }
-    }
-
-    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the
-    /// amount step will compensate for it.
+    /// Whether no asset is short by more than `tolerance`, or, at the last level, whether the amount step will
+    /// compensate for it.
     fn balanced(&self, tolerance: f64) -> bool {
-        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
+        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.flows.is_covered()
     }
 
     /// One damped step; false if none improves the merit, or the direction is not all finite.
-    fn step(&mut self, band: Band, window: Option<f64>, cap: f64) -> bool {
+    fn step(&mut self, band: Band, cap: f64) -> bool {
         let Some(direction) = self.direction() else { return false };
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..self.effort.halvings {
+        for _ in 0..HALVINGS {
             if self.is_spent() {
                 return false;
             }
@@ -373,7 +327,7 @@ impl<'a, 'b> Search<'a, 'b> {
             self.demand.flows(&self.trial, band, &mut self.trial_flows);
             if self.trial_flows.merit() < merit {
                 // Only an accepted step needs the derivatives at its end.
-                self.demand.derivatives(&self.trial, window, &mut self.system);
+                self.demand.derivatives(&mut self.system);
                 std::mem::swap(&mut self.trial, &mut self.prices);
                 std::mem::swap(&mut self.trial_flows, &mut self.flows);
                 return true;
@@ -403,6 +357,7 @@ impl<'a, 'b> Search<'a, 'b> {
             iterations: self.steps,
             queries: self.demand.queries,
             unsolved: (!solved).then_some(reason),
+            is_interior: false,
         }
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use primitives::{Amount, AssetId, Price};
 
-use crate::book::Solver;
+use crate::book::{Book, Solver};
+use crate::market::Groups;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
 
@@ -22,7 +23,8 @@ pub struct Trade {
 /// Prices and trade amounts of one batch.
 #[derive(Clone, Debug, Default)]
 pub struct Clearing {
-    /// A valuation for every asset; one unit of A trades for p_A/p_B units of B, before commission.
+    /// A valuation for every asset; one unit of A trades for p_A/p_B units of B, before commission. Those of assets
+    /// without a price mean nothing, see [`Clearing::prices`].
     pub valuations: Vec<Price>,
     /// Trades sorted by (sell, buy); only pairs that trade.
     pub trades: Vec<Trade>,
@@ -36,6 +38,15 @@ pub struct Clearing {
     pub report: Report,
 }
 
+impl Clearing {
+    /// The price of every asset of `book`; `None` for those that no chain of offers leads back to: their valuations
+    /// mean nothing.
+    pub fn prices(&self, book: &Book) -> Vec<Option<Price>> {
+        let priced = Groups::of_book(book).priced();
+        self.valuations.iter().zip(priced).map(|(price, is_priced)| is_priced.then_some(*price)).collect()
+    }
+}
+
 /// How a clearing was found and how good it is. No decision depends on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -45,11 +56,13 @@ pub struct Report {
     pub iterations: u32,
     /// Evaluations of the demand of the whole book.
     pub demand_queries: u32,
+    /// Parts of the market that the interior-point method priced, or tried to; Newton's method priced the others.
+    pub interior_parts: u32,
     /// The largest |units sold − units paid out before commission| divided by the larger of the two, over assets that
     /// trade, from the solver's smoothed demand.
     pub imbalance: f64,
     /// Unrealized utility divided by realized utility, of offers whose limit is below the rate (SPEEDEX §6.2); 0 if
-    /// there is neither.
+    /// there is neither. Offers between assets without a common price cannot trade and do not count.
     pub unrealized_utility_ratio: f64,
     /// The work spent.
     pub spending: Spending,

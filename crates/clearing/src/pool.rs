@@ -103,6 +103,11 @@ impl Side {
         (sure, most - sure, slope)
     }
 
+    /// A bound of the value that the side sells at the price `sell`.
+    pub(crate) fn most_value(&self, sell: f64) -> f64 {
+        0.5 * self.own as f64 * sell
+    }
+
     /// Whether the marginal price is at most (1−φ)(1−share) of the rate after selling `sold` units, exactly.
     fn is_within(&self, sold: Amount, share: Fraction, sell: Price, buy: Price) -> bool {
         let Some(left) = sold.checked_mul(2).and_then(|twice| self.own.checked_sub(twice)) else { return false };

@@ -11,10 +11,17 @@ use crate::rate::approx;
 use crate::supply::Supply;
 use crate::threshold::Threshold;
 
-/// Unrealized utility divided by realized utility; 0 if there is neither, infinite if none is realized.
-pub(crate) fn unrealized_utility_ratio(book: &Book, supply: &Supply, valuations: &[Price], sold: &[Amount]) -> f64 {
+/// Unrealized utility divided by realized utility, over the pairs among `links`; 0 if there is neither, infinite if
+/// none is realized.
+pub(crate) fn unrealized_utility_ratio(
+    book: &Book,
+    supply: &Supply,
+    valuations: &[Price],
+    sold: &[Amount],
+    links: &[usize],
+) -> f64 {
     let (mut gained, mut offered) = (0.0, 0.0);
-    for (index, pair) in book.pairs.iter().enumerate() {
+    for (index, pair) in links.iter().filter_map(|link| Some((*link, book.pairs.get(*link)?))) {
         let curve = supply.curve(index);
         let (sell, buy) = (approx(valuations[pair.sell.0 as usize]), approx(valuations[pair.buy.0 as usize]));
         let below = curve.place(Threshold::new(sell / buy));

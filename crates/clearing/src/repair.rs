@@ -60,7 +60,7 @@ struct Repair<'p, 'a> {
 
 impl Program<'_> {
     /// Tries to leave no asset short, and no arc below what must execute; returns whether it succeeded. Otherwise
-    /// amounts stay as they are, and the lack is recorded.
+    /// amounts stay as they are.
     pub(crate) fn repair(&mut self, values: &[f64]) -> bool {
         if self.allowance.is_spent() {
             return false;
@@ -80,26 +80,12 @@ impl Program<'_> {
         (self.counts.repairs, self.allowance) = (self.counts.repairs + moved, allowance);
         let is_below = |(arc, fill): (&Arc, &Fill)| fill.sold < arc.low;
         if slack.iter().any(|slack| *slack < 0) || self.arcs.iter().zip(&fills).any(is_below) {
-            self.lack = lack(&self.arcs, &fills, &slack);
             return false;
         }
         self.arcs.iter_mut().zip(fills).for_each(|(arc, fill)| arc.sold = fill.sold);
         self.slack = slack;
         true
     }
-}
-
-/// The shortage of each asset as a share of what is paid out of it. An asset is short of as much again if offers that
-/// must execute buy it and could not be paid even if all of it was sold.
-fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
-    let mut paid = vec![0.0; slack.len()];
-    arcs.iter().zip(fills).for_each(|(arc, fill)| paid[arc.buy] += fill.paid as f64);
-    let short = slack.iter().zip(paid).map(|(slack, paid)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 });
-    let mut lack: Vec<f64> = short.collect();
-    for (arc, _) in arcs.iter().zip(fills).filter(|(arc, fill)| fill.sold < arc.low) {
-        lack[arc.buy] = lack[arc.buy].max(1.0);
-    }
-    lack
 }
 
 impl Repair<'_, '_> {

@@ -88,7 +88,7 @@ impl Clearing {
     ) -> Option<Vec<RowOutcome>> {
         let untouched = RowOutcome { sold: 0, bought: 0, returned: 0, why: TradeReason::NoCounterparty };
         let mut result = vec![untouched; book.offers()];
-        let groups = Groups::new(book);
+        let groups = Groups::of_book(book);
         for (position, pair) in book.pairs.iter().enumerate() {
             let rate = self.rate(params, pair.sell, pair.buy)?;
             if !groups.are_one(pair.sell, pair.buy) {

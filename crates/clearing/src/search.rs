@@ -2,23 +2,14 @@
 
 use primitives::Price;
 
-use crate::amounts::{Lack, amounts, full_amounts, prepared};
+use crate::amounts::{amounts, full_amounts, prepared};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
 use crate::outcome::Reason;
 use crate::quality::unrealized_utility_ratio;
 use crate::range::{bound, to_price};
-use crate::rate::approx;
 use crate::supply::Supply;
-
-/// The parts of the band from μ to ε that each attempt keeps free for rounding, at the ends of μ and of ε. The deeper
-/// offers are in the band, the more different amounts they can give in part.
-pub(crate) const ATTEMPTS: [(f64, f64); 8] =
-    [(0.0, 0.125), (0.0, 0.75), (0.1, 0.225), (0.02, 0.8), (0.0, 0.5), (0.2, 0.325), (0.04, 0.85), (0.3, 0.425)];
-
-/// How often the prices of one attempt are moved according to the lack.
-pub(crate) const MOVES: u32 = 4;
 
 /// The task of a price computation.
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +19,14 @@ pub(crate) struct Target {
     /// How far the band in which offers trade in part stays away from ε, because a partial fill at the very limit of
     /// its offer would break that limit by rounding.
     inset: f64,
-    /// Whether this is the first attempt.
-    pub(crate) first: bool,
 }
 
 impl Target {
-    /// The target of `params`, with the band of one of [`ATTEMPTS`].
-    pub(crate) fn new(params: &Params, attempt: usize) -> Target {
+    pub(crate) fn new(params: &Params) -> Target {
+        /// The part of the band that is kept free for rounding.
+        const INSET: f64 = 0.125;
         let (epsilon, mu) = (params.epsilon.to_f64(), params.mu.to_f64());
-        let (width, (above, below)) = (mu - epsilon, ATTEMPTS[attempt]);
-        Target { epsilon, mu: mu - width * above, inset: width * below, first: attempt == 0 }
+        Target { epsilon, mu, inset: (mu - epsilon) * INSET }
     }
 
     /// The band from `mu` to where offers stop trading.
@@ -59,6 +48,24 @@ pub(crate) struct Found {
     pub(crate) looks: u64,
     /// Why the prices do not meet the stopping condition; `None` if they do.
     pub(crate) unsolved: Option<Reason>,
+    /// Whether the interior-point method was asked.
+    pub(crate) is_interior: bool,
+}
+
+impl Found {
+    /// Whether no other search can find better prices: these are full, or only whole units are in the way.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self.unsolved, None | Some(Reason::Units))
+    }
+
+    /// The result of a second search if that has settled the prices, otherwise of this one; with the work of both.
+    pub(crate) fn or(self, second: Found) -> Found {
+        let (iterations, queries) = (self.iterations + second.iterations, self.queries + second.queries);
+        let looks = self.looks + second.looks;
+        let is_interior = self.is_interior || second.is_interior;
+        let better = if second.is_settled() { second } else { self };
+        Found { iterations, queries, looks, is_interior, ..better }
+    }
 }
 
 /// One part of the market, with what is needed to ask for its amounts.
@@ -88,8 +95,8 @@ impl PartView<'_> {
     pub(crate) fn missed(&self, prices: &[f64]) -> f64 {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
-            let sold = amounts(book, supply, self.params, valuations, &links).0.sold;
-            unrealized_utility_ratio(book, supply, valuations, &sold)
+            let sold = amounts(book, supply, self.params, valuations, &links).sold;
+            unrealized_utility_ratio(book, supply, valuations, &sold, &links)
         })
     }
 
@@ -99,19 +106,8 @@ impl PartView<'_> {
             let links: Vec<usize> = (0..book.links()).collect();
             match full_amounts(book, supply, self.params, valuations, &links) {
                 Ok(amounts) => (true, prepared(book) + amounts.spending.amount_looks),
-                Err((_, spending)) => (false, prepared(book) + spending.amount_looks),
+                Err(spending) => (false, prepared(book) + spending.amount_looks),
             }
         })
     }
-}
-
-/// Prices near `valuations`: every short asset is made dearer by a little more than its shortage, as an auctioneer
-/// would, and by at most a quarter of the band.
-pub(crate) fn dearer(params: &Params, valuations: &[Price], lack: &Lack) -> Vec<Price> {
-    let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
-    let price = |(valuation, lack): (&Price, &f64)| match *lack {
-        lack if lack > 0.0 => to_price(approx(*valuation) * (1.0 + (1.25 * lack).min(most))),
-        _ => *valuation,
-    };
-    valuations.iter().zip(lack).map(price).collect()
 }

@@ -106,6 +106,11 @@ impl<'a> Curve<'a> {
         self.before[self.runs.len()].offers
     }
 
+    /// The runs.
+    pub(crate) fn runs(&self) -> Runs<'a> {
+        self.runs
+    }
+
     /// Number of offers before `place`.
     pub(crate) fn offers_before(&self, place: Place) -> usize {
         self.before[place.run as usize].offers + place.at as usize

@@ -81,6 +81,7 @@ pub(crate) fn tatonnement(view: PartView, target: Target, start: Vec<f64>) -> Fo
         imbalance: best.flows.largest(),
         looks,
         unsolved: (!best.solved).then_some(Reason::Prices),
+        is_interior: false,
     }
 }
 

@@ -154,7 +154,7 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     if clearing.valuations.len() != book.assets as usize {
         return Err(Violation::Valuations { given: clearing.valuations.len(), assets: book.assets });
     }
-    let groups = Groups::new(book);
+    let groups = Groups::of_book(book);
     let sold = sold_by_pair(book, &groups, &clearing.trades)?;
     let rate = |pair: &PairBook| {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];

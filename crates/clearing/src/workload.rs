@@ -12,6 +12,7 @@
 //! | thousands of assets that trade against a few numeraires (appendix E) | [`numeraires`] |
 
 pub mod hostile;
+pub mod thin;
 
 use crate::book::{Offer, SortedOffers};
 use primitives::{AssetId, Price};

@@ -166,7 +166,7 @@ proptest! {
             Some(valuations) => {
                 let amounts: Amounts = market.amounts(&params, &valuations).unwrap();
                 let prices = Prices { valuations, iterations: 0, demand_queries: 0, imbalance: 0.0, looks: 0,
-                    unsolved: vec![] };
+                    unsolved: vec![], interior_parts: 0 };
                 market.conclude(&params, prices, amounts)
             }
         };

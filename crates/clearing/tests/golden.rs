@@ -1,7 +1,7 @@
 //! Known clearings: the bytes of a clearing depend only on the book, on any machine and in any build. `make test`
 //! runs this in debug and in release. A change of these values requires a higher [`clearing::RULES`].
 
-use clearing::workload::{self, Seeded, hostile};
+use clearing::workload::{self, Seeded, hostile, thin};
 use clearing::{Book, Budget, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
 use primitives::{AssetId, Fraction, Price};
 
@@ -62,11 +62,11 @@ fn others() -> Vec<(String, u64)> {
     for seed in 0..8 {
         result.push((format!("newton hard {seed}"), on_any_threads(&workload::hard(5_000, seed).book(), None).0));
     }
-    // These are cleared again, the last in vain.
-    for seed in [289, 468, 425] {
-        let (digest, clearing) = on_any_threads(&workload::hard_of_any_size(seed).book(), None);
-        assert!(clearing.report.spending.tries > 1);
-        result.push((format!("newton again {seed}"), digest));
+    // The interior-point method, the last in vain.
+    for (seed, most) in [(3, 2_000), (4, 2_000), (5, 2_000), (6, 2_000), (8, 2_000), (1108, 10_000)] {
+        let (digest, clearing) = on_any_threads(&thin::thin(seed, most).sorted().book(), None);
+        assert!(clearing.full == (seed != 1108), "{seed}");
+        result.push((format!("thin {seed}"), digest));
     }
     // The budget runs out, in one step or the other.
     for budget in [Budget { prices: 800, ..Budget::default() }, Budget { amounts: 1, ..Budget::default() }] {

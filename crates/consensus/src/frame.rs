@@ -53,6 +53,17 @@ pub enum Frame {
     Transactions(Payload),
 }
 
+impl Frame {
+    /// The height that its sender votes on with this frame.
+    pub fn voted_height(&self) -> Option<u64> {
+        match self {
+            Frame::Votes(votes) => Some(votes.height),
+            Frame::Rounds(messages) => Some(messages.height),
+            _ => None,
+        }
+    }
+}
+
 /// The progress of a validator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Status {

@@ -4,6 +4,9 @@
 //! market traded within its interval, by the proposers' clocks, and the traded amounts. Intervals without a trade
 //! have no candle. Candles do not depend on the order in which batches are added: a node first shows those of the
 //! blocks that it has just recovered, and adds older ones from the archive while it runs.
+//!
+//! *Invariant*: a candle is shown only if every batch of its interval so far is in it. An interval that began before
+//! the oldest batch known here, or of which older candles made room for newer ones, is not shown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -51,7 +54,8 @@ impl Interval {
         Interval::NAMES.iter().find(|(_, interval)| *interval == self).expect("every interval has a name").0
     }
 
-    fn milliseconds(self) -> u64 {
+    /// Its length.
+    pub fn milliseconds(self) -> u64 {
         60_000
             * match self {
                 Interval::Minute => 1,
@@ -140,13 +144,24 @@ impl Candle {
 /// The candles of all markets, within bounds.
 #[derive(Default)]
 pub struct Candles {
-    /// By market (the asset with the higher number first) and kept interval; then by time.
-    series: HashMap<(AssetId, AssetId, Interval), BTreeMap<u64, Candle>>,
+    /// By market (the asset with the higher number first) and kept interval.
+    series: HashMap<(AssetId, AssetId, Interval), Series>,
+    /// Height and time of the oldest batch that was added.
+    oldest: Option<(Height, u64)>,
+}
+
+/// The candles of one market and kept interval.
+#[derive(Default)]
+struct Series {
+    by_time: BTreeMap<u64, Candle>,
+    /// Candles that began earlier have made room for newer ones.
+    cut_ms: u64,
 }
 
 impl Candles {
     /// Adds a batch that was not added before.
     pub fn add(&mut self, height: Height, time_ms: u64, batch: &Batch) {
+        self.oldest = Some(self.oldest.map_or((height, time_ms), |oldest| oldest.min((height, time_ms))));
         let mut markets: Vec<Sides> = batch.trades.iter().map(|trade| Sides::of(trade.pair)).collect();
         markets.sort_unstable_by_key(|sides| (sides.base, sides.quote));
         markets.dedup();
@@ -168,28 +183,38 @@ impl Candles {
     fn insert(&mut self, sides: Sides, interval: Interval, candle: Candle) {
         let each = (KEPT / (self.series.len() + 1)).clamp(KEPT_EACH_AT_LEAST, KEPT_EACH);
         let series = self.series.entry((sides.base, sides.quote, interval)).or_default();
-        let joined = series.get(&candle.time_ms).map_or(candle, |there| there.join(candle));
-        series.insert(candle.time_ms, joined);
-        while series.len() > each {
-            series.pop_first();
+        let joined = series.by_time.get(&candle.time_ms).map_or(candle, |there| there.join(candle));
+        series.by_time.insert(candle.time_ms, joined);
+        while series.by_time.len() > each {
+            let dropped = series.by_time.pop_first().map_or(0, |(time_ms, _)| time_ms + interval.milliseconds());
+            series.cut_ms = series.cut_ms.max(dropped);
+        }
+    }
+
+    /// The earliest beginning of an interval of which every batch is known: the block before the oldest known one may
+    /// be of the same interval.
+    fn known_since_ms(&self) -> u64 {
+        match self.oldest {
+            Some((height, time_ms)) if height > 1 => time_ms.saturating_add(1),
+            _ => 0,
         }
     }
 
     /// The last traded price of a market, quote per base, and the height of that batch.
     pub fn last(&self, sides: Sides) -> Option<(f64, Height)> {
-        let day = self.of(sides, Interval::Day, u64::MAX, 1).pop()?;
+        let day = *self.series.get(&key(sides, Interval::Day))?.by_time.last_key_value()?.1;
+        let day = if is_natural(sides) { day } else { day.inverted() };
         Some((day.close, day.heights.1))
     }
 
-    /// The last `limit` candles of a market that begin before `before_ms`, oldest first.
+    /// The last `limit` candles of a market that begin before `before_ms`, oldest first; see the invariant.
     pub fn of(&self, sides: Sides, interval: Interval, before_ms: u64, limit: usize) -> Vec<Candle> {
-        let natural = sides.base > sides.quote;
-        let key = (sides.base.max(sides.quote), sides.base.min(sides.quote), interval.kept());
-        let Some(series) = self.series.get(&key) else { return Vec::new() };
+        let Some(series) = self.series.get(&key(sides, interval)) else { return Vec::new() };
+        let since_ms = self.known_since_ms().max(series.cut_ms);
         let start = |candle: &Candle| candle.time_ms - candle.time_ms % interval.milliseconds();
         let mut joined: Vec<Candle> = Vec::new();
-        let older = series.values().rev().map(|candle| Candle { time_ms: start(candle), ..*candle });
-        for candle in older.filter(|candle| candle.time_ms < before_ms) {
+        let older = series.by_time.values().rev().map(|candle| Candle { time_ms: start(candle), ..*candle });
+        for candle in older.filter(|candle| (since_ms..before_ms).contains(&candle.time_ms)) {
             let full = joined.len() == limit;
             match joined.last_mut() {
                 Some(last) if last.time_ms == candle.time_ms => *last = last.join(candle),
@@ -198,8 +223,18 @@ impl Candles {
             }
         }
         joined.reverse();
-        if natural { joined } else { joined.into_iter().map(Candle::inverted).collect() }
+        if is_natural(sides) { joined } else { joined.into_iter().map(Candle::inverted).collect() }
     }
+}
+
+/// Whether a market's candles are kept with these sides.
+fn is_natural(sides: Sides) -> bool {
+    sides.base > sides.quote
+}
+
+/// Where the candles are kept from which those of an interval are made.
+fn key(sides: Sides, interval: Interval) -> (AssetId, AssetId, Interval) {
+    (sides.base.max(sides.quote), sides.base.min(sides.quote), interval.kept())
 }
 
 #[cfg(test)]
@@ -255,5 +290,42 @@ mod tests {
         let minutes = candles.of(SIDES, Interval::Minute, u64::MAX, usize::MAX);
         assert_eq!((minutes.len(), minutes[0].time_ms), (KEPT_EACH, 100 * MINUTE));
         assert_eq!(candles.of(SIDES, Interval::Day, u64::MAX, usize::MAX).len(), 2);
+        // The minutes from 100 to 104 are the rest of an interval that began at 90, and of one that began at 100.
+        let first = |interval| candles.of(SIDES, interval, u64::MAX, usize::MAX)[0];
+        assert_eq!((first(Interval::FiveMinutes).time_ms, first(Interval::FiveMinutes).batches), (100 * MINUTE, 5));
+        assert_eq!((first(Interval::Quarter).time_ms, first(Interval::Quarter).batches), (105 * MINUTE, 15));
+    }
+
+    #[test]
+    fn an_interval_that_began_before_the_oldest_known_batch_has_no_candle() {
+        let mut candles = Candles::default();
+        let add = |candles: &mut Candles, height, minutes: u64| candles.add(height, minutes * MINUTE, &batch("2"));
+        (8..=12).for_each(|height| add(&mut candles, height, height));
+        let times = |candles: &Candles, interval| {
+            let of = candles.of(SIDES, interval, u64::MAX, usize::MAX);
+            of.iter().map(|candle| candle.time_ms / MINUTE).collect::<Vec<_>>()
+        };
+        assert_eq!(times(&candles, Interval::Minute), [9, 10, 11, 12]);
+        assert_eq!((times(&candles, Interval::FiveMinutes), times(&candles, Interval::Day)), (vec![10], vec![]));
+        assert_eq!(candles.last(SIDES), Some((2.0, 12)), "the last price is known all the same");
+        // With the first block of the chain everything is known.
+        (1..=7).rev().for_each(|height| add(&mut candles, height, height));
+        assert_eq!((times(&candles, Interval::FiveMinutes), times(&candles, Interval::Day)), (vec![0, 5, 10], vec![0]));
+    }
+
+    #[test]
+    fn what_one_side_sells_and_the_other_buys_is_counted_once() {
+        let (supply, demand) = (SIDES.supply(), SIDES.demand());
+        let trades = |sold, bought| {
+            let mut trades = vec![
+                PairTrade { pair: supply, sold, bought: 2 * sold },
+                PairTrade { pair: demand, sold: 2 * bought, bought },
+            ];
+            trades.sort_unstable_by_key(|trade| trade.pair);
+            Batch { trades, ..batch("2") }
+        };
+        assert_eq!(volumes(&trades(10, 10), SIDES), (10, 20));
+        assert_eq!(volumes(&trades(10, 4), SIDES), (10, 20), "the rest was traded through other assets");
+        assert_eq!(volumes(&batch("2"), SIDES), (10, 20));
     }
 }

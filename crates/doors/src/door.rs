@@ -1,27 +1,31 @@
 //! The door: limits connections, their idle time, and the bytes of their requests.
 //!
-//! The door counts each new connection, in total and per address, and closes it at once if either limit is reached.
-//! It closes a connection that sends no request head within [`DoorLimits::head`]. A body is read, within its own time
-//! limit, before the request counts among those being served, and its bytes count as they arrive, so that slow
-//! senders cost a connection each and nothing else.
+//! - Each connection has a place ([`sockets::Places`]). When all are taken, the slowest connection of the most
+//!   numerous prefix is closed, so a few addresses cannot keep out the others.
+//! - A connection that sends no whole request head within [`DoorLimits::head`] is closed.
+//! - A body is read, within its own time limit, before the request counts among those being served, and its bytes
+//!   count as they arrive, so that slow senders cost a connection each and nothing else.
+//! - A proxy that the operator trusts names its client in `X-Forwarded-For`, or, with `proxy_protocol`, in the header
+//!   that precedes everything else. The limits then count that client.
 //!
 //! **Properties.** At most [`DoorLimits::connections`] are open, [`DoorLimits::connections_of_one`] from one address,
-//! and bodies hold at most [`DoorLimits::body_bytes_waiting`] bytes. One address cannot lock out another one.
+//! and bodies hold at most [`DoorLimits::body_bytes_waiting`] bytes.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::http::Request;
+use axum::http::HeaderMap;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use sockets::{Entry, PlaceId, PlaceLimits, Places, Proxies, Standing};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -41,6 +45,40 @@ pub(crate) struct DoorLimits {
     pub(crate) body_bytes_waiting: usize,
 }
 
+/// Whom the operator knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Acquaintances {
+    /// Proxies that name their clients.
+    pub(crate) proxies: Proxies,
+    /// Whether they do so by a PROXY header.
+    pub(crate) proxy_protocol: bool,
+    /// Networks whose connections are not displaced.
+    pub(crate) known: Proxies,
+}
+
+impl Acquaintances {
+    /// The configured ones.
+    pub(crate) fn new(http: &Http) -> Result<Acquaintances, (&'static str, String)> {
+        let read = |key, texts: &[String]| Proxies::parse(texts).map_err(|text| (key, text));
+        Ok(Acquaintances {
+            proxies: read("trusted_proxies", &http.trusted_proxies)?,
+            proxy_protocol: http.proxy_protocol,
+            known: read("known", &http.known)?,
+        })
+    }
+
+    fn standing(&self, address: IpAddr) -> Standing {
+        let is_known = self.known.trusts(address) || self.proxies.trusts(address);
+        if is_known { Standing::Known } else { Standing::Stranger }
+    }
+}
+
+/// Known connections of a prefix that are never displaced.
+const KEPT: usize = 16;
+/// What a stream is told that has to make room.
+pub(crate) const DISPLACED: &str = "all connections are in use, and this address has most of them: connect again later";
+/// How long a connection must be idle before one of the same prefix displaces it.
+const PATIENCE_MS: u64 = 1_000;
 /// Pause before the door tries again when the system is out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,7 +91,8 @@ impl DoorLimits {
             connections,
             connections_of_one: http.connections_of_one.min(connections.div_ceil(2)),
             head: Duration::from_secs(http.head_seconds),
-            body_bytes_waiting: http.body_bytes_waiting.max(http.body_bytes),
+            // An address holds at most what it leaves, and any body must fit.
+            body_bytes_waiting: http.body_bytes_waiting.max(2 * http.body_bytes),
         }
     }
 }
@@ -66,35 +105,104 @@ fn descriptors() -> usize {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(UNKNOWN)
 }
 
-/// Connections by address.
-#[derive(Clone, Default)]
-struct Visitors(Arc<Mutex<HashMap<IpAddr, usize>>>);
+/// The open connections.
+struct Room {
+    places: Places,
+    /// Tells a connection that it is displaced.
+    open: HashMap<PlaceId, watch::Sender<bool>>,
+    begun: Instant,
+}
 
-/// A connection; it counts while this is held.
-struct Visit(Visitors, IpAddr);
+/// A door's connections; clones are the same.
+#[derive(Clone)]
+struct Visitors(Arc<Mutex<Room>>);
+
+/// A connection; it has its place as long as this is held.
+pub(crate) struct Visit {
+    visitors: Visitors,
+    place: PlaceId,
+    /// The other end, or the client that a PROXY header names.
+    address: IpAddr,
+    displaced: watch::Receiver<bool>,
+}
+
+/// Who sends a request; every request of a door has this extension.
+#[derive(Clone)]
+pub(crate) struct Visitor {
+    /// The client's address, behind a trusted proxy too.
+    pub(crate) address: IpAddr,
+    /// Its connection.
+    pub(crate) visit: Arc<Visit>,
+}
 
 impl Visitors {
-    fn admit(&self, address: IpAddr, most: usize) -> Option<Visit> {
-        let mut visitors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = visitors.entry(address).or_default();
-        if *count >= most {
-            return None;
+    fn new(limits: DoorLimits) -> Visitors {
+        let (total, of_address) = (limits.connections, limits.connections_of_one);
+        let places = Places::new(PlaceLimits { total, of_address, kept: KEPT, patience_ms: PATIENCE_MS });
+        Visitors(Arc::new(Mutex::new(Room { places, open: HashMap::new(), begun: Instant::now() })))
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, address: IpAddr, standing: Standing) -> Option<Visit> {
+        let mut room = self.room();
+        let now_ms = room.now_ms();
+        let Entry::Admitted { place, displaced } = room.places.enter(address, standing, now_ms) else { return None };
+        if let Some(displaced) = displaced.and_then(|place| room.open.remove(&place)) {
+            displaced.send_replace(true);
         }
-        *count += 1;
-        Some(Visit(self.clone(), address))
+        let (sender, displaced) = watch::channel(false);
+        room.open.insert(place, sender);
+        Some(Visit { visitors: self.clone(), place, address, displaced })
+    }
+}
+
+impl Room {
+    fn now_ms(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64
+    }
+}
+
+impl Visit {
+    /// A request was served, or a message delivered.
+    pub(crate) fn progress(&self) {
+        let mut room = self.visitors.room();
+        let now_ms = room.now_ms();
+        room.places.progress(self.place, now_ms);
+    }
+
+    /// Somebody paid for what it asked, or showed a token.
+    pub(crate) fn recognize(&self) {
+        self.visitors.room().places.recognize(self.place);
+    }
+
+    /// Ends when the connection has to make room for another one.
+    pub(crate) async fn displaced(&self) {
+        let mut displaced = self.displaced.clone();
+        // The sender goes when the place does.
+        drop(displaced.wait_for(|is_displaced| *is_displaced).await);
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut visitors = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = visitors.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                visitors.remove(&self.1);
-            }
-        }
+        let mut room = self.visitors.room();
+        room.places.leave(self.place);
+        room.open.remove(&self.place);
     }
+}
+
+/// A door's settings and its connections.
+#[derive(Clone)]
+struct Door {
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limits: DoorLimits,
+    known: Arc<Acquaintances>,
+    visitors: Visitors,
+    stopped: watch::Receiver<bool>,
 }
 
 /// Serves `router` until told to stop; then waits for the requests in progress.
@@ -103,10 +211,12 @@ pub(crate) async fn serve(
     tls: Option<TlsAcceptor>,
     router: Router,
     limits: DoorLimits,
+    known: Arc<Acquaintances>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let all = Arc::new(Semaphore::new(limits.connections));
-    let (visitors, mut open) = (Visitors::default(), JoinSet::new());
+    let visitors = Visitors::new(limits);
+    let door = Door { tls, router, limits, known, visitors, stopped: stopped.clone() };
+    let mut open = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -118,47 +228,89 @@ pub(crate) async fn serve(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let (permit, visit) = (all.clone().try_acquire_owned(), visitors.admit(from.ip(), limits.connections_of_one));
-        let (Ok(permit), Some(visit)) = (permit, visit) else { continue };
-        let (router, stopped, tls) = (router.clone(), stopped.clone(), tls.clone());
-        let client = Client::at(from.ip());
-        open.spawn(async move {
-            match tls {
-                None => answer(stream, router, client, limits.head, stopped).await,
-                Some(tls) => {
-                    // A connection without a timely TLS handshake counts as silent.
-                    if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
-                        answer(stream, router, client, limits.head, stopped).await;
-                    }
-                }
-            }
-            drop((permit, visit));
-        });
+        let peer = from.ip().to_canonical();
+        if let Some(visit) = door.visitors.admit(peer, door.known.standing(peer)) {
+            open.spawn(door.clone().welcome(stream, visit));
+        }
     }
     while open.join_next().await.is_some() {}
 }
 
-/// Answers the requests of one connection. Each request carries its client.
-async fn answer(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    client: Client,
-    head: Duration,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head);
-    let router = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(client);
-        router.call(request)
-    });
-    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
-    tokio::pin!(connection);
-    tokio::select! {
-        // Errors on a connection concern only its client.
-        _ = connection.as_mut() => return,
-        _ = stopped.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+impl Door {
+    async fn welcome(self, mut stream: TcpStream, visit: Visit) {
+        let head = self.limits.head;
+        let visit = match self.known.proxy_protocol && self.known.proxies.trusts(visit.address) {
+            false => visit,
+            true => {
+                let Ok(Some(client)) = tokio::time::timeout(head, read_client(&mut stream, visit.address)).await else {
+                    tracing::warn!(proxy = %visit.address, "a connection of a trusted proxy has no PROXY header");
+                    return;
+                };
+                // From here on the client has a place, and its proxy none.
+                drop(visit);
+                let Some(visit) = self.visitors.admit(client, self.known.standing(client)) else { return };
+                visit
+            }
+        };
+        let visit = Arc::new(visit);
+        match self.tls.clone() {
+            None => self.answer(stream, visit).await,
+            Some(tls) => {
+                let secured = tokio::select! {
+                    secured = tokio::time::timeout(head, tls.accept(stream)) => secured,
+                    () = visit.displaced() => return,
+                };
+                // A connection without a timely TLS handshake counts as silent.
+                if let Ok(Ok(stream)) = secured {
+                    self.answer(stream, visit).await;
+                }
+            }
+        }
     }
-    drop(connection.await);
+
+    /// Answers the requests of one connection.
+    async fn answer(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, visit: Arc<Visit>) {
+        let mut http = hyper::server::conn::http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.limits.head);
+        let (visitor, known) = (visit.clone(), self.known.clone());
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            let visit = visitor.clone();
+            let address = client_of(&known.proxies, visit.address, request.headers());
+            request.extensions_mut().insert(Visitor { address, visit: visit.clone() });
+            request.extensions_mut().insert(Client::at(address));
+            let answer = router.call(request);
+            async move {
+                let answer = answer.await;
+                visit.progress();
+                answer
+            }
+        });
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        tokio::pin!(connection);
+        tokio::select! {
+            // Errors on a connection concern only its client.
+            _ = connection.as_mut() => return,
+            () = visit.displaced() => return,
+            _ = self.stopped.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+        }
+        drop(connection.await);
+    }
+}
+
+/// The client that a proxy's header names. Nothing behind the header is read.
+async fn read_client(stream: &mut TcpStream, proxy: IpAddr) -> Option<IpAddr> {
+    let mut bytes = Vec::new();
+    loop {
+        match Proxies::header(&bytes) {
+            Ok(Some((length, client))) if length == bytes.len() => return Some(client.unwrap_or(proxy)),
+            Ok(None) => bytes.push(stream.read_u8().await.ok()?),
+            _ => return None,
+        }
+    }
+}
+
+fn client_of(proxies: &Proxies, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let forwarded = headers.get_all("x-forwarded-for").iter().collect::<Vec<_>>();
+    proxies.client(peer, forwarded.iter().filter_map(|value| value.to_str().ok()))
 }

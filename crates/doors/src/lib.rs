@@ -79,6 +79,14 @@ pub enum ListenError {
          private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
+    /// A setting lists something that is no network.
+    #[error("[http] {key}: {text:?} is neither an address nor a network such as 10.0.0.0/8")]
+    NoNetwork {
+        /// The setting.
+        key: &'static str,
+        /// The entry.
+        text: String,
+    },
     /// A certificate without its key, or a key without its certificate.
     #[error("[http] certificate and certificate_key belong together: set both, or neither")]
     HalfTls,
@@ -98,6 +106,7 @@ pub struct Bound {
     ethereum: Option<TcpListener>,
     address: SocketAddr,
     access: Access,
+    known: Arc<door::Acquaintances>,
     tls: Option<TlsAcceptor>,
 }
 
@@ -123,6 +132,7 @@ impl Bound {
             _ => return Err(ListenError::HalfTls),
         };
         let access = Access::new(&settings)?;
+        let known = door::Acquaintances::new(&settings).map_err(|(key, text)| ListenError::NoNetwork { key, text })?;
         let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
         let probes = match settings.probes {
@@ -131,7 +141,7 @@ impl Bound {
             }
             None => None,
         };
-        Ok(Bound { settings, listener, probes, ethereum: None, address, access, tls })
+        Ok(Bound { settings, listener, probes, ethereum: None, address, access, known: Arc::new(known), tls })
     }
 
     /// Also binds an address for Ethereum's JSON-RPC, under the same rules and limits.
@@ -148,23 +158,25 @@ impl Bound {
 
     /// Opens the doors.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
-        let Bound { settings, listener, probes, ethereum, address, access, tls } = self;
+        let Bound { settings, listener, probes, ethereum, address, access, known, tls } = self;
         let (stop, stopped) = watch::channel(false);
         let limits = door::DoorLimits::new(&settings);
         let api = http::Api::new(backend, settings, access);
         if let Some(listener) = probes {
             let router = http::probes(api.for_probes());
-            tokio::spawn(door::serve(listener, None, router, limits, stopped.clone()));
+            tokio::spawn(door::serve(listener, None, router, limits, known.clone(), stopped.clone()));
         }
         let mut servers = Vec::new();
         let ethereum = ethereum.and_then(|listener| {
-            let (address, router) = (listener.local_addr().ok()?, ethereum::router(api.for_ethereum()));
-            servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, stopped.clone())));
+            let address = listener.local_addr().ok()?;
+            let router = ethereum::router(api.for_ethereum()).layer(http::compression());
+            let (known, stopped) = (known.clone(), stopped.clone());
+            servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, known, stopped)));
             tracing::info!(%address, "listening for Ethereum's tools");
             Some(address)
         });
         let is_tls = tls.is_some();
-        servers.push(tokio::spawn(door::serve(listener, tls, http::router(api), limits, stopped)));
+        servers.push(tokio::spawn(door::serve(listener, tls, http::router(api), limits, known, stopped)));
         tracing::info!(%address, tls = is_tls, page = page::is_embedded(), "listening");
         Doors { address, ethereum, stop, servers }
     }

@@ -1,10 +1,11 @@
 //! Markets for people: an unordered pair with a price, a book by level, and the curves of its batch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ledger::contracts::OfferEvent;
 use ledger::{Batch, Offer, Pair, Place};
-use primitives::{Address, AssetId, Price};
+use primitives::{Address, AssetId, Height, Price, Sequence};
 
 use crate::backend::OffersRead;
 use crate::candles::Candles;
@@ -12,7 +13,7 @@ use crate::json::{
     BookBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, OfferBody, RestingOffer,
     RestingOffers, Symbols, price, rounded,
 };
-use crate::open_offers::Depth;
+use crate::open_offers::{Depth, Resting};
 use crate::views::{BatchSummary, Views};
 
 /// Curves are drawn within this factor of the batch price.
@@ -59,7 +60,8 @@ fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) 
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
-/// Base and quote units traded in a batch.
+/// Base and quote units traded in a batch. Units that one side sells and the other buys count once; where one side
+/// trades more through other assets, its units count.
 pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
     let trade = |pair| {
         let trades = &batch.trades;
@@ -67,7 +69,7 @@ pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
     };
     let (base_sold, quote_paid) = trade(sides.supply()).unwrap_or_default();
     let (quote_sold, base_paid) = trade(sides.demand()).unwrap_or_default();
-    (base_sold.saturating_add(base_paid), quote_sold.saturating_add(quote_paid))
+    (base_sold.max(base_paid), quote_sold.max(quote_paid))
 }
 
 /// Every market that has offers or traded in the last batch.
@@ -81,19 +83,27 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBo
     let markets = all.into_iter().map(|(quote, base)| {
         let sides = Sides { base, quote };
         let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(&batch.batch, sides));
-        let (price, price_height) = last_price(candles, sides);
+        let (price_units, price_height) = last_price(candles, sides);
+        let indicative_units = indicative(views, sides);
+        let best_sell_units = best(sides.supply()).map(|limit| limit.to_string());
+        let best_buy_units = best(sides.demand()).map(|limit| rounded(1.0 / limit.to_f64()));
+        let whole = |units: &Option<String>| units.as_ref().map(|units| symbols.whole_price(units, base, quote));
         MarketBody {
             market: symbols.market(base, quote),
             base: symbols.get(base).into(),
             quote: symbols.get(quote).into(),
-            price,
+            price: whole(&price_units),
+            price_units,
             price_height,
-            indicative: indicative(views, sides),
+            indicative: whole(&indicative_units),
+            indicative_units,
             base_volume: base_volume.to_string(),
             quote_volume: quote_volume.to_string(),
             offers: count(sides.supply()) + count(sides.demand()),
-            best_sell: best(sides.supply()).map(|limit| limit.to_string()),
-            best_buy: best(sides.demand()).map(|limit| rounded(1.0 / limit.to_f64())),
+            best_sell: whole(&best_sell_units),
+            best_sell_units,
+            best_buy: whole(&best_buy_units),
+            best_buy_units,
         }
     });
     MarketsBody { height: views.height(), markets: markets.collect() }
@@ -101,21 +111,25 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBo
 
 /// The resting offers of a market by price, at most `levels` per side.
 pub fn book(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
+    let whole = |units: &str| symbols.whole_price(units, sides.base, sides.quote);
     let side = |pair, to_base: fn(f64, u64) -> f64, to_price: fn(Price) -> String| {
-        let level = |(limit, depth): (Price, Depth)| Level {
-            price: to_price(limit),
-            amount: (to_base(limit.to_f64(), depth.amount) as u64).to_string(),
-            offers: depth.offers,
+        let level = |(limit, depth): (Price, Depth)| {
+            let price_units = to_price(limit);
+            let amount = (to_base(limit.to_f64(), depth.amount) as u64).to_string();
+            Level { price: whole(&price_units), price_units, amount, offers: depth.offers }
         };
         views.offers().prices(pair).take(levels).map(level).collect()
     };
-    let (price, price_height) = last_price(candles, sides);
+    let (price_units, price_height) = last_price(candles, sides);
+    let indicative_units = indicative(views, sides);
     BookBody {
         height: views.height(),
         market: symbols.market(sides.base, sides.quote),
-        price,
+        price: price_units.as_deref().map(whole),
+        price_units,
         price_height,
-        indicative: indicative(views, sides),
+        indicative: indicative_units.as_deref().map(whole),
+        indicative_units,
         sells: side(sides.supply(), |_, amount| amount as f64, |limit| limit.to_string()),
         // An offer that sells the quote at l base per quote pays up to 1/l quote per base.
         buys: side(sides.demand(), |limit, amount| amount as f64 * limit, |limit| rounded(1.0 / limit.to_f64())),
@@ -148,8 +162,14 @@ pub fn before_batch(views: &Views, batch: &BatchSummary, pair: Pair) -> BTreeMap
 /// Supply and demand of a market in the last batch, before it traded; `None` before the first batch.
 pub fn curves(views: &Views, symbols: &Symbols, sides: Sides, points: usize) -> Option<Curves> {
     let batch = views.batches().next_back()?;
-    let at = |asset: AssetId| batch.batch.valuations.get(asset.0 as usize).map_or(1.0, |price| price.to_f64());
-    let rate = at(sides.base) / at(sides.quote);
+    let valuation = |asset| views.outline().valuation(asset);
+    let valuations = valuation(sides.base).zip(valuation(sides.quote));
+    let rate = valuations.map(|(base, quote)| base.to_f64() / quote.to_f64());
+    let whole = |units: &str| symbols.whole_price(units, sides.base, sides.quote);
+    let thinned = |curve| thin(curve, rate, points).into_iter().map(|(price, amount)| point(price, amount, whole));
+    let has_traded = volumes(&batch.batch, sides) != (0, 0);
+    let indicative_units = rate.map(rounded);
+    let price_units = indicative_units.clone().filter(|_| has_traded);
     let trades = |pair| {
         let found = batch.batch.trades.iter().find(|trade| trade.pair == pair);
         found.map_or((0, 0), |trade| (trade.sold, trade.bought))
@@ -157,9 +177,12 @@ pub fn curves(views: &Views, symbols: &Symbols, sides: Sides, points: usize) -> 
     Some(Curves {
         height: batch.height,
         market: symbols.market(sides.base, sides.quote),
-        price: rounded(rate),
-        supply: thin(supply(before_batch(views, batch, sides.supply())), rate, points),
-        demand: thin(demand(before_batch(views, batch, sides.demand())), rate, points),
+        price: price_units.as_deref().map(whole),
+        price_units,
+        indicative: indicative_units.as_deref().map(whole),
+        indicative_units,
+        supply: thinned(supply(before_batch(views, batch, sides.supply()))).collect(),
+        demand: thinned(demand(before_batch(views, batch, sides.demand()))).collect(),
         sold: trades(sides.supply()).0.to_string(),
         bought: trades(sides.demand()).1.to_string(),
     })
@@ -187,48 +210,79 @@ fn demand(by_limit: BTreeMap<Price, u64>) -> Vec<(f64, f64)> {
     points
 }
 
-/// At most `points` of those near the rate, evenly chosen.
-fn thin(curve: Vec<(f64, f64)>, rate: f64, points: usize) -> Vec<CurvePoint> {
-    let near: Vec<_> = curve.into_iter().filter(|(x, _)| (rate / CURVE_SPAN..=rate * CURVE_SPAN).contains(x)).collect();
+/// At most `points`, evenly chosen; of those near the rate, if there is one.
+fn thin(curve: Vec<(f64, f64)>, rate: Option<f64>, points: usize) -> Vec<(f64, f64)> {
+    let is_near = |x: f64| rate.is_none_or(|rate| (rate / CURVE_SPAN..=rate * CURVE_SPAN).contains(&x));
+    let near: Vec<_> = curve.into_iter().filter(|(x, _)| is_near(*x)).collect();
     let count = near.len().min(points.max(2));
     let pick = |i: usize| near[if count == 1 { 0 } else { i * (near.len() - 1) / (count - 1) }];
-    let point = |(x, y): (f64, f64)| CurvePoint { price: rounded(x), amount: (y as u64).to_string() };
-    (0..count).map(pick).map(point).collect()
+    (0..count).map(pick).collect()
 }
 
-/// The first and the last place of offers with limits in a range; `None` if the range is empty.
-pub fn places(from: Option<Price>, to: Option<Price>) -> Option<(Place, Place)> {
-    let first = Place { limit: from.unwrap_or(Price::MIN), account: Address([0; 20]), id: 0 };
+fn point(price: f64, amount: f64, whole: impl Fn(&str) -> String) -> CurvePoint {
+    let price_units = rounded(price);
+    CurvePoint { price: whole(&price_units), price_units, amount: (amount as u64).to_string() }
+}
+
+/// The first and the last place of offers with limits in a range, from a cursor on; `None` if the range is empty.
+pub fn places(from: Option<Price>, to: Option<Price>, cursor: Option<Place>) -> Option<(Place, Place)> {
+    let lowest = Place { limit: from.unwrap_or(Price::MIN), account: Address([0; 20]), id: 0 };
     let last = Place { limit: to.unwrap_or(Price::MAX), account: Address([u8::MAX; 20]), id: u64::MAX };
+    let first = cursor.map_or(lowest, |cursor| cursor.max(lowest));
     (first <= last).then_some((first, last))
 }
 
-/// At most `count` of the offers of a pair that were read, and whether there are more.
-pub fn offers(mut read: OffersRead, symbols: &Symbols, pair: Pair, count: usize) -> RestingOffers {
-    let resting = |offer: &Offer| RestingOffer {
-        account: offer.place.account.to_string(),
-        offer: OfferBody {
-            sell: symbols.get(pair.sell).into(),
-            buy: symbols.get(pair.buy).into(),
-            limit: offer.place.limit.to_string(),
-            id: offer.place.id,
-            amount: offer.amount.to_string(),
-        },
-    };
-    let more = read.offers.len() > count;
-    read.offers.truncate(count);
-    RestingOffers { height: read.height, offers: read.offers.iter().map(resting).collect(), more }
+/// A resting offer in JSON.
+pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount }: Resting) -> OfferBody {
+    let limit = limit.to_string();
+    OfferBody {
+        sell: symbols.get(pair.sell).into(),
+        buy: symbols.get(pair.buy).into(),
+        price: symbols.whole_price(&limit, pair.sell, pair.buy),
+        limit,
+        id: id.to_string(),
+        amount: amount.to_string(),
+    }
 }
 
-/// A market's price in the recent batches in which it traded, oldest first.
-pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> HistoryBody {
-    let traded = |batch: &&std::sync::Arc<BatchSummary>| volumes(&batch.batch, sides) != (0, 0);
-    let recent: Vec<_> = views.batches().rev().filter(traded).take(limit).collect();
-    let point = |batch: &std::sync::Arc<BatchSummary>| HistoryPoint {
-        height: batch.height,
-        time_ms: batch.time_ms,
-        price: price(batch.batch.valuations[sides.base.0 as usize], batch.batch.valuations[sides.quote.0 as usize]),
-        base_volume: volumes(&batch.batch, sides).0.to_string(),
+/// At most `count` of the offers of a pair that were read, and where the next page begins if there are more.
+pub fn offers(mut read: OffersRead, symbols: &Symbols, pair: Pair, count: usize) -> RestingOffers {
+    let resting = |&Offer { place: Place { limit, account, id }, amount }: &Offer| RestingOffer {
+        account: account.to_string(),
+        offer: offer(symbols, id, Resting { pair, limit, amount }),
+    };
+    let next = read.offers.get(count).map(|next| cursor(&next.place));
+    read.offers.truncate(count);
+    let offers = read.offers.iter().map(resting).collect();
+    RestingOffers { height: read.height, offers, more: next.is_some(), next }
+}
+
+/// The place of an offer as a cursor.
+fn cursor(Place { limit, account, id }: &Place) -> String {
+    format!("{limit}:{account}:{id}")
+}
+
+/// The place that a cursor names; `None` if it is not a cursor.
+pub fn place_of(cursor: &str) -> Option<Place> {
+    let mut parts = cursor.splitn(3, ':');
+    let (limit, account, id) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Place { limit: limit.parse().ok()?, account: account.parse().ok()?, id: id.parse().ok()? })
+}
+
+/// A market's price in the recent batches below a height in which it traded, oldest first.
+pub fn history(views: &Views, symbols: &Symbols, sides: Sides, before: Height, limit: usize) -> HistoryBody {
+    let chosen = |batch: &&Arc<BatchSummary>| batch.height < before && volumes(&batch.batch, sides) != (0, 0);
+    let recent: Vec<_> = views.batches().rev().filter(chosen).take(limit).collect();
+    let point = |batch: &Arc<BatchSummary>| {
+        let valuations = &batch.batch.valuations;
+        let price_units = price(valuations[sides.base.0 as usize], valuations[sides.quote.0 as usize]);
+        HistoryPoint {
+            height: batch.height,
+            time_ms: batch.time_ms,
+            price: symbols.whole_price(&price_units, sides.base, sides.quote),
+            price_units,
+            base_volume: volumes(&batch.batch, sides).0.to_string(),
+        }
     };
     HistoryBody {
         market: symbols.market(sides.base, sides.quote),

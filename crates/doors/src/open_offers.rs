@@ -113,7 +113,13 @@ impl OpenOffers {
 
     /// The offers of an account, by id.
     pub fn of_account(&self, account: &Address) -> impl Iterator<Item = (Sequence, Resting)> + '_ {
-        self.accounts.get(account).into_iter().flat_map(|own| &own.offers).map(|(id, resting)| (*id, *resting))
+        self.of_account_from(account, 0)
+    }
+
+    /// The offers of an account from an id on.
+    pub fn of_account_from(&self, account: &Address, from: Sequence) -> impl Iterator<Item = (Sequence, Resting)> + '_ {
+        let own = self.accounts.get(account).into_iter();
+        own.flat_map(move |own| own.offers.range(from..)).map(|(id, resting)| (*id, *resting))
     }
 
     /// Units that an account's offers lock, by asset.

@@ -18,6 +18,8 @@ pub struct Outline {
     pub height: Height,
     /// Its digest.
     pub block: Digest,
+    /// How many heights ahead a transaction may end.
+    pub until_max: u64,
     /// Number of accounts.
     pub accounts: usize,
     /// The assets by number.
@@ -102,6 +104,7 @@ impl Outline {
             mu: ledger.mu(),
             height: ledger.height(),
             block: ledger.last_block(),
+            until_max: ledger.limits().until_max,
             accounts: ledger.accounts().len(),
             assets: ledger.assets().to_vec(),
             validators: ledger.validators().clone(),

@@ -38,6 +38,14 @@ pub struct Http {
     /// Set if a proxy with TLS is in front of the node, or its network is private: without this or a certificate the
     /// node listens only on loopback.
     pub behind_proxy: bool,
+    /// Proxies, as addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` names the client: the limits
+    /// then count the client and not the proxy.
+    pub trusted_proxies: Vec<String>,
+    /// Whether the trusted proxies begin each connection with a header of the PROXY protocol (version 1 or 2).
+    pub proxy_protocol: bool,
+    /// Addresses or networks (of validators, probes, the operator's desks) whose connections are not displaced when
+    /// all places are taken.
+    pub known: Vec<String>,
     /// A file with the operator's token; only its owner may be able to read it. Without it nobody is the operator.
     pub operator_token_file: Option<PathBuf>,
     /// A file with the token required for sending transactions, likewise. Without it everybody may send.
@@ -80,6 +88,9 @@ impl Default for Http {
             certificate: None,
             certificate_key: None,
             behind_proxy: false,
+            trusted_proxies: Vec::new(),
+            proxy_protocol: false,
+            known: Vec::new(),
             operator_token_file: None,
             submit_token_file: None,
             origins: Vec::new(),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use primitives::Address;
@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::candles::Interval;
-use crate::http::{Api, Failure};
-use crate::json;
+use crate::door::{DISPLACED, Visitor};
+use crate::http::{Api, Failure, OffersPage};
+use crate::json::{self, Offers};
 use crate::markets::{self, Sides};
 use crate::views::CommittedBlock;
 
@@ -27,6 +28,8 @@ pub(crate) const CHANNELS: usize = 64;
 pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
+/// Said of a message that is no request.
+const REQUEST: &str = r#"send {"subscribe":["blocks"]} or {"unsubscribe":["blocks"]}; this is neither"#;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -93,16 +96,20 @@ fn name(channel: &Channel) -> String {
 }
 
 /// Upgrades a connection.
-pub(crate) async fn open(State(api): State<Api>, upgrade: WebSocketUpgrade) -> Response {
-    let Ok(permit) = api.streams.clone().try_acquire_owned() else {
-        let message = "too many connections of the stream; try again shortly";
+pub(crate) async fn open(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(share) = api.streams.take(visitor.address, 1) else {
+        let message = "too many connections of the stream, of all or of this address; try again shortly";
         return Failure::busy("too_many_streams", message).into_response();
     };
     upgrade.max_message_size(MESSAGE_BYTES).max_frame_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
         api.backend.metrics().streams.inc();
-        serve(&api, socket).await;
+        serve(&api, &visitor, socket).await;
         api.backend.metrics().streams.dec();
-        drop(permit);
+        drop(share);
     })
 }
 
@@ -129,7 +136,7 @@ pub(crate) fn ended_by(error: axum::Error, limit: usize) -> Option<(u16, Cow<'st
     }
 }
 
-async fn serve(api: &Api, socket: WebSocket) {
+async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
     let mut events = api.published().subscribe();
@@ -160,9 +167,11 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Ok(_) => connection.send_heartbeat().await,
                 Err(_) => Err("the node is stopping"),
             },
+            () = visitor.visit.displaced() => Err(DISPLACED),
         };
-        if let Err(reason) = served {
-            break (close_code::AGAIN, reason.into());
+        match served {
+            Ok(()) => visitor.visit.progress(),
+            Err(reason) => break (close_code::AGAIN, reason.into()),
         }
     };
     api.backend.metrics().streams_dropped.inc();
@@ -203,7 +212,7 @@ impl Connection<'_> {
     async fn on_request(&mut self, text: &str) -> Delivered {
         let request: Request = match serde_json::from_str(text) {
             Ok(request) => request,
-            Err(error) => return self.error("malformed", &format!("not a request: {error}")).await,
+            Err(error) => return self.error("malformed", &format!("{REQUEST}: {error}")).await,
         };
         for name in &request.unsubscribe {
             match parse(self.api, name) {
@@ -270,7 +279,8 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
         }
         Channel::Account(address) => {
             let account = api.account_body(address).ok().flatten();
-            json!({"account": account, "offers": api.offers_body(address, 1_000).offers})
+            let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
+            json!({"account": account, "offers": offers, "more": more, "next": next})
         }
     };
     message["type"] = "snapshot".into();
@@ -306,10 +316,12 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
         let (base_volume, quote_volume) = markets::volumes(&batch.batch, sides);
         let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
         (base_volume > 0 || quote_volume > 0).then(|| {
+            let price_units = json::price(valuation(sides.base), valuation(sides.quote));
             json!({
                 "height": batch.height,
                 "market": api.symbols.market(sides.base, sides.quote),
-                "price": json::price(valuation(sides.base), valuation(sides.quote)),
+                "price": api.symbols.whole_price(&price_units, sides.base, sides.quote),
+                "price_units": price_units,
                 "base_volume": base_volume.to_string(),
                 "quote_volume": quote_volume.to_string(),
             })
@@ -345,7 +357,7 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
                 "sell": api.symbols.get(fill.pair.sell),
                 "buy": api.symbols.get(fill.pair.buy),
                 "limit": fill.place.limit.to_string(),
-                "id": fill.place.id,
+                "id": fill.place.id.to_string(),
                 "sold": fill.sold.to_string(),
                 "bought": fill.bought.to_string(),
                 "left": fill.left.to_string(),

@@ -59,7 +59,7 @@ fn answer(server: SocketAddr, request: &[u8], patience: Duration) -> Option<u16>
 fn requests_of_strangers() {
     let key = SecretKey::from_seed([3; 32]);
     let operation = Operation::Pay { to: Address([9; 20]), asset: AssetId(0), amount: 7 };
-    let transaction = Body { chain: 1, account: key.public().address(), sequence: 1, operation }
+    let transaction = Body { chain: 1, account: key.public().address(), sequence: 1, until: 50_000, operation }
         .sign(&primitives::Digest::default(), &key);
     let bytes = borsh::to_vec(&transaction).expect("in memory");
     let json = format!("{{\"transaction\":\"0x{}\"}}", to_hex(&bytes));

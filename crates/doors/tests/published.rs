@@ -80,7 +80,7 @@ impl People {
                 Operation::Pay { to: key((person + 1) % PEOPLE).address(), asset: AssetId(asset), amount }
             }
         };
-        let body = Body { chain: 1, account: key(person).address(), sequence, operation };
+        let body = Body { chain: 1, account: key(person).address(), sequence, until: 50_000, operation };
         Some(Transaction::by_key(body, key(person), Signature([0; 64])))
     }
 }

@@ -1,6 +1,7 @@
 //! Every cell of the table of endpoints and roles, TLS, origins, and invalid door settings.
 
 mod fake;
+mod open;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use doors::roles::{ENDPOINTS, Role};
 use doors::{Bound, Http, ListenError};
-use fake::Fake;
+use open::{call, exchange, loopback, with_doors};
 
 const OPERATOR: &str = "the operator's token, long enough to count";
 const SUBMIT: &str = "a token for sending, long enough to count";
@@ -23,45 +24,12 @@ fn file(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
     path
 }
 
-fn loopback() -> Http {
-    Http { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Http::default() }
-}
-
-/// Runs `test` against doors with these settings; it runs in its own thread, as clients do.
-fn with_doors<T: Send + 'static>(settings: Http, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
-    runtime.block_on(async {
-        let doors = Bound::new(settings).await.expect("a free port").open(Arc::new(Fake::new()));
-        let address = SocketAddr::from(([127, 0, 0, 1], doors.address().port()));
-        let result = tokio::task::spawn_blocking(move || test(address)).await.expect("the test passes");
-        doors.close().await;
-        result
-    })
-}
-
 fn refusal(settings: Http) -> ListenError {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
     match runtime.block_on(Bound::new(settings)) {
         Ok(_) => panic!("it listens"),
         Err(error) => error,
     }
-}
-
-/// Status and whole answer.
-fn exchange(stream: &mut (impl Read + Write), method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
-    stream.write_all(head.as_bytes()).expect("sent");
-    let mut answer = Vec::new();
-    // A peer may end TLS without a close message.
-    let _ = stream.read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-    (status.unwrap_or_else(|| panic!("no status: {answer:?}")), answer)
-}
-
-fn call(server: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
-    exchange(&mut TcpStream::connect(server).expect("listens"), method, path, headers)
 }
 
 /// A path of a route, with a value in each place.
@@ -194,12 +162,13 @@ fn only_known_origins_may_read() {
         assert!(allows(&from("https://desk.example"), "https://desk.example"));
         for other in ["https://evil.example", "https://desk.example.evil", "http://desk.example", "null"] {
             assert!(!from(other).to_lowercase().contains("access-control"), "{other}");
+            assert!(from(other).contains("foreign_origin"), "{other}");
         }
         let preflight = [("Origin", "https://desk.example"), ("Access-Control-Request-Method", "POST")];
         let (status, answer) = call(server, "OPTIONS", "/v1/transactions", &preflight);
         assert!(status == 204 && allows(&answer, "https://desk.example"), "{answer}");
         let preflight = [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")];
-        assert_eq!(call(server, "OPTIONS", "/v1/transactions", &preflight).0, 405);
+        assert_eq!(call(server, "OPTIONS", "/v1/transactions", &preflight).0, 403);
     });
 }
 

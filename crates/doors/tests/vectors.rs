@@ -155,7 +155,7 @@ fn bodies() -> Vec<(u8, Body)> {
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5];
-        (number, Body { chain: 7 + at as u64, account: own(number), sequence, operation })
+        (number, Body { chain: 7 + at as u64, account: own(number), sequence, until: 50_000, operation })
     };
     operations.into_iter().enumerate().map(body).collect()
 }
@@ -243,6 +243,7 @@ fn vector((number, body): (u8, Body)) -> Value {
         "chain": body.chain.to_string(),
         "network": NETWORK.to_string(),
         "sequence": body.sequence.to_string(),
+        "until": body.until.to_string(),
         "operation": asked,
         "body": encoded(&body),
         "signing_bytes": hex(&body.signing_bytes(&NETWORK)),
@@ -270,6 +271,7 @@ fn typed_vector(body: Body) -> Value {
         "key": hex(&key),
         "account": body.account.to_string(),
         "sequence": body.sequence.to_string(),
+        "until": body.until.to_string(),
         "network": NETWORK.to_string(),
         "body": encoded(&body),
         "typed_data": {

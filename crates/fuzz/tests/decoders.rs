@@ -73,11 +73,13 @@ fn operations() -> Vec<Operation> {
 
 fn transactions() -> Vec<Transaction> {
     let own = |(sequence, operation)| {
-        Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&Digest([7; 32]), &key(1))
+        Body { chain: 1, account: key(1).public().address(), sequence, until: 50_000, operation }
+            .sign(&Digest([7; 32]), &key(1))
     };
     let wallet = WalletKey::from_bytes([3; 32]).expect("in range");
     let typed = |(sequence, operation)| {
-        Body { chain: 1, account: wallet.address(), sequence, operation }.sign_typed(Digest([7; 32]), &wallet)
+        Body { chain: 1, account: wallet.address(), sequence, until: 50_000, operation }
+            .sign_typed(Digest([7; 32]), &wallet)
     };
     (1..).zip(operations()).map(own).chain((1..).zip(operations()).map(typed)).collect()
 }

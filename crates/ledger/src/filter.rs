@@ -1,9 +1,11 @@
 //! The deterministic filter decides which transactions of a block count (SPEEDEX §8 and appendix I).
 //!
-//! For a block, each transaction is first checked alone against the state before the block. Then all transactions of
-//! one account are checked together: if they could spend more than the account has, or claim a key of the account
-//! twice (a sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are
-//! removed. Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues
+//! For a block, each transaction is first checked alone against the state before the block. Of those of one account
+//! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
+//! removed. Then all transactions of
+//! the account are checked together: if they could spend more than the account has, or claim a key of the account
+//! twice (its key, its stake), all of them are removed but its cancels, which stand if the balance covers their fees:
+//! they only give money back. Of two cancels of one offer, one counts and both pay. Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues
 //! together exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits
 //! them, such as those that create one account. Of these, the one with the lowest id counts, and the others do
 //! nothing ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block
@@ -11,14 +13,17 @@
 //!
 //! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
 //!
-//! **Properties.** Every check uses the transactions that are valid alone, before any are removed, so the answer
-//! depends neither on order nor on threads, and removing a transaction cannot cause a conflict among the others. Only
-//! quota refusals depend on a transaction's sub-block and its place there.
+//! **Properties.** Which of several transactions of one number counts follows from their ids, and every later check
+//! uses all that count, before any are removed. So the answer depends neither on order nor on threads, and removing a
+//! transaction cannot cause a conflict among the others. Only quota refusals depend on a transaction's sub-block and
+//! its place there. Who kept an old transaction of somebody else can submit it again until it ends and while its number
+//! is free; a substitute that ends later stands against it.
 //!
-//! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
+//! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
+//! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
+use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -69,12 +74,38 @@ struct Candidate<'a> {
     transaction: &'a Transaction,
 }
 
+impl Candidate<'_> {
+    fn is_cancel(&self) -> bool {
+        matches!(self.transaction.body.operation, Operation::CancelOffer { .. })
+    }
+}
+
+/// Of an account's candidates with one number, the one that counts: that which ends last, and of those the one with
+/// the highest id. Of copies, whose signatures may differ, it is the first.
+fn counting_one<'c, 'a>(same: &'c [Candidate<'a>]) -> &'c Candidate<'a> {
+    if same.len() == 1 {
+        return &same[0];
+    }
+    let rank = |one: &&Candidate| (one.transaction.body.until, one.transaction.id());
+    same.iter().rev().max_by_key(rank).expect("not empty")
+}
+
+/// Why a candidate does not count beside another one with its number.
+fn why_not(candidate: &Candidate, counts: &Candidate) -> Refusal {
+    match candidate.transaction.body == counts.transaction.body {
+        true => Refusal::Duplicate,
+        false => Refusal::SequenceConflict,
+    }
+}
+
 /// The result of checking one shard's transactions.
 #[derive(Default)]
 struct Judged<'a> {
     /// Transactions that are valid alone.
     candidates: Vec<Candidate<'a>>,
     refused: Vec<(u32, Refusal)>,
+    /// Those that pay and do nothing, because another one of the sender has the same effect.
+    idle: Vec<u32>,
     /// Their claims that other accounts may make as well.
     shared: Shared,
 }
@@ -135,7 +166,7 @@ impl<'a> Visitor<'a> for Opens<'_> {
 #[derive(Default)]
 struct AccountClaims<'s> {
     sums: SmallVec<[(Sum, u128); 4]>,
-    owned: SmallVec<[Once; 4]>,
+    owned: SmallVec<[(Once, u32); 4]>,
     /// Index of the transaction whose footprint is read.
     index: u32,
     /// Collects claims that other accounts may make as well.
@@ -158,7 +189,7 @@ impl<'a> Visitor<'a> for AccountClaims<'_> {
     #[inline]
     fn once(&mut self, once: Once) {
         match (once.scope(), &mut self.shared) {
-            (Scope::Account(_), _) => self.owned.push(once),
+            (Scope::Account(_) | Scope::Sender(_), _) => self.owned.push((once, self.index)),
             (_, Some(shared)) => shared.once.push((once, self.index)),
             (_, None) => {}
         }
@@ -166,16 +197,28 @@ impl<'a> Visitor<'a> for AccountClaims<'_> {
 }
 
 impl AccountClaims<'_> {
+    fn read(&mut self, candidate: &Candidate, fee: Amount) {
+        self.index = candidate.index;
+        visit(&candidate.transaction.body, fee, self);
+    }
+
     /// Why the account's transactions conflict with each other, if they do.
     fn conflict(&mut self, ledger: &Ledger, account: &Account) -> Option<Refusal> {
-        self.owned.sort_unstable();
-        if let Some(twice) = self.owned.windows(2).find(|two| two[0] == two[1])
-            && let Scope::Account(refusal) = twice[0].scope()
-        {
-            return Some(refusal);
+        // Transactions are visited by their numbers, which a stable sort keeps.
+        self.owned.sort_by_key(|(once, _)| *once);
+        let twice = self.owned.windows(2).filter(|two| two[0].0 == two[1].0);
+        for (once, _) in twice.map(|two| two[0]) {
+            if let Scope::Account(refusal) = once.scope() {
+                return Some(refusal);
+            }
         }
         let exceeds = |(sum, all): &&(Sum, u128)| *all > u128::from(ledger.room(*sum, account));
         self.sums.iter().find(exceeds).map(|(sum, _)| sum.refusal())
+    }
+
+    /// Once there is no conflict: the transactions that claim what one with a lower number of the account claims.
+    fn repeated(&self) -> impl Iterator<Item = u32> + '_ {
+        self.owned.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| two[1].1)
     }
 }
 
@@ -195,7 +238,9 @@ impl Ledger {
         let shared = judged.iter().map(|judged| &judged.shared);
         self.refuse_sides(shared.clone(), &mut refusals);
         self.refuse_pairs(&judged, &mut refusals);
-        let idle = idle(shared, &refusals, |index| transactions[index as usize].id());
+        let mut idle = idle(shared, &refusals, |index| transactions[index as usize].id());
+        idle.extend(judged.iter().flat_map(|judged| &judged.idle));
+        idle.sort_unstable();
         let admit = |candidate: &Candidate| {
             let &Candidate { index, position, refund, .. } = candidate;
             let is_idle = !idle.is_empty() && idle.binary_search(&index).is_ok();
@@ -224,11 +269,12 @@ impl Ledger {
                 Err(refusal) => judged.refused.push((index, refusal)),
             }
         }
-        let Judged { candidates, refused, shared: claims } = &mut judged;
+        let Judged { candidates, refused, idle, shared: claims } = &mut judged;
         candidates
             .sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signed_by, c.index));
         for account in candidates.chunk_by(|a, b| a.position == b.position) {
-            self.filter_account(shard.at(account[0].position), account, refused, claims);
+            let claims = AccountClaims { shared: Some(claims), ..AccountClaims::default() };
+            self.filter_account(shard.at(account[0].position), account, claims, refused, idle);
         }
         judged
     }
@@ -263,9 +309,20 @@ impl Ledger {
             return Err(Refusal::WrongSigner);
         }
         account.window().check(body.sequence)?;
+        self.check_until(body.until)?;
         let mut check = Check { ledger: self, sender: body.account, refund: 0 };
         body.emit(self.fee, &mut check)?;
         Ok((position, check.refund))
+    }
+
+    /// Checks the last height of a transaction for the next block.
+    fn check_until(&self, until: Height) -> Result<(), Refusal> {
+        let next = self.height.saturating_add(1);
+        match () {
+            _ if until < next => Err(Refusal::Ended),
+            _ if until - next > self.limits.until_max => Err(Refusal::EndsTooLate),
+            _ => Ok(()),
+        }
     }
 
     /// Checks the candidates of one account together; they are sorted by sequence number.
@@ -273,24 +330,26 @@ impl Ledger {
         &self,
         account: &Account,
         candidates: &[Candidate],
+        mut claims: AccountClaims,
         refused: &mut Vec<(u32, Refusal)>,
-        shared: &mut Shared,
+        idle: &mut Vec<u32>,
     ) {
-        let is_copy = |a: &Candidate, b: &Candidate| a.transaction.body == b.transaction.body;
-        let mut claims = AccountClaims { shared: Some(shared), ..AccountClaims::default() };
-        let mut distinct: SmallVec<[&Candidate; 8]> = SmallVec::new();
-        for candidate in candidates {
-            match distinct.last() {
-                Some(last) if is_copy(last, candidate) => refused.push((candidate.index, Refusal::Duplicate)),
-                _ => {
-                    claims.index = candidate.index;
-                    visit(&candidate.transaction.body, self.fee, &mut claims);
-                    distinct.push(candidate);
-                }
-            }
+        let mut counting: SmallVec<[&Candidate; 8]> = SmallVec::new();
+        for same in candidates.chunk_by(|a, b| a.transaction.body.sequence == b.transaction.body.sequence) {
+            let counts = counting_one(same);
+            let others = same.iter().filter(|other| other.index != counts.index);
+            refused.extend(others.map(|other| (other.index, why_not(other, counts))));
+            claims.read(counts, self.fee);
+            counting.push(counts);
         }
-        if let Some(conflict) = claims.conflict(self, account) {
-            refused.extend(distinct.iter().map(|candidate| (candidate.index, conflict)));
+        let Some(conflict) = claims.conflict(self, account) else { return idle.extend(claims.repeated()) };
+        let (cancels, others): (Vec<&Candidate>, _) = counting.iter().partition(|one| one.is_cancel());
+        refused.extend(others.iter().map(|other| (other.index, conflict)));
+        let mut claims = AccountClaims::default();
+        cancels.iter().for_each(|cancel| claims.read(cancel, self.fee));
+        match claims.conflict(self, account) {
+            None => idle.extend(claims.repeated()),
+            Some(conflict) => refused.extend(cancels.iter().map(|cancel| (cancel.index, conflict))),
         }
     }
 

@@ -92,6 +92,9 @@ pub(crate) enum Once {
 pub(crate) enum Scope {
     /// All of the sender's: the key belongs to the sender.
     Account(Refusal),
+    /// None: of the sender's, the one with the lowest number counts; the others pay fee and number and do nothing. A
+    /// pool refuses the second with this.
+    Sender(Refusal),
     /// Those that claim it, from any sender.
     Sides(Refusal),
     /// None: the effect does not depend on the sender. Of those that are left after all others are removed, the one
@@ -103,7 +106,7 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SequenceConflict),
-            Once::Cancel(..) => Scope::Account(Refusal::CancelConflict),
+            Once::Cancel(..) => Scope::Sender(Refusal::CancelConflict),
             Once::Key => Scope::Account(Refusal::KeyConflict),
             Once::Stake => Scope::Account(Refusal::StakeConflict),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::ValidatorKeyConflict),

@@ -1,7 +1,7 @@
 //! The state before the first block, and the constants of a chain.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, UNTIL_USUAL, is_network_address};
 
 use crate::bridge::LaneTerms;
 use crate::contracts::TRANSACTION_GAS_MAX;
@@ -9,15 +9,15 @@ use crate::limits::Limits;
 use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
 
-const CONTEXT: &str = "walras 2026 genesis v1";
-const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v1";
-const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v1";
+const CONTEXT: &str = "walras 2026 genesis v2";
+const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v2";
+const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v2";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
 /// does. A change that changes results needs a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 4;
-const _: () = assert!(clearing::RULES == 4, "the solver's results have changed: increase RULES");
+pub const RULES: u32 = 5;
+const _: () = assert!(clearing::RULES == 5, "the solver's results have changed: increase RULES");
 /// The usual fee is one whole asset 0 (10^decimals units) divided by this.
 const FEES_IN_ONE: Amount = 10_000;
 /// The minimum stake is at least the founders' total stake divided by this: filling a registry of cheap stakes then
@@ -137,7 +137,9 @@ pub enum GenesisError {
     #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
     Rules(u32),
     /// The symbol is malformed or not unique.
-    #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', and not used before")]
+    #[error(
+        "asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', not begin with a sign, and not be used before"
+    )]
     Symbol(usize, String),
     /// Offers could be so small that rounding exceeds the band.
     #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the minimum for these mu and epsilon")]
@@ -237,7 +239,9 @@ impl Genesis {
         }
         let mut assets: Vec<Asset> = Vec::with_capacity(self.assets.len());
         for (number, Listing { symbol, decimals, issuer, least_units }) in self.assets.iter().enumerate() {
-            let plain = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
+            // A part of an address on the web: `..` would name another one, and `-` an option of a command.
+            let begins = symbol.starts_with(|first: char| first.is_ascii_alphanumeric());
+            let plain = begins && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
             if !plain || !(1..=12).contains(&symbol.len()) || assets.iter().any(|asset| asset.symbol == *symbol) {
                 return Err(GenesisError::Symbol(number, symbol.clone()));
             }
@@ -297,7 +301,8 @@ impl Genesis {
 
     /// Checks that the limits leave room for the initial state, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = self.limits;
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
+            self.limits;
         let (founders, committee) =
             self.membership.as_ref().map_or((0, 0), |all| (all.founders.len(), all.terms.committee));
         let quotas = sub_block_gas.saturating_mul(committee.max(1).into());
@@ -312,6 +317,7 @@ impl Genesis {
             ("block_gas", block_gas, "limits.least_base_fee", with_price),
             ("sub_block_gas", sub_block_gas, "one transaction", with_gas * TRANSACTION_GAS_MAX),
             ("least_base_fee", least_base_fee, "limits.block_gas", with_gas),
+            ("until_max", until_max, "the usual end of a transaction", UNTIL_USUAL),
         ] {
             if given < needed {
                 return Err(GenesisError::Limit { limit, given, needed_by, needed });
@@ -354,5 +360,25 @@ impl Membership {
             return Err(GenesisError::Founder(number, fault));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_is_a_name_that_an_address_on_the_web_can_hold() {
+        let founded = |symbol: &str| {
+            let assets = vec![Listing::new(symbol, 2, Address([1; 20]))];
+            Genesis { assets, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Genesis::default() }
+                .issued_assets()
+        };
+        for sound in ["USD", "x", "1INCH", "A.B-C_D", "BTC."] {
+            assert!(founded(sound).is_ok(), "{sound}");
+        }
+        for wrong in ["..", ".", ".A", "-A", "_A", "", "A/B", "A B", "ABCDEFGHIJKLM"] {
+            assert!(matches!(founded(wrong), Err(GenesisError::Symbol(0, _))), "{wrong:?}");
+        }
     }
 }

@@ -35,6 +35,7 @@ mod restart;
 mod roots;
 mod settle;
 mod snapshot;
+mod spending;
 mod sums;
 mod time;
 mod validators;
@@ -51,7 +52,7 @@ pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer
 pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
-    TYPED_DATA_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
+    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
@@ -62,6 +63,7 @@ pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
+pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
 pub use validators::{Member, Schedule, Terms, Validator, Validators};
 

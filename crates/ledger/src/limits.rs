@@ -16,6 +16,7 @@
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
+//! | heights until a native transaction ends | [`Limits::until_max`] | genesis, `limits` |
 //! | sequence numbers of an account in use | [`crate::SEQUENCE_WINDOW`] | rules |
 //! | validators of a committee | 256: an index is a byte | rules |
 //! | chunk of a state | 32,768 entries; files in chunks of `store::CHUNK_BYTES` | format |
@@ -57,7 +58,7 @@ pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
 }
 
 /// Gas of a block on a chain with contracts, if its committee does not need more.
-const USUAL_BLOCK_GAS: u64 = 120_000_000;
+pub const USUAL_BLOCK_GAS: u64 = 120_000_000;
 /// The minimum price of a unit of gas in wei on a chain with contracts: a transfer costs about as much as a native
 /// transaction, a ten-thousandth of a whole asset 0.
 const USUAL_BASE_FEE: u64 = 5_000_000_000;
@@ -77,15 +78,26 @@ pub struct Limits {
     pub sub_block_gas: u64,
     /// The minimum price of a unit of gas, in wei.
     pub least_base_fee: u64,
+    /// How many heights ahead a native transaction may end ([`primitives::Body::until`]).
+    pub until_max: u64,
 }
+
+/// The usual [`Limits::until_max`]: about a day of blocks of a second.
+const UNTIL_MAX: u64 = 100_000;
+const _: () = assert!(primitives::UNTIL_USUAL < UNTIL_MAX, "clients stay within the limit");
 
 impl Limits {
     /// The same limits with contracts, for committees of this size: each sub-block has an equal share of a block's
     /// gas, and at least what one transaction may declare.
     pub fn with_contracts(self, committee: u32) -> Limits {
+        self.with_block_gas(committee, USUAL_BLOCK_GAS)
+    }
+
+    /// The same with this gas of a block, or more if a whole transaction of each member would not fit.
+    pub fn with_block_gas(self, committee: u32, block_gas: u64) -> Limits {
         let committee = u64::from(committee.max(1));
-        let sub_block_gas = (USUAL_BLOCK_GAS / committee).max(TRANSACTION_GAS_MAX);
-        let block_gas = USUAL_BLOCK_GAS.max(sub_block_gas * committee);
+        let sub_block_gas = (block_gas / committee).max(TRANSACTION_GAS_MAX);
+        let block_gas = block_gas.max(sub_block_gas * committee);
         Limits { block_gas, sub_block_gas, least_base_fee: USUAL_BASE_FEE, ..self }
     }
 
@@ -105,6 +117,7 @@ impl Default for Limits {
             block_gas,
             sub_block_gas,
             least_base_fee,
+            until_max: UNTIL_MAX,
         }
     }
 }

@@ -65,19 +65,19 @@ pub enum Refusal {
     #[error("the offer belongs to another account")]
     NotYourOffer,
     /// The account's debits exceed its balance.
-    #[error("the account's transactions would spend more than its balance; in a block all of them are removed")]
+    #[error("the account's transactions would spend more than its balance; in a block all but its cancels are removed")]
     Overdraft,
     /// The same transaction is in the block more than once; one copy counts.
     #[error("the same transaction is already in the block")]
     Duplicate,
     /// Two transactions of the account use one sequence number.
-    #[error("two different transactions of the account use one sequence number; all of the account's are removed")]
+    #[error("another transaction of the account with this sequence number counts; use the next free number")]
     SequenceConflict,
     /// Two transactions of the account cancel one offer.
-    #[error("two transactions of the account cancel one offer; all of the account's are removed")]
+    #[error("a pending transaction of the account cancels this offer already")]
     CancelConflict,
     /// Two transactions of the account change its key.
-    #[error("two transactions change the account's key in one block; all of the account's are removed")]
+    #[error("two transactions change the account's key in one block; all of the account's but its cancels are removed")]
     KeyConflict,
     /// The block's issues of the asset would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
@@ -186,6 +186,12 @@ pub enum Refusal {
     /// No key generation of the lane expects the dealing or complaint.
     #[error("no key generation of the lane expects this dealing or complaint now; see `lane.bls` in the genesis")]
     NotAwaited,
+    /// The transaction ended below the height of the block.
+    #[error("the transaction has ended: its last height (`until`) is past; sign it again with a later one")]
+    Ended,
+    /// The transaction ends too late.
+    #[error("the transaction ends too late: `until` is further ahead than `until_max` of /v1/limits permits")]
+    EndsTooLate,
 }
 
 impl Refusal {
@@ -228,6 +234,8 @@ impl Refusal {
             | Refusal::Duplicate
             | Refusal::SequenceConflict
             | Refusal::CancelConflict
+            | Refusal::Ended
+            | Refusal::EndsTooLate
             | Refusal::KeyConflict
             | Refusal::IssueTooLarge
             | Refusal::StakeTooSmall
@@ -277,6 +285,8 @@ impl Refusal {
             Refusal::Overdraft => "overdraft",
             Refusal::Duplicate => "duplicate",
             Refusal::SequenceConflict => "sequence_conflict",
+            Refusal::Ended => "ended",
+            Refusal::EndsTooLate => "ends_too_late",
             Refusal::CancelConflict => "cancel_conflict",
             Refusal::KeyConflict => "key_conflict",
             Refusal::IssueTooLarge => "issue_too_large",

@@ -233,7 +233,9 @@ impl<'a> Visitor<'a> for Reader<'_> {
                 let bit = sequence % SEQUENCES;
                 Part::Bit(Thing::Sequences(self.sender, bit >= 64), 1 << (bit % 64), refusal)
             }
-            (_, Scope::Account(refusal)) => Part::Bit(Thing::Once(self.sender, once), 1, refusal),
+            (_, Scope::Account(refusal) | Scope::Sender(refusal)) => {
+                Part::Bit(Thing::Once(self.sender, once), 1, refusal)
+            }
             (_, Scope::Sides(refusal)) => Part::Bit(Thing::Once(Address::default(), once), 1, refusal),
             (_, Scope::KeepOne) => return,
         };

@@ -43,7 +43,7 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
-    let limits = Limits { resting_offers: 33, open_pairs: 10, validators: 6, ..Limits::default() };
+    let limits = Limits { resting_offers: 20, open_pairs: 7, validators: 6, ..Limits::default() };
     Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, ..Genesis::default() }
 }
 
@@ -224,7 +224,12 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     // An invalid signature has a flipped bit, or is for another network.
     let (is_false, is_elsewhere) = (rng.random_ratio(1, 60), sequence.is_multiple_of(2));
     let network = if is_false && is_elsewhere { Digest([43; 32]) } else { model.network };
-    let mut transaction = Body { chain, account, sequence, operation }.sign(&network, &key(signer));
+    let until = match rng.random_range(0..60) {
+        0 => model.validators.height,
+        1 => model.validators.height + 100_002,
+        _ => model.validators.height + 1 + rng.random_range(0..3),
+    };
+    let mut transaction = Body { chain, account, sequence, until, operation }.sign(&network, &key(signer));
     if is_false
         && !is_elsewhere
         && let SignedBy::Key { signature, .. } = &mut transaction.signed_by
@@ -562,6 +567,8 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::SequenceUsed,
         Refusal::SequenceTooOld,
         Refusal::SequenceTooFar,
+        Refusal::Ended,
+        Refusal::EndsTooLate,
         Refusal::UnknownAsset,
         Refusal::ZeroAmount,
         Refusal::AmountTooLarge,
@@ -574,7 +581,6 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::Overdraft,
         Refusal::Duplicate,
         Refusal::SequenceConflict,
-        Refusal::CancelConflict,
         Refusal::KeyConflict,
         Refusal::IssueTooLarge,
         Refusal::NetworkAddress,

@@ -70,7 +70,7 @@ fn create_offer(amount: Amount, limit: f64) -> Operation {
 
 fn unsigned(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
     let signer = key(person);
-    let body = Body { chain: 1, account: signer.address(), sequence, operation };
+    let body = Body { chain: 1, account: signer.address(), sequence, until: 50_000, operation };
     Transaction::by_key(body, signer, Signature([0; 64]))
 }
 

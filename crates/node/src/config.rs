@@ -291,9 +291,42 @@ fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: 
     Ok(())
 }
 
+impl Config {
+    /// What an operator should know before a node starts with these settings. `validators` is the number of those that
+    /// decide blocks, if there are several.
+    pub fn warnings(&self, validators: Option<usize>) -> Vec<String> {
+        let instant = (self.blocks.interval_ms == 0).then(|| {
+            "[blocks] interval_ms = 0 makes a block of every transaction as soon as it arrives: the node spends its time \
+             on blocks and not on transactions; 500 is the default"
+                .to_string()
+        });
+        instant.into_iter().chain(validators.and_then(tolerance_warning)).collect()
+    }
+}
+
+/// A warning for a number of validators of which none may fail.
+pub fn tolerance_warning(validators: usize) -> Option<String> {
+    (2..=3).contains(&validators).then(|| {
+        format!(
+            "{validators} validators tolerate no failure: while one of them is down, nothing is decided. Four tolerate \
+             one, seven tolerate two"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_that_surprise_are_warned_of() {
+        let mut config = Config::default();
+        assert_eq!(config.warnings(Some(4)), Vec::<String>::new());
+        assert!(config.warnings(Some(3))[0].starts_with("3 validators tolerate no failure"));
+        config.blocks.interval_ms = 0;
+        assert!(config.warnings(None)[0].contains("interval_ms = 0"));
+        assert_eq!(config.warnings(Some(2)).len(), 2);
+    }
 
     fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
         let dir = tempfile::tempdir().expect("a directory");

@@ -44,6 +44,7 @@ struct LimitsEntry {
     block_gas: u64,
     sub_block_gas: u64,
     least_base_fee: u64,
+    until_max: u64,
 }
 
 impl Default for LimitsEntry {
@@ -54,13 +55,15 @@ impl Default for LimitsEntry {
 
 impl LimitsEntry {
     fn of(limits: Limits) -> LimitsEntry {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = limits;
-        LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee }
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
+            limits;
+        LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
     }
 
     fn limits(&self) -> Limits {
-        let LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = *self;
-        Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee }
+        let LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
+            *self;
+        Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
     }
 }
 

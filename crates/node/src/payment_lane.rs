@@ -745,9 +745,10 @@ impl LaneHost {
         for (sequence, post) in (used + 1..).zip(due) {
             post.sent = Some(height);
             let operation = Operation::Lane(post.operation.encode().into());
-            transactions.push(
-                Body { chain: ledger.chain(), account, sequence, operation }.sign(&network, &self.member.account),
-            );
+            // Before it is posted again, under another number, this one has ended.
+            let until = height + POST_AGAIN;
+            let body = Body { chain: ledger.chain(), account, sequence, until, operation };
+            transactions.push(body.sign(&network, &self.member.account));
         }
         drop(ledger);
         // If intake is full, they are sent again after some blocks.

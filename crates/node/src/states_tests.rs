@@ -149,7 +149,7 @@ impl Net {
 
     fn pay(&self, through: usize, sequence: u64, to: Address) {
         let operation = Operation::Pay { to, asset: AssetId(0), amount: 7 };
-        let body = Body { chain: CHAIN, account: payer().public().address(), sequence, operation };
+        let body = Body { chain: CHAIN, account: payer().public().address(), sequence, until: 50_000, operation };
         let transaction: Transaction = body.sign(&self.node(through).read(Ledger::network), &payer());
         let answers = self.node(through).submit(vec![transaction], false).expect("taken").blocking_recv();
         assert!(matches!(answers.expect("an answer")[0], Answer::Pending(..)));

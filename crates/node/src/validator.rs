@@ -99,6 +99,8 @@ struct Validator {
     workers: Workers,
     genesis: Network,
     report_at: Duration,
+    /// Whether it has logged that nothing is decided.
+    is_stalled: bool,
 }
 
 /// Opens the replica of a home, and starts its threads.
@@ -142,7 +144,7 @@ pub(crate) fn start(
     let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
     let (answered, logged) = (past.clone(), past);
     let key = genesis.own.account.clone();
-    let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO };
+    let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
         spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
@@ -242,7 +244,18 @@ impl Validator {
             peer.round_trip_ms = round_trip.map(|time| time.as_secs_f64() * 1_000.0);
         }
         shared.metrics.connected.set(status.connected as i64);
+        self.warn_of_stall(&status);
         *poisoned(shared.status.lock()) = Some(status);
+    }
+
+    /// Logs once that nothing is decided any more, with who is missing, and once that blocks are made again.
+    fn warn_of_stall(&mut self, status: &ValidatorStatus) {
+        match (status.stall(), self.is_stalled) {
+            (Some(stall), false) => tracing::warn!(height = status.decided, "{stall}"),
+            (None, true) => tracing::info!(height = status.decided, "no longer stalled"),
+            _ => {}
+        }
+        self.is_stalled = status.stall().is_some();
     }
 }
 

@@ -143,7 +143,7 @@ impl Net {
 
 fn signed(net: &Net, index: usize, sequence: u64, operation: Operation) -> Transaction {
     let (key, network) = (account(index), net.founding.digest(&genesis()));
-    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(&network, &key)
+    Body { chain: CHAIN, account: key.public().address(), sequence, until: 50_000, operation }.sign(&network, &key)
 }
 
 #[test]

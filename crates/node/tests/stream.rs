@@ -89,7 +89,7 @@ fn snapshot_then_increments() {
             };
             let offers = [(1, sell(1, 0, 10_000, "1.05")), (2, sell(0, 1, 11_000, "0.9"))];
             let offers = offers.map(|(person, operation)| {
-                Body { chain: 7, account: key(person).public().address(), sequence: 1, operation }
+                Body { chain: 7, account: key(person).public().address(), sequence: 1, until: 50_000, operation }
                     .sign(&genesis().digest(), &key(person))
             });
             drop(exchange.submit(offers.to_vec(), false).expect("taken"));

@@ -167,7 +167,7 @@ fn order(trader_index: u64, sequence: u64) -> Transaction {
     let operation =
         Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 + sequence, limit: Price::ONE };
     let key = trader(trader_index);
-    Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&NETWORK, &key)
+    Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }.sign(&NETWORK, &key)
 }
 
 #[test]

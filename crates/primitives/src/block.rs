@@ -9,9 +9,9 @@ use crate::{Address, Digest, Transaction, read_format, write_format};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
-const BLOCK_FORMAT: u8 = 4;
+const BLOCK_FORMAT: u8 = 5;
 /// The version of the encoding of sub-blocks.
-const SUB_BLOCK_FORMAT: u8 = 3;
+const SUB_BLOCK_FORMAT: u8 = 4;
 /// The lane of native transactions; every sub-block has it.
 const NATIVE_LANE: u8 = 0;
 /// The lane of Ethereum transactions; a sub-block has it unless it is empty.
@@ -235,6 +235,7 @@ mod tests {
                 chain: 1,
                 account: Address([3; 20]),
                 sequence,
+                until: 50_000,
                 operation: match sequence % 2 {
                     0 => Operation::Burn { asset: AssetId(1), amount: sequence },
                     _ => Operation::Pay { to: Address([4; 20]), asset: AssetId(2), amount: sequence },
@@ -277,7 +278,7 @@ mod tests {
             other[at] = byte;
             SubBlock::from_payload(0, &other).expect_err("refused").to_string()
         };
-        assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 3"));
+        assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 4"));
         assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
         assert!(refused(10, 1).contains("lane 1 of a sub-block is unknown to the rules in force"));
         let with_lane = |lane: &[u8]| {
@@ -296,7 +297,7 @@ mod tests {
         block[0] = 9;
         let error = borsh::from_slice::<Superblock>(&block).expect_err("refused").to_string();
         assert!(
-            error.contains("a block of format 9, and this program reads 4: use the version that wrote it"),
+            error.contains("a block of format 9, and this program reads 5: use the version that wrote it"),
             "{error}"
         );
     }

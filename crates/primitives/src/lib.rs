@@ -13,6 +13,7 @@ mod format;
 mod hash;
 mod key;
 mod price;
+mod scientific;
 mod statement;
 mod transaction;
 mod typed_data;
@@ -23,12 +24,13 @@ pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
+pub use scientific::plain_decimal;
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
+    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
     verify_transactions,
 };
 pub use typed_data::{

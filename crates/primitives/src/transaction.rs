@@ -12,16 +12,21 @@ use rayon::prelude::*;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::typed_data::{TypedData, WalletKey, WalletSignature};
 use crate::{
-    Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed, verify_all,
+    Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed,
+    verify_all,
 };
 
 /// The prefix of a signed transaction body: a signature on it is valid for nothing else.
-const SIGNING_TAG: &[u8] = b"walras native transaction v2\0";
-const ID_CONTEXT: &str = "walras 2026 native transaction id v3";
-const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v2";
+const SIGNING_TAG: &[u8] = b"walras native transaction v3\0";
+const ID_CONTEXT: &str = "walras 2026 native transaction id v4";
+const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v3";
 
 /// Maximum size of a post about the payment lane, in bytes.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
+
+/// How many heights after the present one clients let a transaction end, if its sender says nothing: one to a few
+/// minutes. Until then its fate may be open; afterwards it is final.
+pub const UNTIL_USUAL: u64 = 256;
 
 /// The number that an account gives to a transaction; each is used once (rule 4).
 pub type Sequence = u64;
@@ -117,6 +122,9 @@ pub struct Body {
     pub account: Address,
     /// Its number for this transaction.
     pub sequence: Sequence,
+    /// The last height at which it may count: whoever keeps its bytes cannot bring it back later. Of two bodies with
+    /// one number the one that ends later counts.
+    pub until: Height,
     /// What it does.
     pub operation: Operation,
 }

@@ -2,21 +2,21 @@
 //!
 //! The *domain* is name `Walras`, version `1`, the number of the chain, and as `salt` the identity of the network:
 //! two networks with one chain number share no signature. The *message* is one flat structure for each kind of
-//! operation. It begins with the account and the sequence number, so that the signature covers the whole [`Body`].
+//! operation. It begins with the account, the sequence number and the last height, so that the signature covers the whole [`Body`].
 //!
 //! | kind | structure |
 //! |---|---|
-//! | create account | `CreateAccount(address account,uint64 sequence,address registered,bytes32 key)` |
-//! | create offer | `CreateOffer(address account,uint64 sequence,uint32 sell,uint32 buy,uint64 amount,string limit)` |
-//! | cancel offer | `CancelOffer(address account,uint64 sequence,uint32 sell,uint32 buy,string limit,uint64 offer)` |
-//! | pay | `Pay(address account,uint64 sequence,address to,uint32 asset,uint64 amount)` |
-//! | issue | `Issue(address account,uint64 sequence,address to,uint32 asset,uint64 amount)` |
-//! | burn | `Burn(address account,uint64 sequence,uint32 asset,uint64 amount)` |
-//! | stake | `Stake(address account,uint64 sequence,uint64 units,bytes32 key,string host,bytes possession)` |
-//! | unstake | `Unstake(address account,uint64 sequence,uint64 units)` |
-//! | accuse | `Accuse(address account,uint64 sequence,bytes evidence)` |
-//! | withdraw | `Withdraw(address account,uint64 sequence,bytes32 to,uint32 asset,uint64 amount)` |
-//! | lane | `Lane(address account,uint64 sequence,bytes post)` |
+//! | create account | `CreateAccount(address account,uint64 sequence,uint64 until,address registered,bytes32 key)` |
+//! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit)` |
+//! | cancel offer | `CancelOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,string limit,uint64 offer)` |
+//! | pay | `Pay(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
+//! | issue | `Issue(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
+//! | burn | `Burn(address account,uint64 sequence,uint64 until,uint32 asset,uint64 amount)` |
+//! | stake | `Stake(address account,uint64 sequence,uint64 until,uint64 units,bytes32 key,string host,bytes possession)` |
+//! | unstake | `Unstake(address account,uint64 sequence,uint64 until,uint64 units)` |
+//! | accuse | `Accuse(address account,uint64 sequence,uint64 until,bytes evidence)` |
+//! | withdraw | `Withdraw(address account,uint64 sequence,uint64 until,bytes32 to,uint32 asset,uint64 amount)` |
+//! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
 //! A limit is the decimal text of its price, which has one form. Evidence is in its wire encoding.
 
@@ -239,7 +239,11 @@ impl TypedData {
             }
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
         };
-        let mut fields = vec![("account", TypedValue::Address(body.account)), ("sequence", Uint64(body.sequence))];
+        let mut fields = vec![
+            ("account", TypedValue::Address(body.account)),
+            ("sequence", Uint64(body.sequence)),
+            ("until", Uint64(body.until)),
+        ];
         fields.extend::<Vec<(&'static str, TypedValue)>>(rest);
         TypedData { primary, fields }
     }

@@ -65,7 +65,7 @@ const NETWORK: Digest = Digest([2; 32]);
 
 fn signed(operation: Operation) -> Transaction {
     let key = SecretKey::from_seed([1; 32]);
-    Body { chain: 31_337, account: key.public().address(), sequence: 42, operation }.sign(&NETWORK, &key)
+    Body { chain: 31_337, account: key.public().address(), sequence: 42, until: 50_000, operation }.sign(&NETWORK, &key)
 }
 
 fn golden<T: borsh::BorshSerialize>(value: &T) -> String {

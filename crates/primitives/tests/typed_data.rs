@@ -13,90 +13,90 @@ const NETWORK: Digest = Digest([0x42; 32]);
 const VECTORS: [(&str, &str, &str); 11] = [
     (
         "CreateAccount",
-        "0x840848ed37d6051eb07d258d4a76696ac3892cc999f0be8e528174ed95aaa671",
+        "0x83094bcb69a2d088fbec0350fff86b0102dd9b844cebc4faff4de83d5fd27781",
         concat!(
-            "0x416d11e42ea5dfcc1cac1f8defcced7a91a8ddf0e8277cff76cb851a26bcd3af2e",
-            "52bec9b97aa1f81a9bf173282fc1d16638ff91838eb20075296dac7bd895f71b",
+            "0x16a58ce665cbeed8e80ba2513fd4753b9232f17309e561399aac9b9ade4599cc44",
+            "4981e185199e97eaf3510b2be467c7f072790919b1157fd4169f9d752ea9561c",
         ),
     ),
     (
         "CreateOffer",
-        "0xaf755ee6e3bccfc10d64e30cfd7190ce7daa0062534b60ae7ac079ff700811ed",
+        "0x4181b635d1f28429b19f4ed17c1140e4e1155fcefb015a738d13c3bd661ce5ae",
         concat!(
-            "0xfea723c83683c343be29bd46cbb0fbff6f9966009b8c358032abbfcee611c7ca3b",
-            "8be8797b0fd9dda17d46f71058870234773a8d00c166d307e996b765d802671c",
+            "0x3bebd46571b05516d92f8e2ef79d91626575b9b220d6442512dd4b5b336cdece2b",
+            "1583d19277e9f8614b35728f477c863e4cb7111c510253fc21c0f621ae16b01c",
         ),
     ),
     (
         "CancelOffer",
-        "0x50f8e03cf324badebf047e6625cbc62345f4ae6f570e30eea0beb4565e79df64",
+        "0x2f47eeac21ae64fdcf041b50b2a2e57fb9303b89a6129bf5dbf916f5ef11b870",
         concat!(
-            "0xacf53d2bc4eb98faae137ccde9599cf33f1a2005d8861f371405544829b354e256",
-            "f5fdfb51ab8d7f65a5cb197ac0a916f4686676e365444525ed3f2b762d355c1b",
+            "0x2f7cecea4f4c3a4a00183218c680dfd7587237db0bbf64eb11781217c988554004",
+            "bcb53f7edec967876b067bf12bf79b6cf9c3bbe4643a00e98cc6ce58edf7b41b",
         ),
     ),
     (
         "Pay",
-        "0x536c460249d6815aa1072ca9751cb9d746b2fa7e7a5165e4edb593b96583b640",
+        "0xb66fefcf9da537fd37bb7d8b6ccd1567a627bcb0f6cfe64d04b9e7e75e88e219",
         concat!(
-            "0x03b443f8f213d822773b6d9dc53e3637310ca7f59ca9eb6b5aaea4cf052ed9ce4b",
-            "6783f9e9d35a8a0da987f43ac5e4c9c7370a5170bed1405965830912ad3b931c",
+            "0x5903de8b72fff8894c40d51c932621d36d45f2a57cd40b27b619eae3aba7853257",
+            "2d6c8b0ef5a2d70bdfadf5d239a84bee95ac078be61db1b018b2032922da481c",
         ),
     ),
     (
         "Issue",
-        "0xbb078d88c518aae0ede0eef768ae9a6d3caebf2e59c0fb6e9124e4a47e7310e3",
+        "0xd643706aa1b6ebb1ca2adfed29002690070c1d753b28ab5f9fdc020014210366",
         concat!(
-            "0x8ded41b71b69540692790c2b6e39926b006cb7eaf641d577bbcc4ea246d9006861",
-            "46cd705339b96385c60ba5abcbcdb37a740e2adc4c4a49715616a3e25cca4b1b",
+            "0xca94eeaec6d420430d66091b5e192b6cfa371b0118d66946cdf402a8418ccd5b08",
+            "b7209645701a7065a32b52762286eaf553722d05cec7c4763a7e44e4cf11591c",
         ),
     ),
     (
         "Burn",
-        "0xae754779c993489a2a6740f8cbc8d56fa1fd3f2443d455d6ce27b9efc1324c7c",
+        "0x8597ca24e6a7d4269ad4bb78b79957fa9f13988c2f952b5ea1e8fa03aa7d0a41",
         concat!(
-            "0x59374ffe0132e8aff654bfbd17c9b449f489b6e4ddd20fdd5801c0f79c26dc2c78",
-            "903cbc808af3bbc088ca587e92499ac7c001291ba70da2a5472c87767141f61c",
+            "0x387fe082747782e1800ad0622261bd2a2ff29d661eca0bfb10337f5725d9526c38",
+            "c84a60ac9afa76ba1e62c2844d95b79bd597ea1a16427a9be7d03595f084551b",
         ),
     ),
     (
         "Stake",
-        "0x352d42b7e2f9df5a188a6ee195db056ddbc044d78032508b46af817d33fe3282",
+        "0x0c14995afc7ba7eadb7706e9714eed9282a3ce3ab40da097f531add03639e6e9",
         concat!(
-            "0xe3684d16db5ba6e46ca517608be66aba220e40fb5c5d46217df3bbac2f14ab392f",
-            "cf16a3aafe7356db6209653e3bc27518e219dcdead4203ded5cadd4f056d9c1c",
+            "0x61e402f15e6218db19df2826cd97f799b7155fc5f7a4dc78d1e4452dbf44174a3e",
+            "9779729c7d4150e1b58412b1b5bf49438b50f5d576367e0c255c4c0ed0ebeb1c",
         ),
     ),
     (
         "Unstake",
-        "0xa3bd815e23b29e9c0ff6175374e29477897da91eee8849ac82017667a85a4403",
+        "0x7554d60dd6aeefe68db2c7d5a282dce2aae1aca7620faaa65be94906730711cc",
         concat!(
-            "0x355fba711dd86a3815201230f7b12e21495062e27daf5de2aad8545043ae094579",
-            "40d2484cb225d815310a60e9f8f37930eb37536c74f2ed7c5f8091f9c3a5a81b",
+            "0x46740668001bdb6d10d5137967f22786c352d766342fb00c9a89bcdcadab144c58",
+            "6bbf26dfb182071f3ee74741a132d7b64c04b46780742a38ad34f33f1c6f461b",
         ),
     ),
     (
         "Withdraw",
-        "0x8136cac272a1d335f4a1f48eb6b70da6b9858504ef307db151a1b1f9ba9e3bbc",
+        "0x82b278bec44d45933f478f03af689d0c968c139c613161e368d9c73693c004b0",
         concat!(
-            "0x88d2d3f050e2bd58d61844b20cf4e14d586ade7f97d9b818bb5fc9c1564884b45e",
-            "d89eda10168d7ea813940c5796fe4c39e5cc298113a9ca7ba082ed7728bdba1c",
+            "0x15f369b4c3c9d7c81b73970b23bff82b9255dadca8c4bd07e20c58492ab98bde4a",
+            "c4f9e7bca84dea522a2d247af73cddb6d2b425e56860b70de38aa581f008311c",
         ),
     ),
     (
         "Lane",
-        "0x5c1e21e3fca19acf304737ad78b092e083ea2c9108e7a8f872cc9b8a9f8b5315",
+        "0x50fa8c0fc39e118a28deebc3aff8d677569ad2e5684cfbe0759e8f865271d017",
         concat!(
-            "0x0d61639fd1b27afa7a6bd212cc5e65a1744510005bdd25f7669fe1b2227bae3f58",
-            "e131f6401d9b511224c4536113002a6480ac1792590919ba5ed28f9b3669ec1c",
+            "0xcb515c6c19cda5ad6e317f66dc2ca6c7e702598a927902faf5b6a8960872718851",
+            "5ca38909cb78e52e8e7da51e702b792fd71dce66546091efa94a76312476011c",
         ),
     ),
     (
         "Accuse",
-        "0x1ad33966590f128c2a5c3ef0a4c26381159201cbc03367e57d62254bf15545f8",
+        "0x7e69dac2574af3c9498d4b38ae2623851d264b5baf52f637a5170dd6c44cf81a",
         concat!(
-            "0xbbce037379c9107bd44a2ad9abc064533e54d7b75dd28d190ebcf2afabffeaa141",
-            "7642436c3bd4eb45c4ff6f3cdc612c03ca6ea64d9e84c8278406b09a34a8171c",
+            "0xc962d8d3161d0d463d19877a91cf68b0abeaecb0b813179b543c99153d8df34241",
+            "0a3e79553a2c57d8f25002df525cb9925619e5b60dea9ba353876a6d5118201c",
         ),
     ),
 ];
@@ -129,7 +129,7 @@ fn bodies() -> Vec<Body> {
         Operation::Lane([1, 2].into()),
         Operation::Accuse(Box::new(Evidence { epoch: 4, member: 2, height: 77, contradiction })),
     ];
-    let body = |operation| Body { chain: 31_337, account: wallet().address(), sequence: 7, operation };
+    let body = |operation| Body { chain: 31_337, account: wallet().address(), sequence: 7, until: 50_000, operation };
     operations.into_iter().map(body).collect()
 }
 
@@ -171,6 +171,7 @@ fn a_changed_field_or_another_network_is_not_signed() {
             Body { chain: 31_338, ..body.clone() },
             Body { account: Address([1; 20]), ..body.clone() },
             Body { sequence: 8, ..body.clone() },
+            Body { until: 9, ..body.clone() },
             Body { operation: bodies()[(at + 1) % 11].operation.clone(), ..body.clone() },
         ];
         for other in others {
@@ -250,7 +251,7 @@ fn both_kinds_are_checked_together() {
         .map(|number| {
             let operation = Operation::Burn { asset: AssetId(1), amount: 1 + number };
             let account = if number % 3 == 0 { wallet().address() } else { key.public().address() };
-            let body = Body { chain: 1, account, sequence: number, operation };
+            let body = Body { chain: 1, account, sequence: number, until: 50_000, operation };
             let mut signed = match number % 3 {
                 0 => body.sign_typed(NETWORK, &wallet()),
                 _ => body.sign(&NETWORK, &key),

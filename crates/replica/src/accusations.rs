@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use ledger::Ledger;
-use primitives::{Body, Evidence, Operation, SecretKey, Sequence, Transaction, TransactionId};
+use primitives::{Body, Evidence, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL};
 
 /// The list; see the module text.
 #[derive(Default)]
@@ -49,9 +49,10 @@ impl Accusations {
         self.0.retain(|_, accusation| ledger.convicts(&accusation.evidence).is_ok());
         let idle = self.0.values_mut().filter(|accusation| !accusation.sent.is_some_and(|id| waits(&id)));
         let (chain, network, account) = (ledger.chain(), ledger.network(), key.public().address());
+        let until = ledger.height() + UNTIL_USUAL;
         let sign = |(sequence, accusation): (Sequence, &mut Accusation)| {
             let operation = Operation::Accuse(Box::new(accusation.evidence));
-            let transaction = Body { chain, account, sequence, operation }.sign(&network, key);
+            let transaction = Body { chain, account, sequence, until, operation }.sign(&network, key);
             accusation.sent = Some(transaction.id());
             transaction
         };

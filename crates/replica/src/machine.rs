@@ -69,6 +69,8 @@ pub struct Replica<D: Disk> {
     pub(crate) rounds: BTreeMap<Index, u32>,
     /// When the last superblock was decided.
     pub(crate) last_decided: Duration,
+    /// When each peer last voted on a height that was open here.
+    pub(crate) voted: BTreeMap<Index, Duration>,
     /// Whether the next epoch's network was asked for.
     pub(crate) is_turning_over: bool,
 }
@@ -194,6 +196,9 @@ impl<D: Disk + Clone> Replica<D> {
     /// Handles a frame. The signatures of a sub-block that is new here are checked during agreement, for at most two
     /// sub-blocks per slot, whatever its proposer sends.
     fn on_frame(&mut self, peer: Index, frame: Frame) {
+        if frame.voted_height().is_some_and(|height| height > self.engine.decided()) {
+            self.voted.insert(peer, self.now.since);
+        }
         let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
         let (proposal, payload) = (*proposal, payload.clone());
         let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
@@ -552,6 +557,7 @@ impl<D: Disk + Clone> Replica<D> {
             connected: self.engine.connected(),
             needed: self.network.chain.committee().round,
             idle_ms: idle.as_millis() as u64,
+            heartbeat_ms: self.network.heartbeat.as_millis() as u64,
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
             silent: self.engine.is_silent() && !self.engine.follows(),
@@ -570,7 +576,11 @@ impl<D: Disk + Clone> Replica<D> {
             let (said, connected) = self.engine.peer(validator);
             (said.decided, said.certified, connected)
         };
-        PeerStatus { validator, connected, decided, certified, rounds, round_trip_ms: None }
+        let votes = match is_me {
+            true => !self.engine.is_silent() && !self.engine.follows(),
+            false => self.voted.get(&validator).is_some_and(|voted| *voted >= self.last_decided),
+        };
+        PeerStatus { validator, connected, votes, decided, certified, rounds, round_trip_ms: None }
     }
 }
 

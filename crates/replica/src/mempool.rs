@@ -5,16 +5,23 @@
 //! a block of pending transactions. Many transactions are judged at once, on all available threads: reservations are
 //! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
+//!
+//! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
+//! a substitute: another transaction of the account with the same number that ends later. This costs a search of the
+//! queue and no fee, so it is done [`SUBSTITUTES_MAX`] times for each block.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::EthereumPool;
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
-use primitives::{Address, Amount, Sequence, Transaction, TransactionId};
+use primitives::{Address, Amount, Height, Sequence, Transaction, TransactionId};
 use rayon::prelude::*;
 
 /// Batches smaller than this are judged on one thread.
 const PARALLEL_LEN: usize = 64;
+
+/// Substitutes that are accepted between two blocks.
+const SUBSTITUTES_MAX: usize = 64;
 
 /// A pending transaction.
 #[derive(Clone, Debug)]
@@ -47,6 +54,10 @@ pub struct Mempool {
     ids: HashSet<TransactionId>,
     sequences: HashMap<Address, Vec<Sequence>>,
     reserved: Reservations,
+    /// Substitutes that may still be accepted before the next block.
+    substitutes: usize,
+    /// The lowest height at which a queued transaction ends.
+    ends_first: Height,
     /// Ethereum transactions; they reserve nothing natively.
     pub ethereum: EthereumPool,
 }
@@ -61,6 +72,8 @@ impl Mempool {
             ids: HashSet::new(),
             sequences: HashMap::new(),
             reserved: Reservations::default(),
+            substitutes: SUBSTITUTES_MAX,
+            ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
         }
     }
@@ -113,8 +126,7 @@ impl Mempool {
         } else {
             entries.par_iter().map(|entry| self.judge(entry, ledger)).collect()
         };
-        let fee = ledger.fee();
-        entries.into_iter().zip(verdicts).map(|(entry, verdict)| self.enter(entry, verdict, fee)).collect()
+        entries.into_iter().zip(verdicts).map(|(entry, verdict)| self.enter(entry, verdict, ledger)).collect()
     }
 
     /// Reserves what a transaction may spend.
@@ -131,21 +143,76 @@ impl Mempool {
         })
     }
 
-    fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, fee: Amount) -> Result<(), Reject> {
-        // A copy that was judged in parallel has reserved the number.
-        if verdict == Err(Reject::Refused(Refusal::SequenceConflict)) && self.ids.contains(&entry.id) {
-            return Err(Reject::Waiting);
+    fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, ledger: &Ledger) -> Result<(), Reject> {
+        match verdict {
+            // A copy that was judged in parallel has reserved the number.
+            Err(Reject::Refused(Refusal::SequenceConflict)) if self.ids.contains(&entry.id) => {
+                return Err(Reject::Waiting);
+            }
+            Err(Reject::Refused(Refusal::SequenceConflict)) => self.substitute(&entry, ledger)?,
+            verdict => verdict?,
         }
-        verdict?;
         if self.ids.len() >= self.limit {
-            self.reserved.release(&entry.transaction, fee);
+            self.reserved.release(&entry.transaction, ledger.fee());
             return Err(Reject::Full);
         }
+        self.insert(entry);
+        Ok(())
+    }
+
+    /// Queues a transaction that has reserved what it may spend.
+    fn insert(&mut self, entry: PoolEntry) {
         let body = &entry.transaction.body;
         self.sequences.entry(body.account).or_default().push(body.sequence);
+        self.ends_first = self.ends_first.min(body.until);
         self.ids.insert(entry.id);
         self.queue.push_back(entry);
-        Ok(())
+    }
+
+    /// Reserves for a transaction in place of a queued one with its number that ends earlier, which leaves the pool.
+    /// If the substitute is refused, the other one stays.
+    fn substitute(&mut self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
+        let refused = Reject::Refused(Refusal::SequenceConflict);
+        self.substitutes = self.substitutes.checked_sub(1).ok_or(refused)?;
+        let body = &entry.transaction.body;
+        let ids = &self.ids;
+        let gives_way = |queued: &PoolEntry| {
+            let other = &queued.transaction.body;
+            (other.account, other.sequence) == (body.account, body.sequence)
+                && other.until < body.until
+                && ids.contains(&queued.id)
+        };
+        let at = self.queue.iter().position(gives_way).ok_or(refused)?;
+        let before = self.queue.remove(at).expect("it is there");
+        self.remove(&before, ledger.fee());
+        self.reserved.admit(&entry.transaction, ledger).map_err(|error| {
+            if self.reserved.admit(&before.transaction, ledger).is_ok() {
+                self.insert(before);
+            }
+            match error {
+                ReserveError::Refused(refusal) => Reject::Refused(refusal),
+                ReserveError::NoRoom => Reject::Full,
+            }
+        })
+    }
+
+    fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
+        if self.ids.remove(&entry.id) {
+            self.release(&entry.transaction, fee);
+        }
+    }
+
+    /// Drops the queued transactions that end with the block of a height, which has been applied.
+    pub fn end(&mut self, height: Height, fee: Amount) {
+        self.substitutes = SUBSTITUTES_MAX;
+        if self.ends_first > height {
+            return;
+        }
+        let (ended, going_on): (Vec<_>, Vec<_>) =
+            self.queue.drain(..).partition(|entry| entry.transaction.body.until <= height);
+        self.queue = going_on.into();
+        ended.iter().for_each(|entry| self.remove(entry, fee));
+        self.ends_first = self.queue.iter().map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
     /// Takes the oldest pending transactions, at most `count`. Their reservations stay until they are settled.
@@ -183,10 +250,12 @@ impl Mempool {
         count
     }
 
-    /// Puts transactions that were taken and are in no block back at the front of the queue.
+    /// Puts transactions that were taken and are in no block back at the front of the queue. Those that have ended
+    /// leave with the next block.
     pub fn restore(&mut self, entries: Vec<PoolEntry>) {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
+                self.ends_first = self.ends_first.min(entry.transaction.body.until);
                 self.queue.push_front(entry);
             }
         }
@@ -238,7 +307,7 @@ mod tests {
     }
 
     fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
-        let body = Body { chain: 1, account: key().public().address(), sequence, operation };
+        let body = Body { chain: 1, account: key().public().address(), sequence, until: 50_000, operation };
         let transaction = body.sign(&primitives::Digest::default(), &key());
         PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
     }
@@ -373,5 +442,55 @@ mod tests {
         let taken = pool.take(100);
         pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
         assert!(pool.is_empty() && pool.reserved.is_empty());
+    }
+
+    /// A payment under a number, which ends at a height.
+    fn ending(sequence: Sequence, until: Height, amount: Amount) -> PoolEntry {
+        let operation = Operation::Pay { to: Address([5; 20]), asset: AssetId(0), amount };
+        let body = Body { chain: 1, account: key().public().address(), sequence, until, operation };
+        let transaction = body.sign(&ledger(0).network(), &key());
+        PoolEntry { id: transaction.id(), arrived_ms: 0, transaction }
+    }
+
+    #[test]
+    fn transactions_leave_the_pool_after_their_last_height_with_what_they_reserved() {
+        let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+        for (sequence, until) in [(1, 3), (2, 5), (3, 3)] {
+            assert_eq!(pool.admit(ending(sequence, until, 300), &ledger), Ok(()));
+        }
+        pool.end(2, 0);
+        assert_eq!((pool.len(), pool.ready()), (3, 3));
+        // One is in a proposal when it ends: it comes back, and leaves with the next block.
+        let taken = pool.take(1);
+        pool.end(3, 0);
+        assert_eq!((pool.len(), pool.ready()), (2, 1));
+        pool.restore(taken);
+        pool.end(4, 0);
+        assert_eq!(pool.take(9).iter().map(|entry| entry.transaction.body.sequence).collect::<Vec<_>>(), [2]);
+        assert_eq!(pool.admit(ending(1, 9, 700), &ledger), Ok(()), "nothing is reserved for those that ended");
+        assert_eq!(pool.highest(&key().public().address()), Some(2));
+    }
+
+    #[test]
+    fn a_substitute_displaces_what_ends_earlier_and_a_refused_one_does_not() {
+        let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+        assert_eq!(pool.admit(ending(1, 5, 900), &ledger), Ok(()));
+        let conflict = Err(Reject::Refused(Refusal::SequenceConflict));
+        assert_eq!(pool.admit(ending(1, 5, 1), &ledger), conflict, "it ends no later");
+        assert_eq!(pool.admit(ending(1, 6, 1_001), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+        assert!(pool.contains(&ending(1, 5, 900).id));
+        assert_eq!(pool.admit(ending(1, 6, 950), &ledger), Ok(()));
+        assert_eq!((pool.len(), pool.contains(&ending(1, 5, 900).id)), (1, false));
+        assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+        // One that is in a proposal stays.
+        let taken = pool.take(1);
+        assert_eq!(pool.admit(ending(1, 8, 1), &ledger), conflict);
+        pool.restore(taken);
+        for until in 7..7 + SUBSTITUTES_MAX as u64 {
+            let _ = pool.admit(ending(1, until, 1), &ledger);
+        }
+        assert_eq!(pool.admit(ending(1, 500, 1), &ledger), conflict, "so many between two blocks");
+        pool.end(1, 0);
+        assert_eq!(pool.admit(ending(1, 500, 1), &ledger), Ok(()));
     }
 }

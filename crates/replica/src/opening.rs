@@ -110,6 +110,7 @@ impl<D: Disk + Clone> Replica<D> {
             duplicates: Members::default(),
             clocks: BTreeMap::new(),
             rounds: BTreeMap::new(),
+            voted: BTreeMap::new(),
             last_decided: Duration::ZERO,
             is_turning_over: false,
         };
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn a_sub_block_of_too_many_recoveries_gets_no_vote() {
         let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };
-        let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, operation };
+        let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
         let signed_by = SignedBy::TypedData { network: Digest::default(), signature: WalletSignature([1; 64]) };
         let typed = Transaction { body, signed_by };
         let quota = TYPED_DATA_PER_SUB_BLOCK as usize;

@@ -157,6 +157,7 @@ pub fn settle(
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
     pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
+    pool.end(block.height, ledger.fee());
     pool.ethereum.settle(ledger, block, skipped)
 }
 

@@ -199,7 +199,7 @@ impl Clients {
         if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
             person.offers.push(Operation::CancelOffer { sell, buy, limit, offer: person.next });
         }
-        let body = Body { chain: CHAIN, account: person.address, sequence: person.next, operation };
+        let body = Body { chain: CHAIN, account: person.address, sequence: person.next, until: 50_000, operation };
         person.next += 1;
         let key = if dice.once_in(10) { dice.index(person.keys.len()) } else { person.keys.len() - 1 };
         body.sign(&NETWORK, &person.keys[key])

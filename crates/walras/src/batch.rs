@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clearing::{Book, BuyOrder, Offer, Pool, SortedOffers};
-use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
+use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 
 use crate::rows::{Problem, RowError, read};
 
@@ -88,7 +88,7 @@ fn offer(fields: &[&str], totals: &mut Totals) -> Read<(Amount, Price)> {
     let amount = amount(2, fields, "amount")?;
     add(totals, &assets[0], amount).map_err(|e| (2, e))?;
     // A limit of more digits than a price holds is rounded up: never worse for the trader.
-    let limit = Price::parse_rounding_up(fields[3]).map_err(|error| (3, error.to_string()))?;
+    let limit = Price::parse_rounding_up(&plain_decimal(fields[3])).map_err(|error| (3, error.to_string()))?;
     Ok(Row { assets, of: (amount, limit) })
 }
 
@@ -99,7 +99,7 @@ fn pool(fields: &[&str], totals: &mut Totals) -> Read<([Amount; 2], Fraction)> {
     for side in 0..2 {
         add(totals, &assets[side], reserves[side]).map_err(|e| (2 + side, e))?;
     }
-    let fee = Fraction::from_str(fields[4]).map_err(|error| (4, error.to_string()))?;
+    let fee = Fraction::from_str(&plain_decimal(fields[4])).map_err(|error| (4, error.to_string()))?;
     Ok(Row { assets, of: (reserves, fee) })
 }
 
@@ -120,12 +120,15 @@ fn two_assets(fields: &[&str], same: impl Fn(&str) -> String) -> Result<[String;
 }
 
 fn amount(at: usize, fields: &[&str], name: &str) -> Result<Amount, Problem> {
-    let text = fields[at];
+    let plain = plain_decimal(fields[at]);
+    // Data frames write whole numbers with a point.
+    let text =
+        plain.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b == b'0')).map_or(&*plain, |(whole, _)| whole);
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(amount) if digits && (1..=MAX_ISSUED).contains(&amount) => Ok(amount),
         _ if digits => Err((at, format!("{name} {text} is out of range: write 1 to {MAX_ISSUED}"))),
-        _ => Err((at, format!("{name} {text:?} is not a whole number of units such as 1500"))),
+        _ => Err((at, format!("{name} {:?} is not a whole number of units such as 1500", fields[at]))),
     }
 }
 

@@ -27,6 +27,7 @@ pub enum Bench {
   walras bench clearing
   walras bench clearing --suite assets --json
   walras bench clearing --suite hostile --books 1000000
+  walras bench clearing --suite thin --books 100000
   walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
@@ -344,6 +345,8 @@ pub enum SuiteName {
     Hostile,
     /// The same, within the minimum sizes.
     Minimum,
+    /// Thin books of 2 to 50 assets and 2 to 10,000 offers: meshes, trees, cycles, hubs, two clusters.
+    Thin,
     /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
     /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade separately.
@@ -360,6 +363,7 @@ impl SuiteName {
             SuiteName::Hard => bench::clearing::Suite::Hard,
             SuiteName::Hostile => bench::clearing::Suite::Hostile,
             SuiteName::Minimum => bench::clearing::Suite::Minimum,
+            SuiteName::Thin => bench::clearing::Suite::Thin,
             SuiteName::Coingecko => bench::clearing::Suite::Coingecko(data),
             SuiteName::Decomposition => bench::clearing::Suite::Decomposition,
             SuiteName::Figure2 => bench::clearing::Suite::Figure2,

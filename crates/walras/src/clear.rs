@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clearing::{Book, Clearing, Obstacle, Params, RowFill, Solver};
+use clearing::{Book, Clearing, Obstacle, Params, Report, RowFill, Solver};
 use indicatif::{ProgressBar, ProgressStyle};
-use primitives::{AssetId, Fraction};
+use primitives::{AssetId, Fraction, Price};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{BatchFiles, BatchInput, read_batch};
@@ -61,7 +61,7 @@ fn solver_parser() -> impl TypedValueParser<Value = Solver> {
 /// The printed form of a clearing. Amounts and prices are exact decimal strings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ClearingJson {
-    /// Valuation by asset symbol.
+    /// Valuation by asset symbol. An asset to which no chain of offers leads back has no price, and is absent.
     pub prices: BTreeMap<String, String>,
     /// The amount sold on each pair that trades.
     pub trades: Vec<TradeJson>,
@@ -152,6 +152,9 @@ pub struct SolverJson {
     pub iterations: u32,
     /// Evaluations of demand.
     pub demand_queries: u32,
+    /// Parts of the market for which the interior-point method ran.
+    #[serde(default)]
+    pub interior_parts: u32,
     /// Time of the whole clearing, without reading.
     pub seconds: f64,
     /// The largest relative imbalance of the smoothed demand.
@@ -214,6 +217,9 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
             other => result.notes.push(explanation_of(&batch, &book, &params, &clearing, *other)),
         }
     }
+    if !args.explain.is_empty() {
+        result.notes.push(methods_in_words(&clearing.report));
+    }
     if let Some(path) = &args.fills {
         write_fills(path, &result.fills)?;
     }
@@ -223,6 +229,17 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
         print_tables(&result);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which methods found the prices.
+fn methods_in_words(report: &Report) -> String {
+    match (report.solver, report.interior_parts) {
+        (Solver::Tatonnement, _) => "prices: Tâtonnement".into(),
+        (Solver::Newton, 0) => "prices: Newton's method on smoothed demand, in every part of the market".into(),
+        (Solver::Newton, parts) => {
+            format!("prices: the interior-point method in {parts} parts of the market, Newton's method in the others")
+        }
+    }
 }
 
 /// The obstacles to a full clearing, in one sentence; `None` if there are none.
@@ -244,12 +261,13 @@ fn waiting<T>(text: &str, task: impl FnOnce() -> T) -> T {
 /// The printed form of `clearing`.
 fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
     let symbol = |asset| batch.symbol(asset);
-    let prices = batch.symbols.iter().zip(&clearing.valuations);
+    let prices = batch.symbols.iter().zip(clearing.prices(book));
+    let printed = |(symbol, price): (&String, Option<Price>)| Some((symbol.clone(), price?.to_string()));
     let trade = |t: &clearing::Trade| TradeJson { sell: symbol(t.sell), buy: symbol(t.buy), sold: t.sold.to_string() };
     let report = &clearing.report;
     let ratio = report.unrealized_utility_ratio;
     ClearingJson {
-        prices: prices.map(|(symbol, price)| (symbol.clone(), price.to_string())).collect(),
+        prices: prices.filter_map(printed).collect(),
         trades: clearing.trades.iter().map(trade).collect(),
         fills: listed_fills(batch, book, params, clearing),
         pools: clearing.pools.iter().map(|trade| pool_json(batch, trade)).collect(),
@@ -266,6 +284,7 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
             name: report.solver.name().into(),
             iterations: report.iterations,
             demand_queries: report.demand_queries,
+            interior_parts: report.interior_parts,
             seconds,
             imbalance: report.imbalance,
             amounts: SpendingJson::from(report.spending),
@@ -328,10 +347,13 @@ fn print_tables(result: &ClearingJson) {
         println!("... and {} more pairs; --json lists all", result.trades.len() - TRADES_SHOWN);
     }
     print_others(result);
-    let SolverJson { name, iterations, demand_queries, seconds, .. } = &result.solver;
+    let SolverJson { name, iterations, demand_queries, interior_parts, seconds, .. } = &result.solver;
     let ratio = result.unrealized_utility_ratio.map_or("none gained".into(), |ratio| format!("{:.4} %", 100.0 * ratio));
     println!("\n{} offers trade; full: {}; unrealized utility: {ratio}", result.fills.len(), result.full);
     println!("{name}: {iterations} iterations, {demand_queries} demand queries, {:.2} ms", 1e3 * seconds);
+    if *interior_parts > 0 {
+        println!("interior-point method: {interior_parts} parts of the market");
+    }
     result.obstacle.iter().for_each(|obstacle| println!("not full: {obstacle}"));
     result.explanations.iter().for_each(|explained| println!("row {}: {}", explained.row, explained.text));
     result.notes.iter().for_each(|note| println!("{note}"));

@@ -28,12 +28,6 @@ pub fn to_unit_price(price: Price, sell_decimals: u8, buy_decimals: u8) -> anyho
     }
 }
 
-/// Converts a price in units into a price of a whole sold asset in whole bought assets; `None` if that is out of
-/// range.
-pub fn to_whole_price(price: Price, sell_decimals: u8, buy_decimals: u8) -> Option<Price> {
-    Price::from_parts(price.mantissa(), price.decade() + i32::from(sell_decimals) - i32::from(buy_decimals))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,9 +37,5 @@ mod tests {
         let price: Price = "1.1".parse().expect("a price");
         assert_eq!(to_unit_price(price, 2, 6).expect("in range").to_string(), "11000");
         assert_eq!(to_unit_price(price, 6, 2).expect("in range").to_string(), "0.00011");
-        for (sell, buy) in [(2, 6), (6, 2), (0, 8)] {
-            let units = to_unit_price(price, sell, buy).expect("in range");
-            assert_eq!(to_whole_price(units, sell, buy), Some(price));
-        }
     }
 }

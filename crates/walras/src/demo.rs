@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use ledger::BlockReceipts;
-use primitives::{AssetId, Transaction};
+use primitives::{AssetId, Transaction, UNTIL_USUAL};
 use serde_json::json;
 use store::{Options, RealDisk};
 
@@ -217,7 +217,8 @@ impl Demo {
             owed = (owed + passed * self.rate as f64).min(self.rate as f64);
             let count = owed as usize;
             owed -= count as f64;
-            let acts = traders.act(network.identity(), count);
+            let until = network.next_height() + UNTIL_USUAL;
+            let acts = traders.act(network.identity(), until, count);
             tally.rejected += self.submit(network, &mut traders, acts);
             network.tend(say)?;
             for (block, utility) in network.new_blocks() {

@@ -213,6 +213,11 @@ impl DemoNetwork {
         blocks
     }
 
+    /// The height after the newest one that was read.
+    pub fn next_height(&self) -> u64 {
+        self.next_height
+    }
+
     fn receipts(&self, index: usize, height: u64) -> Option<BlockReceipts> {
         let mut answer = self.agent.get(self.url(index, &format!("/v1/blocks/{height}/receipts"))).call().ok()?;
         let bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec().ok()?;

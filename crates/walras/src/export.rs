@@ -18,7 +18,7 @@
 //!
 //! A day is a UTC day by the proposers' clocks. A block whose clock went back belongs to the day of the block before
 //! it, so a day is a range of heights. Amounts are integer units, beside the decimals of their asset: divided by
-//! 10^decimals they are whole assets. Prices are exact decimals as text, in units, with doubles beside them. A
+//! 10^decimals they are whole assets. Numbers of offers and nonces are unsigned: contracts' offers begin at 2^63. Prices are exact decimals as text, in units, with doubles beside them. A
 //! valuation is a traded price only where `traded` is true: others are kept from earlier batches, or were never paid
 //! by anybody.
 
@@ -75,7 +75,7 @@ const TRADES: [&str; 14] = [
     "required double rate",
     "required binary min_price (STRING)",
     "required binary account (STRING)",
-    "required int64 offer",
+    "required int64 offer (INTEGER(64,false))",
     "required int64 sell_decimals",
     "required int64 buy_decimals",
 ];

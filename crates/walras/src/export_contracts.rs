@@ -17,9 +17,9 @@ pub const RECEIPTS: [&str; 11] = [
     "required binary sender (STRING)",
     "optional binary contract (STRING)",
     "required binary result (STRING)",
-    "required int64 gas_used",
+    "required int64 gas_used (INTEGER(64,false))",
     "required binary gas_price (STRING)",
-    "required int64 base_fee",
+    "required int64 base_fee (INTEGER(64,false))",
     "required int64 logs",
 ];
 pub const LOGS: [&str; 10] = [
@@ -37,7 +37,7 @@ pub const LOGS: [&str; 10] = [
 const CONTRACTS: [&str; 7] = [
     "required int64 height",
     "required binary account (STRING)",
-    "required int64 nonce",
+    "required int64 nonce (INTEGER(64,false))",
     "optional binary code_hash (STRING)",
     "required boolean is_contract",
     "required int64 slots",

@@ -42,6 +42,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
         "--address is given {} times for {size} validators: give one for each, or none",
         init.addresses.len()
     );
+    node::config::tolerance_warning(size.into()).iter().for_each(|warning| eprintln!("warning: {warning}"));
     let folder = &init.home;
     make_home(folder)?;
     // Asked for once: each operator receives a home and may change the passphrase.

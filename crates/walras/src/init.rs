@@ -57,9 +57,13 @@ pub struct Init {
     /// Execute Ethereum transactions. The chain needs a unique number (--chain), because wallets sign for it.
     #[arg(long)]
     contracts: bool,
+    /// Gas of a block. By default what takes at most half a second of one core of this machine in the worst case, which
+    /// is measured; with several machines give the value of the slowest.
+    #[arg(long, value_name = "GAS", requires = "contracts")]
+    block_gas: Option<u64>,
     /// Use this genesis instead of making one.
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu", "contracts"])]
+    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu", "contracts", "block_gas"])]
     genesis: Option<PathBuf>,
     /// Make the homes of this many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
@@ -248,8 +252,29 @@ impl Init {
              replayed here; choose another number with --chain"
         );
         let founders = self.validators.unwrap_or(1).into();
-        Ok(limits.with_contracts(self.succession.committee.unwrap_or(founders)))
+        let committee = self.succession.committee.unwrap_or(founders);
+        Ok(match self.block_gas {
+            Some(gas) => limits.with_block_gas(committee, gas),
+            None => measured_gas(limits, committee),
+        })
     }
+}
+
+/// Seconds that one core may spend on the contracts of a block, in the worst case.
+const CONTRACT_SECONDS: f64 = 0.5;
+
+/// The gas of a block by the slowest gas of this machine, which is said.
+fn measured_gas(limits: Limits, committee: u32) -> Limits {
+    let slowest = bench::hostile_evm::slowest_gas();
+    let fitting = (CONTRACT_SECONDS * 1e9 / slowest.ns) as u64;
+    let limits = limits.with_block_gas(committee, fitting.min(ledger::USUAL_BLOCK_GAS));
+    let (gas, seconds) = (limits.block_gas, slowest.ns * limits.block_gas as f64 / 1e9);
+    eprintln!(
+        "block_gas {gas}: the slowest gas of this machine ({}) takes {:.1} ns, so a block takes one core {seconds:.1} s at \
+         most; `walras bench hostile` searches longer, --block-gas sets another value",
+        slowest.program, slowest.ns
+    );
+    limits
 }
 
 /// Makes a directory that only its owner can access, unless it is a home already.

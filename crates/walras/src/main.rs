@@ -38,6 +38,7 @@ mod snapshot;
 mod statetest;
 mod tables;
 mod traders;
+mod usage;
 mod validator_keys;
 mod verify;
 mod wallet;
@@ -120,7 +121,7 @@ enum Command {
 
 fn main() -> ExitCode {
     // Usage errors exit with 2 by themselves.
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
     start_log(&cli);
     match run(cli) {
         // Exit code 1 is a negative answer, which has been printed.

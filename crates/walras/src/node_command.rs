@@ -61,6 +61,10 @@ impl NodeCommand {
         }
         config.http = config.http.within(&self.home);
         print_retention(&config, &self.home);
+        let validators = founding.as_ref().map(|founding| founding.validators.len());
+        // A developers' chain makes a block of every transaction on purpose.
+        let warnings = if genesis.is_developers { Vec::new() } else { config.warnings(validators) };
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let account = network.as_ref().and_then(|network| network.own.account.as_ref());
         let member = lane::member(&self.home, &config, &genesis, account, &self.passphrase)?;

@@ -14,10 +14,15 @@ use parquet::schema::parser::parse_message_type;
 /// Number of rows that are held in memory before they are written.
 const GROUP_ROWS: usize = 131_072;
 
+/// How the definition of a column of numbers up to 2^64-1 ends.
+pub const UNSIGNED: &str = "(INTEGER(64,false))";
+
 /// A field of a row.
 pub enum Cell {
-    /// Heights, amounts, times in milliseconds.
+    /// Heights, amounts, times in milliseconds, and any other number of 64 bits.
     Int(i64),
+    /// The same, where it is not negative.
+    Count(u64),
     /// A double, for computations.
     Real(f64),
     /// Symbols, addresses, digests and exact decimals.
@@ -29,15 +34,16 @@ pub enum Cell {
 }
 
 impl From<u64> for Cell {
-    /// No height or amount is beyond `i64::MAX`.
     fn from(number: u64) -> Cell {
-        Cell::Int(i64::try_from(number).expect("amounts and heights stay below 2^63"))
+        Cell::Count(number)
     }
 }
 
 /// The collected values of a column.
 enum Column {
     Int(Vec<i64>),
+    /// Numbers from 0 to 2^64-1, which Parquet keeps as the signed numbers of the same bits.
+    Count(Vec<i64>),
     Real(Vec<f64>),
     Text(Vec<ByteArray>),
     /// The texts that are present, and for each row whether it has one.
@@ -49,6 +55,7 @@ impl Column {
     /// The type in a Parquet schema decides what a column holds.
     fn of(definition: &str) -> Column {
         match definition.split_whitespace().take(2).collect::<Vec<_>>()[..] {
+            ["required", "int64"] if definition.ends_with(UNSIGNED) => Column::Count(Vec::new()),
             ["required", "int64"] => Column::Int(Vec::new()),
             ["required", "double"] => Column::Real(Vec::new()),
             ["required", "boolean"] => Column::Flag(Vec::new()),
@@ -58,10 +65,14 @@ impl Column {
         }
     }
 
+    /// Adds a value. Numbers beyond a signed column are as large as it can hold: of what the ledger counts there is
+    /// none, and a clock or a counter that somebody set so far must not stop an export.
     fn push(&mut self, cell: Cell) {
         let bytes = |text: String| ByteArray::from(text.into_bytes());
         match (self, cell) {
             (Column::Int(values), Cell::Int(value)) => values.push(value),
+            (Column::Int(values), Cell::Count(value)) => values.push(i64::try_from(value).unwrap_or(i64::MAX)),
+            (Column::Count(values), Cell::Count(value)) => values.push(value.cast_signed()),
             (Column::Real(values), Cell::Real(value)) => values.push(value),
             (Column::Text(values), Cell::Text(value)) => values.push(bytes(value)),
             (Column::Maybe(values, there), Cell::Maybe(value)) => {
@@ -76,7 +87,9 @@ impl Column {
     /// Writes the collected values and clears them.
     fn write(&mut self, writer: &mut SerializedColumnWriter) -> parquet::errors::Result<()> {
         match self {
-            Column::Int(values) => writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?,
+            Column::Int(values) | Column::Count(values) => {
+                writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?
+            }
             Column::Real(values) => writer.typed::<DoubleType>().write_batch(&std::mem::take(values), None, None)?,
             Column::Flag(values) => writer.typed::<BoolType>().write_batch(&std::mem::take(values), None, None)?,
             Column::Text(values) => writer.typed::<ByteArrayType>().write_batch(&std::mem::take(values), None, None)?,

@@ -157,7 +157,7 @@ impl ReplayCommand {
         let network = ledger.network();
         let native = operations.into_iter().map(|(trader, operation)| {
             let trader = &mut traders[trader];
-            let body = Body { chain: 1, account: trader.address, sequence: trader.next, operation };
+            let body = Body { chain: 1, account: trader.address, sequence: trader.next, until: 50_000, operation };
             trader.next += 1;
             match self.signed {
                 true => body.sign(&network, &trader.key),

@@ -69,7 +69,7 @@ pub enum RowError {
         columns: Columns,
     },
     /// The file is not a Parquet file, or cannot be read.
-    #[error("{}: {error}: give a Parquet file with Snappy compression or none", path.display())]
+    #[error("{}: {error}: give a Parquet file with Snappy, gzip or zstd compression, or none", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,

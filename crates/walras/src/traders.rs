@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use clearing::workload::Seeded;
 use ledger::{Genesis, Limits, Listing, usual_fee};
 use primitives::{
-    Address, AssetId, Body, Digest, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
+    Address, AssetId, Body, Digest, Fraction, Height, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
 };
 
 use crate::developers::developer_balances;
@@ -142,12 +142,12 @@ impl Traders {
         }
     }
 
-    /// The next transactions, signed for a network.
-    pub fn act(&mut self, network: &Digest, count: usize) -> Vec<(Sent, Transaction)> {
-        (0..count).map(|_| self.one(network)).collect()
+    /// The next transactions, signed for a network; they may count up to a height.
+    pub fn act(&mut self, network: &Digest, until: Height, count: usize) -> Vec<(Sent, Transaction)> {
+        (0..count).map(|_| self.one(network, until)).collect()
     }
 
-    fn one(&mut self, network: &Digest) -> (Sent, Transaction) {
+    fn one(&mut self, network: &Digest, until: Height) -> (Sent, Transaction) {
         let point = self.random.between(0.0, *self.weights.last().expect("at least one trader"));
         let trader = self.weights.partition_point(|weight| *weight < point).min(self.traders.len() - 1);
         let operation = match self.random.below(100) {
@@ -161,7 +161,7 @@ impl Traders {
         if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
             trader_state.resting.push_back((sell, buy, limit, sequence));
         }
-        let body = Body { chain: DEMO_CHAIN, account: trader_state.address, sequence, operation };
+        let body = Body { chain: DEMO_CHAIN, account: trader_state.address, sequence, until, operation };
         (Sent { trader, sequence }, body.sign(network, &trader_state.key))
     }
 

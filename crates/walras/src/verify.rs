@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Clearing, Params, PoolTrade, Purchase, Trade};
+use clearing::{Book, Clearing, Groups, Params, PoolTrade, Purchase, Trade};
 use primitives::{Amount, AssetId, Fraction, Price};
 
 use crate::batch::{BatchFiles, BatchInput, read_batch};
@@ -62,7 +62,7 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
     let (epsilon, mu) = (fraction("epsilon", &claim.epsilon)?, fraction("mu", &claim.mu)?);
     let params = Params { epsilon, mu, ..Params::default() };
     let clearing = Clearing {
-        valuations: valuations(batch, &claim.prices)?,
+        valuations: valuations(batch, &book, &claim.prices)?,
         trades: trades(batch, &claim.trades)?,
         pools: pools(batch, &claim.pools)?,
         buys: buys(&claim.buys)?,
@@ -79,15 +79,17 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
     Ok(verified.executed)
 }
 
-fn valuations(batch: &BatchInput, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
+/// A valuation for every asset. Assets to which no chain of offers leads back have no price and need none.
+fn valuations(batch: &BatchInput, book: &Book, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
     if let Some(stranger) = prices.keys().find(|symbol| batch.asset(symbol).is_none()) {
         bail!("prices: asset {stranger} is in none of the offers");
     }
-    let price = |symbol: &String| {
-        let text = prices.get(symbol).with_context(|| format!("prices: none for asset {symbol}"))?;
-        Price::from_str(text).with_context(|| format!("prices: asset {symbol}"))
+    let price = |(symbol, is_priced): (&String, bool)| match prices.get(symbol) {
+        Some(text) => Price::from_str(text).with_context(|| format!("prices: asset {symbol}")),
+        None if is_priced => bail!("prices: none for asset {symbol}"),
+        None => Ok(Price::ONE),
     };
-    batch.symbols.iter().map(price).collect()
+    batch.symbols.iter().zip(Groups::of_book(book).priced()).map(price).collect()
 }
 
 /// The asset with this symbol, which occurs in `list`.

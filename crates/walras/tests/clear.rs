@@ -138,6 +138,10 @@ const BUY: [Option<&str>; 4] = [Some("USD"), Some("EUR"), Some("JPY"), Some("EUR
 const AMOUNTS: [i64; 4] = [1_000_000, 1_200_000, 500_000, 50_000_000];
 const LIMITS: [f64; 4] = [1.08, 0.9, 148.5, 0.006];
 
+/// The same offers, with a point in every number and exponents.
+const FRAME: &str = "sell,buy,amount,min_price\nEUR,USD,1000000.0,1.08\nUSD,EUR,1.2e6,9e-01\n\
+                     USD,JPY,500000.00,1.485E2\nJPY,EUR,50000000.0,6e-03\n";
+
 #[test]
 fn parquet_clears_and_verifies_as_csv_does() {
     let folder = TempDir::new().expect("a folder");
@@ -166,6 +170,11 @@ fn parquet_clears_and_verifies_as_csv_does() {
     let files = [
         write_parquet(&folder, "real.parquet", &real, Compression::SNAPPY),
         write_parquet(&folder, "text.parquet", &text, Compression::UNCOMPRESSED),
+        // The default of Polars, and one that DuckDB offers.
+        write_parquet(&folder, "zstd.parquet", &real, Compression::ZSTD(Default::default())),
+        write_parquet(&folder, "gzip.parquet", &text, Compression::GZIP(Default::default())),
+        // As pandas and DuckDB write numbers.
+        write(&folder, "frame.csv", FRAME),
     ];
     let timeless = |mut clearing: Value| {
         clearing["solver"]["seconds"] = Value::Null;

@@ -120,7 +120,7 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
     let offered = alice.json("offer --sell USD --buy EUR --amount 100 --limit 0.5");
     assert_eq!((&offered["outcome"]["result"], &offered["outcome"]["left"]), (&"offered".into(), &"10000".into()));
     assert_eq!(alice.units("USD"), (15_050, 10_000));
-    let id = alice.json("show")["offers"][0]["id"].as_u64().expect("an id");
+    let id = alice.json("show")["offers"][0]["id"].as_str().expect("an id").to_string();
 
     let met = issuer.json("offer --sell EUR --buy USD --amount 50 --limit 1");
     let units = |name: &str| met["outcome"][name].as_str().and_then(|units| units.parse::<u64>().ok()).expect("units");

@@ -57,17 +57,17 @@ fn words(text: &str, prefix: &str) -> BTreeSet<String> {
 }
 
 /// A chart's template with the values of `values.yaml` inserted: supports the few forms that the chart uses.
-fn render(template: &str, values: &Yaml) -> String {
+fn render(template: &str, release: &str, values: &Yaml) -> String {
     let mut out = String::new();
     // Whether each open block is rendered.
     let mut blocks: Vec<bool> = Vec::new();
     for line in template.lines() {
         match directive(line) {
-            Some(("if" | "with", condition)) => blocks.push(is_set(&value(condition, values))),
+            Some(("if" | "with", condition)) => blocks.push(is_set(&value(condition, release, values))),
             Some(("else", _)) => blocks.last_mut().into_iter().for_each(|taken| *taken = !*taken),
             Some(("end", _)) => drop(blocks.pop().expect("an end of something")),
             _ if blocks.contains(&false) => {}
-            _ => out += &(substitute(line, values) + "\n"),
+            _ => out += &(substitute(line, release, values) + "\n"),
         }
     }
     assert!(blocks.is_empty(), "a block without its end");
@@ -84,33 +84,44 @@ fn is_set(value: &str) -> bool {
     !matches!(value, "" | "false" | "0")
 }
 
-fn substitute(line: &str, values: &Yaml) -> String {
+fn substitute(line: &str, release: &str, values: &Yaml) -> String {
     let mut parts = line.split("{{");
     let mut out = parts.next().expect("one part at least").to_string();
     for part in parts {
         let (expression, after) = part.split_once("}}").unwrap_or_else(|| panic!("an open brace in {line:?}"));
-        out += &(value(expression.trim(), values) + after);
+        out += &(value(expression.trim(), release, values) + after);
     }
     out
 }
 
 /// The value of an expression, which must name an existing value.
-fn value(expression: &str, values: &Yaml) -> String {
-    if expression == ".Release.Name" {
-        return "walras".into();
+fn value(expression: &str, release: &str, values: &Yaml) -> String {
+    match expression {
+        ".Release.Name" => return release.into(),
+        ".Release.Namespace" => return "markets".into(),
+        _ => {}
     }
     let names = expression.split([' ', '(', ')']).find_map(|word| word.strip_prefix(".Values."));
     let path = names.unwrap_or_else(|| panic!("not a form that this chart uses: {expression:?}"));
     let found = path.split('.').fold(values, |at, key| &at[key]);
     assert!(!found.is_badvalue(), "values.yaml has no {path}");
-    scalar(found)
+    match expression.strip_prefix("add ").and_then(|sum| sum.rsplit(' ').next()?.parse::<i64>().ok()) {
+        Some(more) => (found.as_i64().expect("a number") + more).to_string(),
+        None => scalar(found),
+    }
 }
 
 /// The chart's manifests, with its own values.
 fn manifests() -> Vec<Yaml> {
-    let values = yaml("helm/walras/values.yaml");
+    rendered("walras", &deploy("helm/walras/values.yaml"))
+}
+
+/// The chart's manifests as a release of this name has them, with these values.
+fn rendered(release: &str, values: &str) -> Vec<Yaml> {
+    let values = parse("values.yaml", values).swap_remove(0);
     let templates = files().into_iter().filter(|path| is_template(path));
-    templates.flat_map(|path| parse(&path.display().to_string(), &render(&text(&path), &values))).collect()
+    let all = templates.flat_map(|path| parse(&path.display().to_string(), &render(&text(&path), release, &values)));
+    all.filter(|manifest| !manifest.is_null()).collect()
 }
 
 fn manifest(kind: &str) -> Yaml {
@@ -284,4 +295,59 @@ fn the_tools_of_others_agree() {
     judged_by("promtool", &["check", "rules", "prometheus/rules.yml"]);
     judged_by("helm", &["template", "helm/walras"]);
     judged_by("helm", &["lint", "helm/walras"]);
+}
+
+/// Every part of the chart, under a name that is not its own.
+#[test]
+fn the_chart_works_under_any_release_name_and_with_every_part() {
+    let values = deploy("helm/walras/values.yaml").replace("enabled: false", "enabled: true");
+    let values = values
+        .replace("  host: \"\"", "  host: \"x.example\"")
+        .replace("ethereumHost: \"\"", "ethereumHost: \"eth.example\"");
+    let all = rendered("other", &values);
+    let of = |kind: &str| {
+        let found: Vec<&Yaml> = all.iter().filter(|one| one["kind"].as_str() == Some(kind)).collect();
+        assert!(!found.is_empty(), "no {kind}");
+        found
+    };
+    for manifest in &all {
+        assert!(manifest["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("other")), "{manifest:?}");
+    }
+    let container = &of("StatefulSet")[0]["spec"]["template"]["spec"]["containers"][0];
+    let variables = container["env"].as_vec().expect("variables");
+    let hosts = variables.iter().find(|one| one["name"].as_str() == Some("WALRAS_HTTP__HOSTS")).expect("hosts");
+    let hosts: Vec<&str> = hosts["value"].as_str().expect("text").split(',').collect();
+    let services = of("Service");
+    for host in ["other-http", "other-http.markets.svc.cluster.local", "x.example", "eth.example"] {
+        assert!(hosts.contains(&host), "{host} would be answered 421: {hosts:?}");
+    }
+    let ports = |of: &Yaml, number: &str| {
+        of.as_vec().map_or(vec![], |all| all.iter().map(|one| one[number].as_i64()).collect())
+    };
+    let lane: Vec<_> = (7_100..7_108).map(Some).collect();
+    assert_eq!(ports(&container["ports"], "containerPort")[4..], lane);
+    assert_eq!(ports(&services[0]["spec"]["ports"], "port")[2..], lane);
+    let backend = &of("Ingress")[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"];
+    assert!(services.iter().any(|service| service["metadata"]["name"] == *backend), "{backend:?}");
+    let monitor = of("ServiceMonitor")[0];
+    assert_eq!(monitor["spec"]["endpoints"][0]["port"].as_str(), Some("probes"));
+    assert!(of("NetworkPolicy")[0]["spec"]["ingress"].as_vec().is_some_and(|rules| rules.len() == 3));
+}
+
+/// Every value is in the schema and every entry of the schema is a value, at every depth.
+#[test]
+fn the_values_are_those_of_their_schema() {
+    fn compare(place: &str, values: &Yaml, schema: &serde_json::Value) {
+        let Some(values) = values.as_hash() else { return };
+        let described = schema["properties"].as_object().unwrap_or_else(|| panic!("{place}: no properties"));
+        let names: BTreeSet<String> = values.keys().map(scalar).collect();
+        let known: BTreeSet<String> = described.keys().filter(|name| *name != "global").cloned().collect();
+        assert_eq!(names, known, "{place}");
+        values.iter().for_each(|(name, value)| {
+            let name = scalar(name);
+            compare(&format!("{place}.{name}"), value, &described[&name]);
+        });
+    }
+    let schema = serde_json::from_str(&deploy("helm/walras/values.schema.json")).expect("JSON");
+    compare("values", &yaml("helm/walras/values.yaml"), &schema);
 }

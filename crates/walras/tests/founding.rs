@@ -174,11 +174,15 @@ fn contracts_are_a_switch_and_their_gas_fits_the_committee() {
         [of("block_gas"), of("sub_block_gas"), of("least_base_fee")]
     };
     assert_eq!(limits("without", &["--chain", "7"]), [0, 0, 0]);
-    assert_eq!(limits("solo", &["--contracts", "--chain", "7"]), [120_000_000, 120_000_000, 5_000_000_000]);
-    let four = limits("four", &["--contracts", "--chain", "7", "--validators", "4"]);
-    assert_eq!(four, [120_000_000, 30_000_000, 5_000_000_000]);
-    let drawn = ["--contracts", "--chain", "7", "--validators", "4", "--epoch-heights", "100", "--committee", "10"];
+    let gas = ["--contracts", "--chain", "7", "--block-gas", "120000000"];
+    let with = |more: &[&'static str]| [&gas[..], more].concat();
+    assert_eq!(limits("solo", &gas), [120_000_000, 120_000_000, 5_000_000_000]);
+    assert_eq!(limits("four", &with(&["--validators", "4"])), [120_000_000, 30_000_000, 5_000_000_000]);
+    let drawn = with(&["--validators", "4", "--epoch-heights", "100", "--committee", "10"]);
     assert_eq!(limits("drawn", &drawn), [167_772_160, 16_777_216, 5_000_000_000]);
+    // Without it the gas of a block follows from the slowest gas of the machine, up to the usual.
+    let [block, sub_block, _] = limits("measured", &["--contracts", "--chain", "7"]);
+    assert!((16_777_216..=120_000_000).contains(&block) && sub_block == block, "{block} {sub_block}");
 }
 
 /// A process for each validator, and the wallet of the issuer.

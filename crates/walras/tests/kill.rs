@@ -118,7 +118,7 @@ impl Client {
             _ => self.offer(),
         };
         let account = &mut self.accounts[account];
-        let body = Body { chain: CHAIN, account: account.address, sequence: account.next, operation };
+        let body = Body { chain: CHAIN, account: account.address, sequence: account.next, until: 50_000, operation };
         if let Operation::CreateOffer { sell, buy, limit, .. } = body.operation {
             account.offers.push(Operation::CancelOffer { sell, buy, limit, offer: account.next });
         }
@@ -220,7 +220,8 @@ impl Client {
         for account in &mut self.accounts {
             let (status, body) = get(&self.agent, server, &format!("/v1/accounts/{}", account.address));
             assert_eq!(status, 200, "{body}");
-            let highest = body["sequence"]["highest"].as_u64().expect("a number");
+            let highest =
+                body["sequence"]["highest"].as_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
             let own = self.notes.iter().filter(|note| note.account == account.address);
             let used = own.filter(|note| note.outcome["result"] != "refused").map(|note| note.sequence);
             assert!(highest >= used.max().unwrap_or(0), "sequence numbers of {} went back", account.address);

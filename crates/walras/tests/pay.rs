@@ -58,6 +58,22 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     assert_eq!(network.pay("bob", &["receive", "r.txt"])["received"][0]["new"], false);
     assert_eq!(network.balance("bob", "EUR"), (3_025, 0, 0), "taken once");
     assert_eq!(network.pay("alice", &["settle"])["settled"], 1);
+
+    // What stays in the purse has no receipt, and everything is in the history.
+    let own = network.pay("alice", &["address"])["address"].as_str().expect("an address").to_string();
+    let order = ["send", "--to", &own, "--asset", "EUR", "--amount", "3", "--receipt", "own.txt"];
+    let moved = network.pay("alice", &order);
+    assert!(moved["receipt"].is_null() && !network.path("own.txt").exists(), "{moved}");
+    let moved = moved["payments"][0]["payment"].as_str().expect("a digest").to_string();
+    assert!(network.refused("alice", &["export", &moved]).contains("no receipt"));
+    let history = network.pay("alice", &["history"]);
+    let kinds: Vec<_> = history["history"].as_array().expect("rows").iter().map(|row| row["kind"].clone()).collect();
+    assert_eq!(kinds, ["deposited", "sent", "moved"], "{history}");
+    let row = &history["history"][1];
+    assert_eq!((&row["amount"], &row["to"]), (&"3025".into(), &address.as_str().into()), "{row}");
+    assert_eq!(network.pay("bob", &["history"])["history"][0]["kind"], "received");
+    let too_much = network.refused("alice", &["send", "--to", &own, "--asset", "EUR", "--amount", "9999"]);
+    assert!(too_much.contains("9929.25 EUR are missing"), "{too_much}");
     assert_eq!(network.balance("alice", "EUR"), (6_975, 0, 0));
     network.nodes[3].signal("CONT");
     let again = network.pay("alice", &["export", &payment[..12], "--file", "again.txt"]);

@@ -148,3 +148,78 @@ fn an_account_is_watched_in_decimals() {
     watching.wait().expect("it ended");
     assert_eq!(node.terminate().code(), Some(0));
 }
+
+/// A home of one node with one asset of two decimals, and a fee of one unit.
+fn solo(folder: &TempDir) -> (Process, PathBuf) {
+    let home = folder.path().join("home");
+    let assets = ["--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01", "--supply", "1000"];
+    let made = walras().arg("init").args(assets).arg("--home").arg(&home).output();
+    assert!(made.expect("walras runs").status.success());
+    (Process::start(&home, &SETTINGS), home.join("issuer-key.json"))
+}
+
+#[test]
+fn payments_of_one_key_that_are_sent_at_once_are_all_made() {
+    const AT_ONCE: usize = 6;
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = solo(&folder);
+    let pay = |n: usize| {
+        let (server, key) = (node.server.clone(), key.clone());
+        std::thread::spawn(move || {
+            let amount = format!("0.0{n}");
+            wallet(&server, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", &amount], Some(&key))
+        })
+    };
+    let sent: Vec<_> = (1..=AT_ONCE).map(pay).collect();
+    for one in sent {
+        let output = one.join().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{RECEIVER}"));
+    assert_eq!(account["balances"][0]["available"], (1..=AT_ONCE).sum::<usize>().to_string());
+}
+
+/// Another wallet with the same key, on another machine, sees neither the lock nor the stored transactions.
+#[test]
+fn a_number_that_another_wallet_used_is_replaced() {
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = solo(&folder);
+    let copies: Vec<PathBuf> = (0..3).map(|n| folder.path().join(format!("copy-{n}.json"))).collect();
+    for copy in &copies {
+        std::fs::copy(&key, copy).expect("copied");
+    }
+    let pay = |n: usize, key: &PathBuf| {
+        let (server, key) = (node.server.clone(), key.clone());
+        std::thread::spawn(move || {
+            let amount = format!("0.0{n}");
+            wallet(&server, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", &amount], Some(&key))
+        })
+    };
+    let sent: Vec<_> = (1..).zip(&copies).map(|(n, copy)| pay(n, copy)).collect();
+    for one in sent {
+        let output = one.join().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_refused_transaction_is_told_as_refused_with_what_is_missing() {
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = solo(&folder);
+    let alice = folder.path().join("alice.json");
+    assert!(walras().args(["wallet", "new", "--key"]).arg(&alice).output().expect("walras runs").status.success());
+    let output = walras().args(["wallet", "address", "--key"]).arg(&alice).output().expect("walras runs");
+    let to = text(&output.stdout).trim().to_string();
+    let pay = ["pay", "--to", &to, "--asset", "EUR", "--amount", "10"];
+    assert_eq!(told(&wallet(&node.server, &pay, Some(&key))).0, Some(0));
+    // Alice has EUR, but nothing for the fee.
+    let back = ["pay", "--to", RECEIVER, "--asset", "EUR", "--amount", "1"];
+    let output = wallet(&node.server, &back, Some(&alice));
+    let refused = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{refused}");
+    assert!(refused.contains("it needs 0.01 USD for its fee and has 0 USD"), "{refused}");
+    let id = text(&output.stdout).trim().strip_prefix("transaction ").expect("the id").to_string();
+    let (code, said) = told(&wallet(&node.server, &["status", &id], None));
+    assert!(code == Some(1) && said.starts_with("refused: ") && said.contains("overdraft"), "{code:?} {said}");
+    assert!(!said.contains("retry") && !said.contains("lost"), "{said}");
+}

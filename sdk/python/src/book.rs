@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Instant;
 
-use clearing::{BuyOrder, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
-use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
+use clearing::{BuyOrder, Groups, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
+use primitives::{AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,14 +13,14 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::outcome::Outcome;
 
 /// Limit prices: 64-bit floating point, little-endian, or decimal numbers as text.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, IntoPyObject)]
 enum Limits {
     Floats(Vec<u8>),
     Texts(Vec<String>),
 }
 
 /// A batch of offers among assets known by their symbols.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "walras._walras")]
 pub struct Book {
     pub(crate) symbols: Vec<String>,
     pub(crate) sorted: SortedOffers,
@@ -76,6 +76,28 @@ impl Book {
         })
     }
 
+    /// The arguments that make this book again, for copies and pickles.
+    fn __getnewargs__(&self, py: Python<'_>) -> (Vec<String>, Columns, Vec<PoolRow>, Vec<(u32, u32, u64, u64)>) {
+        py.detach(|| {
+            let book = self.sorted.book();
+            let mut offers = vec![(AssetId(0), AssetId(0), 0, Price::ONE); self.places.len()];
+            for (position, pair) in book.pairs.iter().enumerate() {
+                for (row, (limit, amount)) in self.sorted.rows(position).iter().zip(pair.offers()) {
+                    offers[*row as usize] = (pair.sell, pair.buy, amount, limit);
+                }
+            }
+            let columns = (
+                offers.iter().flat_map(|(sell, ..)| sell.0.to_le_bytes()).collect(),
+                offers.iter().flat_map(|(_, buy, ..)| buy.0.to_le_bytes()).collect(),
+                offers.iter().flat_map(|(_, _, amount, _)| amount.to_le_bytes()).collect(),
+                Limits::Texts(offers.iter().map(|(.., limit)| limit.to_string()).collect()),
+            );
+            let pools = self.pools.iter().map(|p| (p.a.0, p.b.0, p.reserve_a, p.reserve_b, p.fee.to_string()));
+            let buys = self.buys.iter().map(|order| (order.buy.0, order.sell.0, order.bought, order.most));
+            (self.symbols.clone(), columns, pools.collect(), buys.collect())
+        })
+    }
+
     /// Number of offers.
     fn __len__(&self) -> usize {
         self.places.len()
@@ -85,6 +107,12 @@ impl Book {
     #[getter]
     fn symbols(&self) -> Vec<String> {
         self.symbols.clone()
+    }
+
+    /// For each asset, whether it has a price: whether a chain of offers leads back to it.
+    #[getter]
+    fn priced(&self) -> Vec<bool> {
+        Groups::of_book(&self.book()).priced()
     }
 
     /// Clears the offers.
@@ -109,7 +137,8 @@ impl Book {
                 None => solve(),
             };
             let clearing = clearing.map_err(|error| PyValueError::new_err(with_symbols(&error, &self.symbols)))?;
-            Ok(Outcome { params, clearing, seconds: Some(begun.elapsed().as_secs_f64()) })
+            let seconds = Some(begun.elapsed().as_secs_f64());
+            Ok(Outcome { params, priced: Groups::of_book(&self.book()).priced(), clearing, seconds })
         })
     }
 
@@ -244,8 +273,9 @@ fn offer(
 
 /// Limit prices; one of more digits than a price holds is rounded up, never worse for the trader.
 fn prices(limits: &Limits) -> PyResult<Vec<Price>> {
-    let read =
-        |(row, text): (usize, &str)| Price::parse_rounding_up(text).map_err(|error| refused(row, "min_price", error));
+    let read = |(row, text): (usize, &str)| {
+        Price::parse_rounding_up(&plain_decimal(text)).map_err(|error| refused(row, "min_price", error))
+    };
     match limits {
         Limits::Texts(texts) => texts.iter().map(String::as_str).enumerate().map(read).collect(),
         Limits::Floats(bytes) => {
@@ -275,7 +305,8 @@ fn solver_named(name: &str) -> PyResult<Solver> {
     all.into_iter().find(|solver| solver.name() == name).ok_or_else(unknown)
 }
 
-/// A pool of as many threads as asked for; `None` means the one that is there already.
+/// A pool of as many threads as asked for, at most one for each core; `None` means the one that is there already.
 fn pool(threads: Option<usize>) -> Result<Option<ThreadPool>, ThreadPoolBuildError> {
-    threads.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build()).transpose()
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    threads.map(|threads| ThreadPoolBuilder::new().num_threads(threads.clamp(1, cores)).build()).transpose()
 }

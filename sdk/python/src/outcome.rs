@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 pub struct Outcome {
     pub(crate) params: Params,
     pub(crate) clearing: Clearing,
+    /// For each asset, whether it has a price.
+    pub(crate) priced: Vec<bool>,
     /// Time that clearing took; `None` for one that was claimed.
     pub(crate) seconds: Option<f64>,
 }
@@ -33,7 +35,7 @@ impl Outcome {
         let pools = pools.into_iter().map(pool).collect();
         let buys = buys.into_iter().map(|(order, paid)| Purchase { order, paid }).collect();
         let clearing = Clearing { valuations, trades, pools, buys, full, report: Report::default() };
-        Outcome { params, clearing, seconds: None }
+        Outcome { params, priced: vec![true; clearing.valuations.len()], clearing, seconds: None }
     }
 
     /// Every fill as (row counted from 1, units sold, units bought), in no order.
@@ -50,10 +52,11 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// Valuations as exact decimal numbers, in the order of the book's symbols.
+    /// Valuations as exact decimal numbers, in the order of the book's symbols; `None` for assets without a price.
     #[getter]
-    fn prices(&self) -> Vec<String> {
-        self.clearing.valuations.iter().map(Price::to_string).collect()
+    fn prices(&self) -> Vec<Option<String>> {
+        let prices = self.clearing.valuations.iter().zip(&self.priced);
+        prices.map(|(price, is_priced)| is_priced.then(|| price.to_string())).collect()
     }
 
     /// The trades as columns: positions of the assets sold and bought, and units sold.
@@ -108,11 +111,11 @@ impl Outcome {
         self.clearing.report.obstacles.iter().flat_map(|obstacle| &obstacle.assets).map(|asset| asset.0).collect()
     }
 
-    /// Name of the solver, iterations, demand queries, imbalance and seconds.
+    /// Name of the solver, iterations, demand queries, parts of the interior-point method, imbalance and seconds.
     #[getter]
-    fn solver(&self) -> (&'static str, u32, u32, f64, Option<f64>) {
-        let report = &self.clearing.report;
-        (report.solver.name(), report.iterations, report.demand_queries, report.imbalance, self.seconds)
+    fn solver(&self) -> (&'static str, u32, u32, u32, f64, Option<f64>) {
+        let Report { solver, iterations, demand_queries, interior_parts, imbalance, .. } = self.clearing.report;
+        (solver.name(), iterations, demand_queries, interior_parts, imbalance, self.seconds)
     }
 
     /// What was spent: price vectors tried, rounds, augmentations, repairs; looks for prices and for amounts.

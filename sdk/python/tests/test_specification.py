@@ -110,7 +110,7 @@ def contradiction(both: dict) -> bytes:
 
 
 def body(vector: dict) -> bytes:
-    who = u64(vector["chain"]) + raw(vector["account"]) + u64(vector["sequence"])
+    who = u64(vector["chain"]) + raw(vector["account"]) + u64(vector["sequence"]) + u64(vector["until"])
     return who + operation(vector["operation"])
 
 
@@ -130,9 +130,9 @@ def test_a_transaction_is_made_as_the_specification_says(vector: dict) -> None:
     assert derived("walras 2026 ed25519 address v1", signer)[:20] == raw(vector["account"])
     made = body(vector)
     assert made == raw(vector["body"])
-    signed = b"walras native transaction v2\0" + raw(vector["network"]) + made
+    signed = b"walras native transaction v3\0" + raw(vector["network"]) + made
     assert signed == raw(vector["signing_bytes"])
-    assert derived("walras 2026 native transaction id v3", made + signer) == raw(vector["id"])
+    assert derived("walras 2026 native transaction id v4", made + signer) == raw(vector["id"])
     signature = secret.sign(signed)
     assert signature == raw(vector["signature"])
     assert made + u8(0) + signer + signature == raw(vector["transaction"])
@@ -141,8 +141,8 @@ def test_a_transaction_is_made_as_the_specification_says(vector: dict) -> None:
 @pytest.mark.parametrize("vector", PUBLISHED["typed_data"], ids=lambda vector: vector["typed_data"]["primaryType"])
 def test_typed_data_is_carried_as_the_specification_says(vector: dict) -> None:
     made, network = raw(vector["body"]), raw(vector["network"])
-    assert made[:36] == u64(31337) + raw(vector["account"]) + u64(vector["sequence"])
-    assert derived("walras 2026 typed data transaction id v2", made + network) == raw(vector["id"])
+    assert made[:44] == u64(31337) + raw(vector["account"]) + u64(vector["sequence"]) + u64(vector["until"])
+    assert derived("walras 2026 typed data transaction id v3", made + network) == raw(vector["id"])
     assert made + u8(1) + network + raw(vector["signature"]) == raw(vector["transaction"])
 
 

@@ -1,8 +1,12 @@
 """The package from the outside: the same answers from every kind of table, and errors that name the row."""
 
+import copy
+import decimal
 import json
 import os
+import pickle
 import subprocess
+import sys
 import threading
 import time
 from decimal import Decimal
@@ -170,7 +174,7 @@ def test_parameters() -> None:
         ("amount", 2, "many", "row 3, column amount: 'many' is not a whole number of units: give integers"),
         ("amount", 2, 2**63, "row 3, column amount: 9223372036854775808 is out of range"),
         ("amount", 5, 2**63 - 1, "more than 9223372036854775807 units of GBP are offered in all"),
-        ("min_price", 1, "1e5", "row 2, column min_price: price \"1e5\" is not a plain decimal"),
+        ("min_price", 1, "1e5x", "row 2, column min_price: price \"1e5x\" is not a plain decimal"),
         ("min_price", 1, "0", "row 2, column min_price: price 0 is out of range"),
         ("min_price", 1, None, "row 2, column min_price: .* is not a price"),
         ("min_price", 1, Decimal("NaN"), "row 2, column min_price: .* is not a price"),
@@ -188,6 +192,102 @@ def test_bad_offers_are_named(column: str, row: int, value: object, text: str) -
     for table in tables:
         with pytest.raises(walras.OfferError, match=text):
             walras.clear(table)
+
+
+def two(**changes: object) -> dict[str, object]:
+    """Two offers that meet."""
+    offers: dict[str, object] = {"sell": ["EUR", "USD"], "buy": ["USD", "EUR"]}
+    return offers | {"amount": [10_000, 20_000], "min_price": [1.0, 0.9]} | changes
+
+
+def test_a_masked_value_is_missing() -> None:
+    for column, values in (("amount", [10_000, 20_000]), ("min_price", [1.0, 0.9]), ("sell", ["EUR", "USD"])):
+        with pytest.raises(walras.OfferError, match=f"row 2, column {column}"):
+            walras.clear(two(**{column: np.ma.array(values, mask=[False, True])}))
+    unmasked = two(amount=np.ma.array([10_000, 20_000], mask=[False, False]))
+    assert walras.clear(unmasked) == walras.clear(two())
+
+
+def test_times_are_neither_amounts_nor_prices() -> None:
+    for unit in ("datetime64[ns]", "timedelta64[ns]"):
+        for column in ("amount", "min_price"):
+            with pytest.raises(walras.OfferError, match=f"column {column}: .* holds times"):
+                walras.clear(two(**{column: np.array([10_000, 20_000], unit)}))
+    with pytest.raises(walras.OfferError, match="row 1, column amount"):
+        walras.clear(two(amount=[np.timedelta64(10_000), 20_000]))
+
+
+def test_the_decimal_context_of_the_caller_changes_nothing() -> None:
+    amounts = two(amount=[Decimal(1_000_000_000), Decimal(2_000_000_000)])
+    share = Fraction(1, 32768)
+    expected = walras.clear(amounts, epsilon=share)
+    with decimal.localcontext() as context:
+        context.prec = 3
+        found = walras.clear(amounts, epsilon=share)
+        assert found == expected and found.epsilon == expected.epsilon
+        assert found.rate("EUR", "USD") == expected.rate("EUR", "USD")
+    for value in ("1e40", "1e999999", "Infinity", "-Infinity", "NaN", "sNaN", "1.5"):
+        with pytest.raises(walras.OfferError, match="row 1, column amount"):
+            walras.clear(two(amount=[Decimal(value), Decimal(1)]))
+        if value not in ("1e40", "1.5"):
+            with pytest.raises(walras.OfferError, match="row 1, column min_price"):
+                walras.clear(two(min_price=[Decimal(value), Decimal(1)]))
+
+
+def test_threads_are_bounded_and_senseless_parameters_are_offer_errors() -> None:
+    expected = walras.clear(two())
+    begun = time.perf_counter()
+    assert walras.clear(two(), threads=10**6) == expected
+    assert time.perf_counter() - begun < 30
+    wrong: list[dict[str, object]] = [{"threads": n} for n in (0, -1, 1.5, True, "many")]
+    wrong += [{"epsilon": value} for value in (None, [], float("nan"), -1, 2, np.float64("inf"))]
+    wrong += [{"mu": object()}, {"solver": 7}, {"last_prices": [1]}, {"last_prices": {"EUR": None}}]
+    for parameters in wrong:
+        with pytest.raises(walras.OfferError):
+            walras.clear(two(), **parameters)
+    for column, value in (("sell", [["EUR"], "USD"]), ("sell", [7, "USD"]), ("amount", [{}, 1])):
+        for table in (two(**{column: value}), pd.DataFrame(two(**{column: value}))):
+            with pytest.raises(walras.OfferError, match=f"row 1, column {column}"):
+                walras.clear(table)
+
+
+def test_a_clearing_is_compared_copied_and_pickled() -> None:
+    columns = market(500)
+    pools = {"a": ["A1"], "b": ["A2"], "reserve_a": [10**9], "reserve_b": [10**9], "fee": ["0.003"]}
+    buys = {"buy": ["A1"], "sell": ["A2"], "bought": [1000], "most": [10**9]}
+    for table in (columns, pd.DataFrame(columns), pa.table(columns)):
+        clearing = walras.clear(table, pools=pools, buys=buys)
+        assert clearing == walras.clear(table, pools=pools, buys=buys)
+        assert clearing != walras.clear(table) and clearing != 5
+        for other in (copy.deepcopy(clearing), pickle.loads(pickle.dumps(clearing))):
+            assert other == clearing and hash(other) == hash(clearing)
+            assert other.to_json() == clearing.to_json()
+            assert str(walras.explain(other, 1)) == str(walras.explain(clearing, 1))
+            assert walras.verify(table, other, pools=pools, buys=buys).full == clearing.full
+
+
+def test_dictionary_columns_are_not_looked_at_row_by_row() -> None:
+    columns = market(200_000)
+    frame = pd.DataFrame(columns).astype({"sell": "category", "buy": "category"})
+    chunks = pa.Table.from_pandas(frame).slice(0, 150_000), pa.Table.from_pandas(frame).slice(150_000)
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    for table in (frame, pa.concat_tables(chunks), pa.table(columns)):
+        calls = 0
+        sys.setprofile(count)
+        try:
+            walras._read(table, None, None)
+        finally:
+            sys.setprofile(None)
+        assert calls < 50_000, f"{calls} calls for {len(columns['sell'])} rows"
+    unused = frame.assign(sell=frame["sell"].cat.add_categories(["NOBODY"]))
+    assert walras.clear(unused.iloc[:100]) == walras.clear(frame.iloc[:100])
+    with pytest.raises(walras.OfferError, match="row 3, column sell"):
+        walras.clear(frame.iloc[:100].assign(sell=frame["sell"].iloc[:100].where(np.arange(100) != 2)))
 
 
 def test_bad_tables_are_named() -> None:

@@ -45,7 +45,7 @@ export function curvesChart(height: number): CurvesChart {
   return {
     element: made.element,
     show(curves, base, quote) {
-      shape = shapeOf(curves, base.decimals, quote.decimals);
+      shape = shapeOf(curves, base.decimals);
       symbol = base.symbol;
       made.plot.setData(aligned(shape, windowOf(shape, window)));
       made.describe(describe(curves, shape, base, quote));
@@ -91,7 +91,7 @@ function drawPrice(plot: uPlot, { price, label }: Shape): void {
 function describe(curves: Curves, shape: Shape, base: { symbol: string; decimals: number }, quote: { symbol: string }): string {
   return (
     `Supply and demand of ${base.symbol} for ${quote.symbol} in the batch of block ${curves.height}. ` +
-    `Batch price ${shape.label} ${quote.symbol} per ${base.symbol}; ` +
+    `${curves.price === null ? "No trade;" : "Batch price"} ${shape.label} ${quote.symbol} per ${base.symbol}; ` +
     `${formatShort(curves.sold, base.decimals)} ${base.symbol} sold, ` +
     `${formatShort(curves.bought, base.decimals)} ${base.symbol} bought.`
   );

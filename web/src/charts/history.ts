@@ -1,6 +1,6 @@
 /** A pair's batch prices over time with the volume of each batch below. */
 import uPlot from "uplot";
-import { formatPrice, fromUnits, humanPrice, shorten, toNumber } from "../amount";
+import { formatPrice, fromUnits, parseDecimal, shorten, toNumber } from "../amount";
 import type { HistoryPoint } from "../api";
 import { clock, dateAndClock } from "../words";
 import { axis, chart, colour, tick, tipOf } from "./theme";
@@ -42,7 +42,7 @@ export function historyChart(height: number): HistoryChart {
     if (!point) return tip(null);
     const { base, quote } = assets;
     const volume = fromUnits(point.base_volume, base.decimals);
-    const price = formatPrice(humanPrice(point.price, base.decimals, quote.decimals));
+    const price = formatPrice(parseDecimal(point.price));
     tip(`${dateAndClock(point.time_ms)}, block ${point.height}\n${price} ${quote.symbol}, ${volume ? shorten(volume) : "–"} ${base.symbol}`);
   }
 
@@ -51,7 +51,7 @@ export function historyChart(height: number): HistoryChart {
     show(points, base, quote) {
       shown = points;
       assets = { base, quote };
-      const price = (p: HistoryPoint) => humanPrice(p.price, base.decimals, quote.decimals);
+      const price = (p: HistoryPoint) => parseDecimal(p.price);
       const volume = (p: HistoryPoint) => fromUnits(p.base_volume, base.decimals);
       const number = (value: ReturnType<typeof price>) => (value ? toNumber(value) : null);
       made.plot.setData([

@@ -1,5 +1,5 @@
 /** The numbers behind the picture of a batch: both curves as steps, and the part of them worth showing. */
-import { formatPrice, fromUnits, humanPrice, toNumber } from "../amount";
+import { formatPrice, fromUnits, parseDecimal, toNumber } from "../amount";
 import type { CurvePoint, Curves } from "../api";
 
 export type Point = { x: number; y: number };
@@ -37,19 +37,19 @@ export function windowOf(shape: Shape, window: Window): [number, number] {
   return low < high ? [low, high] : [price * 0.99, price * 1.01];
 }
 
-export function shapeOf(curves: Curves, baseDecimals: number, quoteDecimals: number): Shape {
-  const price = curves.price === null ? null : humanPrice(curves.price, baseDecimals, quoteDecimals);
-  const points = (list: CurvePoint[]) => list.flatMap((point) => toPoint(point, baseDecimals, quoteDecimals));
+export function shapeOf(curves: Curves, baseDecimals: number): Shape {
+  const price = parseDecimal(curves.price ?? curves.indicative ?? "");
+  const points = (list: CurvePoint[]) => list.flatMap((point) => toPoint(point, baseDecimals));
   return {
     price: price && toNumber(price),
-    label: formatPrice(price),
+    label: curves.price === null && price ? `indicative ${formatPrice(price)}` : formatPrice(price),
     supply: points(curves.supply),
     demand: points(curves.demand),
   };
 }
 
-function toPoint(point: CurvePoint, baseDecimals: number, quoteDecimals: number): Point[] {
-  const price = humanPrice(point.price, baseDecimals, quoteDecimals);
+function toPoint(point: CurvePoint, baseDecimals: number): Point[] {
+  const price = parseDecimal(point.price);
   const amount = fromUnits(point.amount, baseDecimals);
   return price && amount ? [{ x: toNumber(price), y: toNumber(amount) }] : [];
 }

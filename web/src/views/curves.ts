@@ -1,5 +1,5 @@
 /** The picture of a batch for one pair, kept at the latest batch. */
-import { formatAmount, formatPrice, formatShort, humanPrice } from "../amount";
+import { formatAmount, formatPrice, formatShort, parseDecimal } from "../amount";
 import { get, path, type Curves } from "../api";
 import { curvesChart } from "../charts/curves";
 import { WINDOWS, type Window } from "../charts/shape";
@@ -57,8 +57,9 @@ export function curvesPanel(live: Live, options: { compact: boolean; height: num
     const none = curves.supply.length + curves.demand.length === 0;
     problem.say(none ? `Nobody offered ${base} for ${quote} or ${quote} for ${base} in the latest batch.` : null);
     picture.show(curves, { symbol: base, decimals: decimals.base }, { symbol: quote, decimals: decimals.quote });
-    const price = curves.price === null ? null : humanPrice(curves.price, decimals.base, decimals.quote);
-    numbers.set("price", `${formatPrice(price)} ${quote}`, curves.price ?? "");
+    const price = parseDecimal(curves.price ?? "");
+    const indicative = `none: no trade; indicative ${formatPrice(parseDecimal(curves.indicative ?? ""))} ${quote}`;
+    numbers.set("price", price ? `${formatPrice(price)} ${quote}` : indicative, curves.price_units ?? "");
     numbers.set("sold", `${formatShort(curves.sold, decimals.base)} ${base}`, formatAmount(curves.sold, decimals.base));
     numbers.set("bought", `${formatShort(curves.bought, decimals.base)} ${base}`, formatAmount(curves.bought, decimals.base));
     numbers.set("block", h("a", { href: href.block(curves.height) }, String(curves.height)));

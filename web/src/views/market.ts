@@ -6,7 +6,7 @@ import {
   formatPrice,
   formatShort,
   fromUnits,
-  humanPrice,
+  parseDecimal,
   placesFor,
   round,
   subtract,
@@ -39,6 +39,7 @@ export function marketView(live: Live, base: string, quote: string): View {
   const book = bookPanel(live, base, quote);
   const trades = tradesTable(live, base, quote);
   let points: HistoryPoint[] = [];
+  let latest: Traded | null = null;
   let drawn: HistoryPoint[] | null = null;
 
   const element = h(
@@ -69,7 +70,9 @@ export function marketView(live: Live, base: string, quote: string): View {
   historyLoading.request();
 
   async function loadBook(signal: AbortSignal): Promise<void> {
-    book.show(await get<Book>(`${path("markets", base, quote)}/book?levels=${LEVELS}`, signal));
+    const answer = await get<Book>(`${path("markets", base, quote)}/book?levels=${LEVELS}`, signal);
+    if (answer.price !== null && answer.price_height !== null) saw(answer.price_height, answer.price);
+    book.show(answer);
     problem.say(null);
   }
 
@@ -80,16 +83,26 @@ export function marketView(live: Live, base: string, quote: string): View {
     update();
   }
 
+  /** The head and the book show one price: that of the newest trade that any answer named. */
+  function saw(height: number, price: string): void {
+    if (height < (latest?.height ?? 0)) return;
+    latest = { height, price };
+    head.price(latest);
+    book.price(latest);
+  }
+
   /** A trade of the newest batch continues the history before the next load. */
   function receive(message: Message): void {
     if (message.type !== "trade" || message.height <= (points.at(-1)?.height ?? 0)) return;
     const time_ms = live.block(message.height)?.time_ms ?? live.now_ms;
-    const { height, price, base_volume } = message;
-    points = [...points, { height, time_ms, price, base_volume }].slice(-HISTORY_POINTS);
+    const { height, price, price_units, base_volume } = message;
+    points = [...points, { height, time_ms, price, price_units, base_volume }].slice(-HISTORY_POINTS);
     update();
   }
 
   function update(): void {
+    const newest = points.at(-1);
+    if (newest) saw(newest.height, newest.price);
     head.update(points);
     if (drawn === points || live.assets.size === 0) return;
     drawn = points;
@@ -110,6 +123,9 @@ export function marketView(live: Live, base: string, quote: string): View {
     },
   };
 }
+
+/** The newest trade of the pair that the page knows. */
+type Traded = { height: number; price: string };
 
 /** The pair's name, the choice of another, and the latest figures. */
 function marketHead(live: Live, base: string, quote: string) {
@@ -143,9 +159,7 @@ function marketHead(live: Live, base: string, quote: string) {
     showTokens();
     const [first, last] = [points[0], points.at(-1)];
     if (!first || !last || live.assets.size === 0) return;
-    const toPrice = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));
-    const [from, to] = [toPrice(first), toPrice(last)];
-    setText(price, formatPrice(to));
+    const [from, to] = [parseDecimal(first.price), parseDecimal(last.price)];
     setText(volume, `${formatShort(last.base_volume, live.decimals(base))} ${base} in block ${count(last.height)}`);
     if (!from || !to) return;
     const { text, direction } = percent(toNumber(subtract(to, from)) / toNumber(from));
@@ -154,7 +168,7 @@ function marketHead(live: Live, base: string, quote: string) {
     setText(change, text);
   }
 
-  return { element, update };
+  return { element, update, price: (traded: Traded) => setText(price, formatPrice(parseDecimal(traded.price))) };
 }
 
 function pairChooser(live: Live, base: string, quote: string) {
@@ -193,7 +207,7 @@ function bookPanel(live: Live, base: string, quote: string) {
       rowClass: () => name,
       depth: (row) => row.part,
       columns: [
-        { name: `Price, ${quote}`, class: "number", cell: (row) => ({ text: formatPrice(row.price, places), title: `${row.level.price} units per unit` }) },
+        { name: `Price, ${quote}`, class: "number", cell: (row) => ({ text: formatPrice(row.price, places), title: `${row.level.price_units} units per unit` }) },
         {
           name: `Amount, ${base}`,
           class: "number",
@@ -208,9 +222,8 @@ function bookPanel(live: Live, base: string, quote: string) {
 
   function show(book: Book): void {
     if (live.assets.size === 0) return;
-    const toPrice = (text: string) => humanPrice(text, live.decimals(base), live.decimals(quote));
-    const price = book.price === null ? null : toPrice(book.price);
-    const rows = (levels: Level[]) => levels.slice(0, LEVELS).flatMap((level) => rowOf(level, toPrice(level.price), live.decimals(base)));
+    const price = parseDecimal(book.price ?? "");
+    const rows = (levels: Level[]) => levels.slice(0, LEVELS).flatMap((level) => rowOf(level, parseDecimal(level.price), live.decimals(base)));
     const [above, below] = [rows(book.sells), rows(book.buys)];
     places = placesOf([...above, ...below], price);
     amountPlaces = placesOfAmounts([...above, ...below], live.decimals(base));
@@ -218,10 +231,14 @@ function bookPanel(live: Live, base: string, quote: string) {
     for (const row of [...above, ...below]) row.part /= most;
     sells.show(above.reverse());
     buys.show(below);
-    setText(middle, price ? `Batch price ${formatPrice(price)}` : "No batch price yet");
+    if (!price) setText(middle, "No batch price yet");
   }
 
-  return { element: panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element), show };
+  function price(traded: Traded): void {
+    setText(middle, `Batch price ${formatPrice(parseDecimal(traded.price))}`);
+  }
+
+  return { element: panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element), show, price };
 }
 
 /** Places that show every level's price, but no more than seven significant digits of the batch price and at least two. */
@@ -244,7 +261,6 @@ function placesOfAmounts(rows: Row[], decimals: number): number {
 }
 
 function tradesTable(live: Live, base: string, quote: string) {
-  const price = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));
   return table<HistoryPoint>({
     caption: "Latest trades, one row per batch",
     key: (point) => String(point.height),
@@ -252,7 +268,7 @@ function tradesTable(live: Live, base: string, quote: string) {
     columns: [
       { name: "Block", class: "number first", cell: (p) => ({ text: count(p.height), href: href.block(p.height) }) },
       { name: "Time", class: "number", cell: (p) => clock(p.time_ms) },
-      { name: `Price, ${quote}`, class: "number", cell: (p) => ({ text: formatPrice(price(p)), title: `${p.price} units per unit` }) },
+      { name: `Price, ${quote}`, class: "number", cell: (p) => ({ text: formatPrice(parseDecimal(p.price)), title: `${p.price_units} units per unit` }) },
       { name: `Volume, ${base}`, class: "number", cell: (p) => ({ text: formatShort(p.base_volume, live.decimals(base)), title: `${formatAmount(p.base_volume, live.decimals(base))} ${base}` }) },
     ],
   });

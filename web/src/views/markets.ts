@@ -1,6 +1,6 @@
 /** Every pair that has offers or traded. */
 import type { View } from "./view";
-import { format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, round, shorten, toNumber, type Decimal } from "../amount";
+import { format, formatAmount, formatPrice, formatShort, fromUnits, parseDecimal, round, shorten, toNumber } from "../amount";
 import type { Market } from "../api";
 import { sparkline } from "../charts/sparkline";
 import { h, notice, panel, setText } from "../dom";
@@ -68,11 +68,9 @@ function matches(market: Market, typed: string): boolean {
 }
 
 function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline>>) {
-  const price = (market: Market, text: string | null): Decimal | null =>
-    text === null ? null : humanPrice(text, live.decimals(market.base), live.decimals(market.quote));
-  const priceCell = (market: Market, text: string | null): Cell => ({
-    text: formatPrice(price(market, text)),
-    title: text ? `${text} units per unit` : "",
+  const priceCell = (text: string | null, units: string | null): Cell => ({
+    text: formatPrice(parseDecimal(text ?? "")),
+    title: units ? `${units} units per unit` : "",
   });
   const volume = (units: string, symbol: string): Cell => ({
     text: formatShort(units, live.decimals(symbol)),
@@ -84,11 +82,11 @@ function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline
     empty: "No pair matches.",
     columns: [
       { name: "Market", class: "strong", cell: (m) => ({ text: m.market, href: href.market(m.base, m.quote) }), order: (a, b) => a.market.localeCompare(b.market) },
-      { name: "Batch price", class: "number strong", cell: (m) => priceCell(m, m.price) },
+      { name: "Batch price", class: "number strong", cell: (m) => priceCell(m.price, m.price_units) },
       { name: "Recent", class: "wide", cell: (m) => lines.get(m.market)?.element ?? "" },
       { name: "Change", class: "number", cell: (m) => change(live, m), order: (a, b) => recentChange(live, a) - recentChange(live, b) },
-      { name: "Best sell", class: "number wide", cell: (m) => priceCell(m, m.best_sell) },
-      { name: "Best buy", class: "number wide", cell: (m) => priceCell(m, m.best_buy) },
+      { name: "Best sell", class: "number wide", cell: (m) => priceCell(m.best_sell, m.best_sell_units) },
+      { name: "Best buy", class: "number wide", cell: (m) => priceCell(m.best_buy, m.best_buy_units) },
       { name: "Volume, base", class: "number wide", cell: (m) => volume(m.base_volume, m.base) },
       { name: "Volume, quote", class: "number wide", cell: (m) => volume(m.quote_volume, m.quote) },
       { name: "Worth", class: "number wide", cell: (m) => worthCell(live, m), order: (a, b) => aboutWorth(live, a) - aboutWorth(live, b) },

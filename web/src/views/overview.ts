@@ -2,7 +2,7 @@
 import { blocksTable } from "./blocks";
 import { curvesPanel } from "./curves";
 import type { View } from "./view";
-import { formatPrice, humanPrice, shorten, toNumber, type Decimal } from "../amount";
+import { formatPrice, parseDecimal, shorten, toNumber, type Decimal } from "../amount";
 import type { Market } from "../api";
 import { stagesChart, throughputChart } from "../charts/blocks";
 import { total } from "../charts/series";
@@ -105,7 +105,6 @@ function more(text: string, to: string): Child {
 type Traded = { market: Market; worth: Decimal };
 
 function tradedTable(live: Live) {
-  const decimals = (symbol: string) => live.decimals(symbol);
   return table<Traded>({
     caption: `Most traded in the latest ${BATCHES_SUMMED} batches`,
     key: ({ market }) => market.market,
@@ -115,7 +114,7 @@ function tradedTable(live: Live) {
       {
         name: "Batch price",
         class: "number",
-        cell: ({ market: m }) => formatPrice(m.price === null ? null : humanPrice(m.price, decimals(m.base), decimals(m.quote))),
+        cell: ({ market: m }) => formatPrice(parseDecimal(m.price ?? "")),
       },
       { name: "Offers", class: "number wide", cell: ({ market: m }) => count(m.offers) },
       { name: "Worth", class: "number", cell: (t) => `${shorten(t.worth, 2)} ${numeraire(live.assets)?.symbol ?? ""}` },

@@ -1,20 +1,22 @@
-//! Books of an attacker who wants to break a clearing or to make it slow, and books within the minimum sizes. Every
-//! clearing is verified, and its work is compared with that of ordinary books of the same number of assets and
+//! Books of an attacker who wants to break a clearing or to make it slow, books within the minimum sizes, and thin
+//! books. Every clearing is verified, and its work is compared with that of ordinary books of the same number of assets and
 //! offers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::clearing::{Clearing, Market, Params, SortedOffers, least_units, verify};
+use ::clearing::{Clearing, Market, Offer, Params, SortedOffers, least_units, verify};
 use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 use ::clearing::workload::cycles;
 use ::clearing::workload::hostile::{Hostile, hostile, within_minimum};
+use ::clearing::workload::thin::{Thin, thin};
 
 /// Maximum sizes of the books.
 const MOST_ASSETS: u32 = 3_000;
 const MOST_OFFERS: usize = 20_000;
+const THIN_OFFERS: usize = 10_000;
 /// Every n-th book is of any size up to these; the others have a 50th of the assets and a 10th of the offers.
 const LARGE: u64 = 100;
 
@@ -34,7 +36,7 @@ pub(super) fn hostile_books(books: usize, step: &mut ProgressStep) -> Vec<Value>
     rows(books, step, |seed| {
         let is_large = seed % LARGE == LARGE - 1;
         let (assets, offers) = if is_large { (1, 1) } else { (50, 10) };
-        hostile(seed, MOST_ASSETS / assets, MOST_OFFERS / offers)
+        named(hostile(seed, MOST_ASSETS / assets, MOST_OFFERS / offers))
     })
 }
 
@@ -42,16 +44,35 @@ pub(super) fn hostile_books(books: usize, step: &mut ProgressStep) -> Vec<Value>
 pub(super) fn minimum_books(books: usize, step: &mut ProgressStep) -> Vec<Value> {
     let Params { epsilon, mu, .. } = Params::default();
     let least = least_units(epsilon, mu);
-    rows(books, step, |seed| within_minimum(seed, 60, 2_000, least))
+    rows(books, step, |seed| named(within_minimum(seed, 60, 2_000, least)))
 }
 
-fn rows(books: usize, step: &mut ProgressStep, book: impl Fn(u64) -> Hostile) -> Vec<Value> {
+/// One row for each pattern of thin books.
+pub(super) fn thin_books(books: usize, step: &mut ProgressStep) -> Vec<Value> {
+    rows(books, step, |seed| {
+        let Thin { pattern, assets, offers, .. } = thin(seed, THIN_OFFERS);
+        LabelledBook { kind: pattern.name(), assets, offers }
+    })
+}
+
+/// A book and the name of its kind.
+struct LabelledBook {
+    kind: &'static str,
+    assets: u32,
+    offers: Vec<Offer>,
+}
+
+fn named(book: Hostile) -> LabelledBook {
+    LabelledBook { kind: book.shape.name(), assets: book.assets, offers: book.offers }
+}
+
+fn rows(books: usize, step: &mut ProgressStep, book: impl Fn(u64) -> LabelledBook) -> Vec<Value> {
     let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
     for seed in 0..books as u64 {
-        step("hostile books", seed as usize, books);
+        step("books", seed as usize, books);
         let book = book(seed);
-        let (clearing, ms) = cleared(&book.sorted());
-        for kind in [book.shape.name(), "all"] {
+        let (clearing, ms) = cleared(&SortedOffers::new(book.assets, &book.offers));
+        for kind in [book.kind, "all"] {
             outcomes.entry(kind).or_default().add(&clearing, ms, seed);
         }
     }
@@ -74,12 +95,12 @@ fn cleared(sorted: &SortedOffers) -> (Clearing, f64) {
 }
 
 /// Compares the slowest book with ordinary ones of the same number of assets and offers.
-fn beside_ordinary(book: &Hostile, (ms, seed): (f64, u64)) -> Value {
+fn beside_ordinary(book: &LabelledBook, (ms, seed): (f64, u64)) -> Value {
     const BOOKS: u64 = 20;
     let ordinary = |seed| cleared(&SortedOffers::new(book.assets, &cycles(book.assets, book.offers.len(), seed))).1;
     let times: Vec<f64> = (0..BOOKS).map(ordinary).collect();
     json!({
-        "slowest": seed, "shape": book.shape.name(), "assets": book.assets, "offers": book.offers.len(), "ms": ms,
+        "slowest": seed, "shape": book.kind, "assets": book.assets, "offers": book.offers.len(), "ms": ms,
         "ordinary_ms": spread(&times),
     })
 }

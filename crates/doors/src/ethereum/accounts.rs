@@ -92,6 +92,7 @@ impl Session<'_> {
         match self.rpc.api.backend.submit_ethereum(transactions) {
             Err(closed) => refused(closed.into()),
             Ok(answers) => {
+                self.has_paid.set(self.has_paid.get() || answers.iter().any(Result::is_ok));
                 let answer = |answer: Result<TransactionId, EthereumReject>| match answer {
                     Ok(id) => Ok(data(id.0)),
                     Err(reject) => Err(reject.into()),

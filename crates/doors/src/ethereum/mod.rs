@@ -58,7 +58,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -68,6 +68,7 @@ use replica::{LOG_ALTERNATIVES_MAX, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX};
 use serde_json::Value;
 
 use crate::client::Client;
+use crate::door::Visitor;
 use crate::http::{self, Api, Failure, HEAVY_WAITING_OF_ONE};
 use crate::json::EthereumLimitsBody;
 use crate::outline::{ContractsOutline, Outline};
@@ -135,6 +136,8 @@ struct Session<'a> {
     gas: Cell<u64>,
     /// Bytes left for answers.
     bytes: Cell<usize>,
+    /// Whether a transaction that it sends was accepted.
+    has_paid: Cell<bool>,
 }
 
 impl Rpc {
@@ -150,13 +153,15 @@ impl Rpc {
     }
 
     /// Answers a body; `None` if no answer is wanted.
-    async fn answer(&self, bytes: Bytes, caller: Caller) -> Option<Value> {
+    async fn answer(&self, bytes: Bytes, caller: Caller, visitor: &Visitor) -> Option<Value> {
         let mut session = Session::new(self, caller);
-        match Body::read(&bytes) {
+        let answer = match Body::read(&bytes) {
             Err(error) => Some(envelope(Value::Null, Err(error))),
             Ok(Body::One(one)) => session.answer_all(vec![one]).await.pop(),
             Ok(Body::Batch(batch)) => in_batch(session.answer_all(batch).await),
-        }
+        };
+        session.recognize(visitor);
+        answer
     }
 }
 
@@ -175,7 +180,15 @@ fn is_sent(one: &Asked) -> bool {
 
 impl<'a> Session<'a> {
     fn new(rpc: &'a Rpc, caller: Caller) -> Session<'a> {
-        Session { rpc, caller, gas: Cell::new(GAS_MAX), bytes: Cell::new(ANSWER_BYTES_MAX) }
+        let (gas, bytes, has_paid) = (Cell::new(GAS_MAX), Cell::new(ANSWER_BYTES_MAX), Cell::new(false));
+        Session { rpc, caller, gas, bytes, has_paid }
+    }
+
+    /// Whoever sends a transaction that counts has paid, and keeps the connection.
+    fn recognize(&self, visitor: &Visitor) {
+        if self.has_paid.take() {
+            visitor.visit.recognize();
+        }
     }
 
     /// Answers requests in order. Each request that executes or scans has a turn of its own, so that a long batch
@@ -331,6 +344,7 @@ pub(crate) fn router(api: Api) -> Router {
 
 async fn over_http(
     State(rpc): State<Rpc>,
+    Extension(visitor): Extension<Visitor>,
     client: Client,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
@@ -342,7 +356,7 @@ async fn over_http(
     }
     let Ok(body) = body else { return Failure::too_large().into_response() };
     let caller = Caller { client, may_submit: rpc.api.admits(Role::Submit, &headers) };
-    match rpc.answer(body, caller).await {
+    match rpc.answer(body, caller, &visitor).await {
         None => StatusCode::NO_CONTENT.into_response(),
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
     }

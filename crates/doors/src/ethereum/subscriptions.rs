@@ -11,8 +11,8 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::SplitSink;
@@ -28,6 +28,7 @@ use super::values::data;
 use super::wire::{Answer, Body, Request, RpcError, envelope};
 use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
 use crate::client::Client;
+use crate::door::{DISPLACED, Visitor};
 use crate::http::Failure;
 use crate::roles::Role;
 use crate::stream::{LINGER, ended_by};
@@ -59,6 +60,7 @@ struct Subscriber {
     socket: SplitSink<WebSocket, Message>,
     subscriptions: BTreeMap<String, Subscription>,
     caller: Caller,
+    visitor: Visitor,
     random: RandomState,
     made: u64,
     pending: Receiver<Arc<[TransactionId]>>,
@@ -77,30 +79,33 @@ const STOPPING: Cow<'static, str> = Cow::Borrowed("the node is stopping");
 /// Upgrades a connection.
 pub(super) async fn open(
     State(rpc): State<Rpc>,
+    Extension(visitor): Extension<Visitor>,
     client: Client,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Ok(permit) = rpc.api.streams.clone().try_acquire_owned() else {
-        return Failure::busy("too_many_streams", "too many WebSocket connections; try again shortly").into_response();
+    let Some(share) = rpc.api.streams.take(visitor.address, 1) else {
+        let message = "too many WebSocket connections, of all or of this address; try again shortly";
+        return Failure::busy("too_many_streams", message).into_response();
     };
     let caller = Caller { client, may_submit: rpc.api.admits(Role::Submit, &headers) };
     let limit = rpc.api.settings.body_bytes.min(BODY_BYTES_MAX);
     upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(async move |socket| {
-        serve(rpc, socket, caller, limit).await;
-        drop(permit);
+        serve(rpc, socket, caller, visitor, limit).await;
+        drop(share);
     })
 }
 
-async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, limit: usize) {
+async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, visitor: Visitor, limit: usize) {
     let (sink, mut source) = socket.split();
     let mut blocks = rpc.api.published().subscribe();
     let pending = rpc.api.published().subscribe_pending();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (subscriptions, random, late) = (BTreeMap::new(), RandomState::new(), Vec::new());
-    let (made, last) = (0, None);
-    let mut subscriber = Subscriber { rpc, socket: sink, subscriptions, caller, random, made, pending, late, last };
+    let (visit, made, last) = (visitor.visit.clone(), 0, None);
+    let mut subscriber =
+        Subscriber { rpc, socket: sink, subscriptions, caller, visitor, random, made, pending, late, last };
     let (code, reason) = loop {
         let served = tokio::select! {
             message = source.next() => match message {
@@ -133,9 +138,11 @@ async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, limit: usize) {
                 Ok(_) => Ok(()),
                 Err(_) => Err(STOPPING),
             },
+            () = visit.displaced() => Err(DISPLACED.into()),
         };
-        if let Err(reason) = served {
-            break (close_code::AGAIN, reason);
+        match served {
+            Ok(()) => visit.progress(),
+            Err(reason) => break (close_code::AGAIN, reason),
         }
     };
     let frame = CloseFrame { code, reason: reason.into_owned().into() };
@@ -189,6 +196,7 @@ impl Subscriber {
                 answers.push(envelope(id.unwrap_or_default(), answer));
             }
         }
+        session.recognize(&self.visitor);
         answers
     }
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use ledger::{AccountState, EvmRecord, Pair, Place};
-use primitives::{Address, AssetId, Digest, Height, Price};
+use primitives::{Address, AssetId, Digest, Height, Price, Sequence};
+use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::{Api, Page, parse, proof_bytes};
+use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
 use crate::json::{self, ErrorBody};
-use crate::markets::Sides;
-use crate::open_offers::Resting;
+use crate::markets::{Sides, offer};
 use crate::views::Views;
 
 /// Interval of checks of the published height, and how long to check.
@@ -75,7 +75,10 @@ impl Api {
             checked_address: account.address.checked(),
             height: views.height(),
             key: account.key.map(|key| key.to_string()),
-            sequence: json::SequenceBody { highest, next: highest.max(waiting).saturating_add(1) },
+            sequence: json::SequenceBody {
+                highest: highest.to_string(),
+                next: highest.max(waiting).saturating_add(1).to_string(),
+            },
             balances: balances.collect(),
             ethereum: views.outline().contracts.is_some().then(|| self.ethereum_of(account.evm.unwrap_or_default())),
         }
@@ -89,23 +92,65 @@ impl Api {
             json::CodeBody { hash: record.code.to_string(), bytes: bytes.len(), delegate }
         });
         let EvmRecord { nonce, remainder, is_contract, .. } = record;
-        json::AccountEthereumBody { nonce, wei: remainder.to_string(), is_contract, code }
+        json::AccountEthereumBody { nonce: nonce.to_string(), wei: remainder.to_string(), is_contract, code }
     }
 
-    /// Resting offers of an account, at most `limit`.
-    pub(crate) fn offers_body(&self, address: &Address, limit: usize) -> json::Offers {
+    /// Resting offers of an account.
+    pub(crate) fn offers_body(&self, address: &Address, page: OffersPage) -> json::Offers {
         let views = self.published().views();
-        let body = |(id, Resting { pair, limit, amount })| json::OfferBody {
-            sell: self.symbols.get(pair.sell).into(),
-            buy: self.symbols.get(pair.buy).into(),
-            limit: limit.to_string(),
-            id,
-            amount: amount.to_string(),
-        };
-        let mut offers: Vec<_> = views.offers().of_account(address).take(limit.saturating_add(1)).map(body).collect();
-        let more = offers.len() > limit;
-        offers.truncate(limit);
-        json::Offers { height: views.height(), offers, more }
+        let before = page.before.unwrap_or(u64::MAX);
+        let chosen = views.offers().of_account_from(address, page.first()).take_while(|(id, _)| *id < before);
+        let mut chosen = chosen.skip(page.offset.unwrap_or(0));
+        let limit = page.limit.unwrap_or(100).min(PAGE);
+        let offers = chosen.by_ref().take(limit).map(|(id, resting)| offer(&self.symbols, id, resting)).collect();
+        let next = chosen.next().map(|(id, _)| id.to_string());
+        json::Offers { height: views.height(), offers, more: next.is_some(), next }
+    }
+}
+
+/// The requested part of an account's offers, with ids as text.
+#[derive(Deserialize)]
+pub(super) struct AskedOffers {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    offset: Option<usize>,
+    after: Option<String>,
+    before: Option<String>,
+}
+
+impl AskedOffers {
+    fn page(&self) -> Result<OffersPage, Failure> {
+        let id = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text)).transpose();
+        Ok(OffersPage {
+            limit: self.limit,
+            offset: self.offset,
+            cursor: id("cursor", &self.cursor)?,
+            after: id("after", &self.after)?,
+            before: id("before", &self.before)?,
+        })
+    }
+}
+
+/// The requested part of an account's offers.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct OffersPage {
+    limit: Option<usize>,
+    cursor: Option<Sequence>,
+    offset: Option<usize>,
+    after: Option<Sequence>,
+    before: Option<Sequence>,
+}
+
+impl OffersPage {
+    /// The first `limit` offers.
+    pub(crate) fn of(limit: usize) -> OffersPage {
+        OffersPage { limit: Some(limit), ..OffersPage::default() }
+    }
+
+    /// The lowest id.
+    fn first(&self) -> Sequence {
+        let above = self.after.map_or(0, |after| after.saturating_add(1));
+        above.max(self.cursor.unwrap_or(0))
     }
 }
 
@@ -127,15 +172,20 @@ pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>)
 
 /// Resting offers of an account.
 #[utoipa::path(get, path = "/v1/accounts/{address}/offers",
-    params(("address" = String, Path), ("limit" = Option<usize>, Query)),
+    params(("address" = String, Path), ("limit" = Option<usize>, Query, description = "at most 1,000"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
+        ("offset" = Option<usize>, Query, description = "number of offers to skip"),
+        ("after" = Option<String>, Query, description = "only offers with a higher id"),
+        ("before" = Option<String>, Query, description = "only offers with a lower id")),
     responses((status = 200, body = json::Offers), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_offers(
     State(api): State<Api>,
     Path(address): Path<String>,
-    Query(page): Query<Page>,
+    Query(asked): Query<AskedOffers>,
 ) -> Answered<json::Offers> {
     let address: Address = parse("address", &address)?;
-    api.blocking(move |api| Json(api.offers_body(&address, page.limit(100)))).await
+    let page = asked.page()?;
+    api.blocking(move |api| Json(api.offers_body(&address, page))).await
 }
 
 /// An account, or its absence, with a proof that needs only the state root.
@@ -165,15 +215,16 @@ pub(super) async fn account_proof(
 /// A resting offer, or its absence, with a proof that needs only the state root.
 #[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
     params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path),
-        ("account" = String, Path), ("id" = u64, Path)),
+        ("account" = String, Path), ("id" = String, Path)),
     responses((status = 200, body = json::OfferProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn offer_proof(
     State(api): State<Api>,
-    Path((sell, buy, limit, account, id)): Path<(String, String, String, String, u64)>,
+    Path((sell, buy, limit, account, id)): Path<(String, String, String, String, String)>,
 ) -> Answered<json::OfferProofBody> {
     let Sides { base, quote } = api.sides(&sell, &buy)?;
     let pair = Pair { sell: base, buy: quote };
-    let place = Place { limit: parse::<Price>("limit", &limit)?, account: parse("account", &account)?, id };
+    let place =
+        Place { limit: parse::<Price>("limit", &limit)?, account: parse("account", &account)?, id: number("id", &id)? };
     api.blocking(move |api| {
         let proved = api.backend.prove_offer(pair, &place)?;
         Ok(Json(json::OfferProofBody {

@@ -7,9 +7,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use primitives::{Address, Height, Superblock, Transaction, TransactionId};
+use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::{Api, Page, parse, proof_bytes};
+use super::{Api, PAGE, Page, parse, proof_bytes};
 use crate::cache::ProvenReceipts;
 use crate::json::{self, ErrorBody};
 use crate::views::{BatchSummary, BlockSummary, CommittedBlock};
@@ -41,13 +42,20 @@ impl Api {
     }
 }
 
+/// The requested blocks: at most `limit` below the height `before`.
+#[derive(Deserialize)]
+pub(super) struct BlockRange {
+    limit: Option<usize>,
+    before: Option<Height>,
+}
+
 /// Recent blocks, newest first.
 #[utoipa::path(get, path = "/v1/blocks", params(("limit" = Option<usize>, Query), ("before" = Option<u64>, Query)),
     responses((status = 200, body = json::BlocksBody)))]
-pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> Answered<json::BlocksBody> {
+pub(super) async fn blocks(State(api): State<Api>, Query(range): Query<BlockRange>) -> Answered<json::BlocksBody> {
     api.blocking(move |api| {
         let views = api.published().views();
-        let recent = views.blocks(page.before.unwrap_or(u64::MAX)).take(page.limit(20));
+        let recent = views.blocks(range.before.unwrap_or(u64::MAX)).take(range.limit.unwrap_or(20).min(PAGE));
         Json(json::BlocksBody { blocks: recent.map(json::block).collect() })
     })
     .await
@@ -55,7 +63,8 @@ pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> 
 
 /// A block and the outcomes of its transactions.
 #[utoipa::path(get, path = "/v1/blocks/{height}",
-    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query),
+        ("cursor" = Option<usize>, Query, description = "`next` of the page before")),
     responses((status = 200, body = json::BlockDetail), (status = 404, body = ErrorBody)))]
 pub(super) async fn block(
     State(api): State<Api>,
@@ -68,19 +77,19 @@ pub(super) async fn block(
         let block = json::block(&api.summary(&body, &proven)?);
         let receipts = &proven.receipts;
         let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
-        let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
+        let (entries, next) = page.of(receipts.outcomes.len());
         let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
             json::TransactionOutcome {
                 id: id.to_string(),
                 account: transaction.body.account.to_string(),
-                sequence: transaction.body.sequence,
+                sequence: transaction.body.sequence.to_string(),
                 operation: api.symbols.operation(&transaction.body.operation),
                 outcome: outcome.into(),
             }
         };
-        let outcomes = transactions.zip(&receipts.outcomes).skip(offset).take(limit).map(outcome).collect();
-        let more = receipts.outcomes.len() > offset.saturating_add(limit);
-        Ok(Json(json::BlockDetail { block, outcomes, more }))
+        let chosen = transactions.zip(&receipts.outcomes).skip(entries.start).take(entries.len());
+        let outcomes = chosen.map(outcome).collect();
+        Ok(Json(json::BlockDetail { block, outcomes, more: next.is_some(), next }))
     })
     .await?
 }

@@ -19,7 +19,7 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
         let (outline, root) = (views.outline(), views.newest_root());
         Json(json::NodeStatus {
             version: env!("CARGO_PKG_VERSION"),
-            chain: outline.chain,
+            chain: outline.chain.to_string(),
             engine: validator.map_or("solo", |status| status.engine),
             stalled: validator.and_then(|status| status.stall()),
             height: outline.height,
@@ -46,13 +46,14 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
 pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody> {
     let (node, outline) = (api.backend.limits(), api.published().views().outline().clone());
     Ok(Json(json::LimitsBody {
-        chain: outline.chain,
+        chain: outline.chain.to_string(),
         network: outline.validators.terms().network.to_string(),
         fee: outline.fee.to_string(),
         fee_asset: api.symbols.get(AssetId(0)).into(),
         epsilon: outline.epsilon.to_string(),
         mu: outline.mu.to_string(),
         sequence_window: SEQUENCE_WINDOW,
+        until_max: outline.until_max,
         body_bytes: api.settings.body_bytes,
         batch_transactions: api.settings.batch_transactions,
         block_transactions: node.block_transactions,

@@ -14,10 +14,12 @@ const DIGEST: &str = "^0x[0-9a-f]{64}$";
 const SYMBOL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 /// Prices with up to 16 digits; the ledger accepts 17, over 36 decades.
 const PRICE: &str = r"^(0\.[0-9]{0,6}[1-9][0-9]{0,8}|[1-9][0-9]{0,7}(\.[0-9]{1,8})?)$";
+/// A place in the book: limit, account and id.
+const PLACE: &str = r"^[1-9][0-9]{0,7}:0x[0-9a-f]{40}:[0-9]{1,19}$";
 const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
 
 /// The document as served.
-pub(super) fn document(description: &OpenApi) -> String {
+pub(super) fn document(description: &OpenApi) -> Value {
     let mut document = serde_json::to_value(description).expect("the description is plain data");
     document["components"]["securitySchemes"] = json!({
         "operator": {"type": "http", "scheme": "bearer", "description": "the token of [http] operator_token_file"},
@@ -28,7 +30,7 @@ pub(super) fn document(description: &OpenApi) -> String {
             complete(path, method, operation);
         }
     }
-    document.to_string()
+    document
 }
 
 fn complete(path: &str, method: &str, operation: &mut Value) {
@@ -73,8 +75,11 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "address" | "account" => ADDRESS,
         "id" if path.starts_with("/v1/transactions") || path.starts_with("/v1/lane") => DIGEST,
         "hash" => DIGEST,
+        "id" => NUMBER,
+        "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
         "base" | "quote" | "sell" | "buy" => SYMBOL,
         "limit" | "from" | "to" => PRICE,
+        "cursor" => PLACE,
         "wait" => return drop(schema.insert("enum".into(), json!(["committed"]))),
         "interval" => return drop(schema.insert("enum".into(), json!(["1m", "5m", "15m", "1h", "4h", "1d"]))),
         _ => return,
@@ -87,7 +92,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     if path == "/v1/typed-data" {
         let properties = json!({
             "account": {"type": "string", "pattern": ADDRESS},
-            "sequence": {"type": ["integer", "null"], "minimum": 0, "maximum": INTEGER_MAX},
+            "sequence": {"type": ["string", "null"], "pattern": NUMBER},
             "operation": {"oneOf": OPERATIONS.map(described_operation)},
         });
         let required = ["account", "operation"];
@@ -132,18 +137,14 @@ const OPERATIONS: [(&str, &[(&str, &str)]); 9] = [
 ];
 /// Amounts, as decimal strings of units.
 const UNITS: &str = "^(0|[1-9][0-9]{0,17})$";
-/// Represents a JSON number.
-const NUMBER: &str = "";
+/// Numbers of 64 bits, as decimal strings; a JSON number is taken too.
+const NUMBER: &str = "^(0|[1-9][0-9]{0,18})$";
 
 fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
     let mut properties = Map::new();
     properties.insert("type".into(), json!({"type": "string", "enum": [name]}));
     for &(field, pattern) in fields {
-        let schema = match pattern {
-            NUMBER => json!({"type": "integer", "minimum": 0, "maximum": INTEGER_MAX}),
-            pattern => json!({"type": "string", "pattern": pattern}),
-        };
-        properties.insert(field.into(), schema);
+        properties.insert(field.into(), json!({"type": "string", "pattern": pattern}));
     }
     let required: Vec<&String> = properties.keys().collect();
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
@@ -166,5 +167,72 @@ fn sentence(status: &str) -> &'static str {
         "500" => "The node's archive cannot be read; its log says why.",
         "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
         _ => "See the message.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    /// Numbers of 64 bits that count what exists, so that none reaches 2^53, by how their name begins or ends: heights
+    /// and epochs that were decided, milliseconds, and numbers of things that a node or the network has seen. What a
+    /// client or a contract chooses is not among them.
+    const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
+        certified certified_anywhere committed refused batches rounds halt_round unbonding_epochs sequence_window \
+        until_max connected needed validators me";
+
+    fn is_counted(name: &str) -> bool {
+        COUNTED.split_whitespace().any(|end| name == end || name.ends_with(&format!("_{end}")))
+    }
+
+    /// The names of all integers of 64 bits in a schema.
+    fn long_integers(name: &str, schema: &Value, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(fields) => {
+                let is_integer = match &fields.get("type") {
+                    Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "integer"),
+                    Some(kind) => *kind == "integer",
+                    None => false,
+                };
+                if is_integer && fields.get("format").is_some_and(|format| format == "int64") {
+                    found.push(name.into());
+                }
+                for (key, value) in fields {
+                    let is_keyword = ["properties", "items", "allOf", "oneOf", "anyOf"].contains(&key.as_str());
+                    long_integers(if is_keyword { name } else { key }, value, found);
+                }
+            }
+            Value::Array(all) => all.iter().for_each(|one| long_integers(name, one, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn no_integer_of_64_bits_that_may_exceed_a_double_is_a_json_number() {
+        let document = super::document(&crate::http::described().into_openapi());
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        let (mut wrong, mut seen) = (Vec::new(), 0);
+        for (schema, described) in schemas {
+            let mut found = Vec::new();
+            long_integers("", described, &mut found);
+            seen += found.len();
+            wrong.extend(found.into_iter().filter(|name| !is_counted(name)).map(|name| format!("{schema}.{name}")));
+        }
+        assert!(wrong.is_empty() && seen > 20, "make these decimal strings: {wrong:?}");
+        // The numbers that clients and contracts choose.
+        for (schema, field) in [
+            ("OfferBody", "id"),
+            ("SequenceBody", "next"),
+            ("TransactionOutcome", "sequence"),
+            ("AccountEthereumBody", "nonce"),
+            ("LimitsBody", "chain"),
+        ] {
+            assert_eq!(schemas[schema]["properties"][field]["type"], "string", "{schema}.{field}");
+        }
+        let parameters = &document["paths"]["/v1/accounts/{address}/offers"]["get"]["parameters"];
+        for parameter in parameters.as_array().expect("parameters") {
+            let is_id = ["cursor", "after", "before"].iter().any(|id| parameter["name"] == *id);
+            assert!(!is_id || parameter["schema"]["pattern"] == super::NUMBER, "{parameter}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ledger::contracts::{EthereumReceipt, EthereumTransaction};
@@ -16,6 +16,7 @@ use super::failure::{Answered, Failure};
 use super::transactions::{decode, whole};
 use super::{Api, Page, parse, proof_bytes};
 use crate::client::Client;
+use crate::door::Visitor;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
 use crate::views::executed;
@@ -35,12 +36,18 @@ fn raw(bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Api {
+    /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
     async fn submit_ethereum(
         &self,
+        visitor: &Visitor,
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
         self.check_intake()?;
-        Ok(self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??)
+        let answers = self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??;
+        if answers.iter().any(Result::is_ok) {
+            visitor.visit.recognize();
+        }
+        Ok(answers)
     }
 
     /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
@@ -109,7 +116,8 @@ pub(super) async fn ethereum_output(
 
 /// What the contract phase of a block executed.
 #[utoipa::path(get, path = "/v1/blocks/{height}/ethereum",
-    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query),
+        ("cursor" = Option<usize>, Query, description = "`next` of the page before")),
     responses((status = 200, body = json::EthereumBlockBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn ethereum_block(
     State(api): State<Api>,
@@ -124,8 +132,8 @@ pub(super) async fn ethereum_block(
             let (_, bytes) = transaction_at(block.as_ref()?, receipt.position?)?;
             Some(EthereumTransaction::decode(bytes).ok()?.parts())
         };
-        let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
-        let asked = contracts.receipts.iter().skip(offset).take(limit);
+        let (entries, next) = page.of(contracts.receipts.len());
+        let asked = contracts.receipts[entries].iter();
         Ok(Json(json::EthereumBlockBody {
             height,
             base_fee: contracts.base_fee.to_string(),
@@ -134,7 +142,8 @@ pub(super) async fn ethereum_block(
             executed: executed(contracts),
             skipped: contracts.skipped.len(),
             transactions: asked.map(|receipt| json::EthereumExecutedBody::of(receipt, parts(receipt))).collect(),
-            more: contracts.receipts.len() > offset.saturating_add(limit),
+            more: next.is_some(),
+            next,
         }))
     })
     .await?
@@ -149,11 +158,12 @@ pub(super) async fn ethereum_block(
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum(
     State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     let transactions = decode(&headers, &whole(body)?, false, raw)?;
-    let id = api.submit_ethereum(transactions).await?.pop().ok_or_else(Failure::stopping)??;
+    let id = api.submit_ethereum(&visitor, transactions).await?.pop().ok_or_else(Failure::stopping)??;
     let body = taken(&api, id).await?;
     let status = if body.receipt.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -168,6 +178,7 @@ pub(super) async fn send_ethereum(
         (status = 503, body = ErrorBody)))]
 pub(super) async fn send_ethereum_batch(
     State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Answered<json::EthereumResults> {
@@ -177,7 +188,7 @@ pub(super) async fn send_ethereum_batch(
         Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
-    let results = api.submit_ethereum(transactions).await?.into_iter().map(result).collect();
+    let results = api.submit_ethereum(&visitor, transactions).await?.into_iter().map(result).collect();
     Ok(Json(json::EthereumResults { results }))
 }
 

@@ -1,24 +1,63 @@
 //! The checks of every request: origins, host names, roles, sizes and numbers.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Extension, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use tokio::sync::OwnedSemaphorePermit;
+use sockets::{Share, Shares};
 
 use super::Api;
 use super::failure::Failure;
+use crate::door::Visitor;
 use crate::roles::{Role, role_of};
-/// Rejects host names that are not this node's: a page of another site may have been pointed here.
-pub(super) async fn check_host(State(api): State<Api>, request: Request, next: Next) -> Response {
-    if is_own_host(request.headers(), &api.settings.hosts) {
-        return next.run(request).await;
+
+/// Rejects what a page of another site sends: see [`check_page`].
+pub(super) async fn check_pages(State(api): State<Api>, request: Request, next: Next) -> Response {
+    match check_page(&api, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(failure) => failure.into_response(),
     }
-    let message = "the host name is not one of this node's; list it under [http] hosts";
-    Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message).into_response()
+}
+
+/// Rejects a page of another site, which a browser may have been led to: one that reaches this node under a name that
+/// is not its own (DNS rebinding), or one of another origin that the operator has not listed. Browsers send the
+/// origin with every request that could change something, and with WebSockets, for which they check nothing else.
+fn check_page(api: &Api, headers: &HeaderMap) -> Result<(), Failure> {
+    if !is_own_host(headers, &api.settings.hosts) {
+        let message = "the host name is not one of this node's; list it under [http] hosts";
+        return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message));
+    }
+    match headers.get(header::ORIGIN) {
+        Some(origin) if !is_admitted(api, origin, headers) => {
+            let message = format!("pages of {origin:?} may not use this node; list the origin under [http] origins");
+            Err(Failure::new(StatusCode::FORBIDDEN, "foreign_origin", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the origin is the node itself, or [`is_listed`].
+fn is_admitted(api: &Api, origin: &HeaderValue, headers: &HeaderMap) -> bool {
+    let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_own = authority.zip(host).is_some_and(|(authority, host)| authority.eq_ignore_ascii_case(host));
+    is_own || is_listed(api, origin)
+}
+
+/// Whether the operator has listed the origin. A developers' chain admits every page of the developer's machine.
+fn is_listed(api: &Api, origin: &HeaderValue) -> bool {
+    let Ok(origin) = origin.to_str() else { return false };
+    api.settings.origins.iter().any(|known| known == origin) || (api.backend.is_developers() && is_loopback(origin))
+}
+
+fn is_loopback(origin: &str) -> bool {
+    let Some((_, authority)) = origin.split_once("://") else { return false };
+    let name = host_name(authority);
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Rejects callers without the required role.
@@ -35,10 +74,7 @@ pub(super) async fn check_role(State(api): State<Api>, request: Request, next: N
 
 /// Tells browsers which pages of other origins may read the answers, and answers their preflights.
 pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
-    let origin = request
-        .headers()
-        .get(header::ORIGIN)
-        .filter(|origin| origin.to_str().is_ok_and(|origin| api.settings.origins.iter().any(|known| known == origin)));
+    let origin = request.headers().get(header::ORIGIN).filter(|origin| is_listed(&api, origin));
     let Some(origin) = origin.cloned() else { return next.run(request).await };
     let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match request.method() == Method::OPTIONS && asks {
@@ -57,18 +93,24 @@ pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -
     response
 }
 
-/// Rejects foreign host names, and limits concurrent requests. The body is read first, so that a slow sender blocks
-/// nobody.
-pub(crate) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
-    if !is_own_host(request.headers(), &api.settings.hosts) {
-        return check_host(State(api), request, next).await;
+/// Rejects foreign host names and origins, and limits concurrent requests, fairly by address. The body is read first,
+/// so that a slow sender blocks nobody.
+pub(crate) async fn guard(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Err(failure) = check_page(&api, request.headers()) {
+        return failure.into_response();
     }
-    let (request, _room) = match read_body(&api, request).await {
+    let (request, _room) = match read_body(&api, &visitor, request).await {
         Ok(read) => read,
         Err(failure) => return failure.into_response(),
     };
-    let Ok(_permit) = api.requests.clone().try_acquire_owned() else {
-        return Failure::busy("too_many_requests", "too many requests at once; try again shortly").into_response();
+    let Some(_share) = api.requests.take(visitor.address, 1) else {
+        let message = "too many requests at once, of all or of this address; try again shortly";
+        return Failure::busy("too_many_requests", message).into_response();
     };
     let mut response = in_our_words(next.run(request).await).await;
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
@@ -76,19 +118,20 @@ pub(crate) async fn guard(State(api): State<Api>, request: Request, next: Next) 
 }
 
 /// Reads the body of a request. Its bytes count towards the limit of all bodies as they arrive.
-async fn read_body(api: &Api, request: Request) -> Result<(Request, OwnedSemaphorePermit), Failure> {
+async fn read_body(api: &Api, visitor: &Visitor, request: Request) -> Result<(Request, Option<Share>), Failure> {
     let http = &api.settings;
-    let mut room = api.body_room.clone().try_acquire_many_owned(0).expect("nothing can be had");
     let (head, body) = request.into_parts();
-    let (mut body, mut bytes) = (body.into_data_stream(), Vec::new());
+    let (mut body, mut bytes, mut room) = (body.into_data_stream(), Vec::new(), None);
     let read = async {
         while let Some(part) = body.next().await {
             let part = part.map_err(|error| Failure::malformed(format!("the body did not arrive whole: {error}")))?;
             if bytes.len() + part.len() > http.body_bytes {
                 return Err(Failure::too_large());
             }
-            let more = api.body_room.clone().try_acquire_many_owned(part.len() as u32);
-            room.merge(more.map_err(|_| Failure::busy("too_many_bytes", "too many bytes at once; try again shortly"))?);
+            if !take_more(&api.body_room, visitor, &mut room, part.len() as u64) {
+                let message = "too many bytes at once, of all or of this address; try again shortly";
+                return Err(Failure::busy("too_many_bytes", message));
+            }
             bytes.extend_from_slice(&part);
         }
         Ok(())
@@ -96,6 +139,16 @@ async fn read_body(api: &Api, request: Request) -> Result<(Request, OwnedSemapho
     let limit = Duration::from_secs(http.body_seconds);
     tokio::time::timeout(limit, read).await.map_err(|_| Failure::slow(http.body_seconds))??;
     Ok((Request::from_parts(head, bytes.into()), room))
+}
+
+fn take_more(shares: &Shares, visitor: &Visitor, held: &mut Option<Share>, units: u64) -> bool {
+    match held {
+        Some(share) => share.extend(units),
+        None => {
+            *held = shares.take(visitor.address, units);
+            held.is_some()
+        }
+    }
 }
 
 /// Converts the library's error answers to the form of all other errors.
@@ -119,9 +172,14 @@ async fn in_our_words(response: Response) -> Response {
 
 fn is_own_host(headers: &HeaderMap, hosts: &[String]) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
-    let name = match host.strip_prefix('[') {
+    let name = host_name(host);
+    name == "localhost" || name.parse::<IpAddr>().is_ok() || hosts.iter().any(|known| known == name)
+}
+
+/// A host without its port and brackets.
+fn host_name(host: &str) -> &str {
+    match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(""),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok() || hosts.iter().any(|known| known == name)
+    }
 }

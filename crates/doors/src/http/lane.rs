@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use primitives::Digest;
 
 use super::failure::{Answered, Failure};
-use super::{Api, parse};
+use super::{Api, number, parse};
 use crate::json::{self, ErrorBody};
 
 /// The payment lane: lane time, committee, assets and escrow.
@@ -37,7 +37,7 @@ pub(super) async fn output(State(api): State<Api>, Path(id): Path<String>) -> An
     responses((status = 200, body = json::LaneBoardBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn board(State(api): State<Api>, Path(epoch): Path<String>) -> Answered<json::LaneBoardBody> {
-    let epoch: u64 = parse("epoch", &epoch)?;
+    let epoch = number("epoch", &epoch)?;
     let none = || Failure::not_found("the members generated no group key for this lane epoch, or it is over");
     let board = api.backend.lane_board(epoch).ok_or_else(none)?;
     Ok(Json(json::LaneBoardBody { epoch, board: format!("0x{}", primitives::to_hex(&board)) }))

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use primitives::Price;
+use primitives::{Height, Price};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
 use super::{Api, PAGE, parse};
 use crate::backend::OffersRead;
-use crate::candles::Interval;
+use crate::candles::{Candle, Interval};
 use crate::json::{self, ErrorBody};
 use crate::markets::{self, Sides};
 
@@ -28,6 +28,7 @@ pub(super) struct Detail {
     levels: Option<usize>,
     points: Option<usize>,
     limit: Option<usize>,
+    before: Option<Height>,
 }
 
 /// The resting offers of a market by price.
@@ -65,7 +66,8 @@ pub(super) async fn market_curves(
 
 /// A market's price in recent batches.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/history",
-    params(("base" = String, Path), ("quote" = String, Path), ("limit" = Option<usize>, Query)),
+    params(("base" = String, Path), ("quote" = String, Path), ("limit" = Option<usize>, Query),
+        ("before" = Option<u64>, Query, description = "only batches below this height")),
     responses((status = 200, body = json::HistoryBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn market_history(
     State(api): State<Api>,
@@ -73,8 +75,8 @@ pub(super) async fn market_history(
     Query(detail): Query<Detail>,
 ) -> Answered<json::HistoryBody> {
     let sides = api.sides(&base, &quote)?;
-    let limit = detail.limit.unwrap_or(500).min(PAGE);
-    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, limit))).await
+    let (before, limit) = (detail.before.unwrap_or(u64::MAX), detail.limit.unwrap_or(500).min(PAGE));
+    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, before, limit))).await
 }
 
 /// The requested range of offers.
@@ -83,6 +85,7 @@ pub(super) struct Range {
     from: Option<String>,
     to: Option<String>,
     limit: Option<usize>,
+    cursor: Option<String>,
 }
 
 /// The resting offers that sell base for quote, one by one in order of execution, with limits in a range.
@@ -90,7 +93,8 @@ pub(super) struct Range {
     params(("base" = String, Path), ("quote" = String, Path),
         ("from" = Option<String>, Query, description = "lowest limit"),
         ("to" = Option<String>, Query, description = "highest limit"),
-        ("limit" = Option<usize>, Query)),
+        ("limit" = Option<usize>, Query, description = "at most 1,000"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
     responses((status = 200, body = json::RestingOffers), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn market_offers(
@@ -101,9 +105,11 @@ pub(super) async fn market_offers(
     let sides = api.sides(&base, &quote)?;
     let bound = |name, text: Option<String>| text.map(|text| parse::<Price>(name, &text)).transpose();
     let (from, to) = (bound("from", range.from)?, bound("to", range.to)?);
+    let wrong = || Failure::malformed("cursor: give the `next` of the page before, unchanged");
+    let cursor = range.cursor.map(|cursor| markets::place_of(&cursor).ok_or_else(wrong)).transpose()?;
     let count = range.limit.unwrap_or(100).min(PAGE);
     api.blocking(move |api| {
-        let read = match markets::places(from, to) {
+        let read = match markets::places(from, to, cursor) {
             Some((first, last)) => api.backend.offers(sides.supply(), first, last, count + 1),
             // An inverted range is an empty one.
             None => OffersRead { height: api.published().views().height(), offers: Vec::new() },
@@ -149,11 +155,18 @@ impl Api {
         before_ms: u64,
         limit: usize,
     ) -> json::CandlesBody {
+        let views = self.published().views();
+        let now_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
         let candles = self.published().candles().of(sides, interval, before_ms, limit);
+        drop(views);
+        let body = |candle: &Candle| {
+            let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;
+            json::CandleBody::of(candle, is_over, &self.symbols, sides)
+        };
         json::CandlesBody {
             market: self.symbols.market(sides.base, sides.quote),
             interval: interval.name(),
-            candles: candles.iter().map(json::CandleBody::from).collect(),
+            candles: candles.iter().map(body).collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP interface; `docs/api.md` describes it, `/v1/openapi.json` does so for machines.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
+use sockets::Shares;
+use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -23,6 +25,7 @@ use crate::roles::{Access, Role};
 use crate::settings::Http;
 use crate::turns::Turns;
 use crate::{page, stream};
+use parameters::Parameters;
 
 mod accounts;
 mod blocks;
@@ -34,11 +37,14 @@ pub(crate) mod guard;
 mod lane;
 mod markets;
 mod operator;
+mod parameters;
 mod probes;
+mod refused;
 mod transactions;
 mod typed_data;
 mod validators;
 
+pub(crate) use accounts::OffersPage;
 pub(crate) use failure::Failure;
 pub(crate) use probes::probes;
 
@@ -55,15 +61,16 @@ pub(crate) struct Api {
     pub(crate) settings: Arc<Http>,
     /// Symbols of the assets.
     pub(crate) symbols: Arc<json::Symbols>,
-    /// Permits for requests.
-    requests: Arc<Semaphore>,
-    /// Permits for bytes of bodies.
-    body_room: Arc<Semaphore>,
-    /// Permits for connections of the stream.
-    pub(crate) streams: Arc<Semaphore>,
+    /// Requests being served.
+    requests: Shares,
+    /// Bytes of bodies.
+    body_room: Shares,
+    /// Connections of the stream.
+    pub(crate) streams: Shares,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
+    refused: Arc<refused::Refused>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
 }
@@ -86,12 +93,13 @@ impl Api {
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
-            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
-            body_room: Arc::new(Semaphore::new(DoorLimits::new(&settings).body_bytes_waiting)),
-            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            requests: Shares::new(settings.concurrent_requests as u64),
+            body_room: Shares::new(DoorLimits::new(&settings).body_bytes_waiting as u64),
+            streams: Shares::new(settings.stream_connections as u64),
             heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
             access: Arc::new(access),
+            refused: Arc::default(),
             drains: Arc::default(),
             backend,
         }
@@ -106,9 +114,9 @@ impl Api {
     pub(crate) fn for_ethereum(&self) -> Api {
         let Api { settings, .. } = self;
         Api {
-            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
-            body_room: Arc::new(Semaphore::new(DoorLimits::new(settings).body_bytes_waiting)),
-            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            requests: Shares::new(settings.concurrent_requests as u64),
+            body_room: Shares::new(DoorLimits::new(settings).body_bytes_waiting as u64),
+            streams: Shares::new(settings.stream_connections as u64),
             ..self.clone()
         }
     }
@@ -161,9 +169,9 @@ impl Api {
     }
 }
 
-/// All routes, with the page at the root.
-pub(crate) fn router(api: Api) -> Router {
-    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+/// The calls of the interface, with their description.
+fn described() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(chain::status))
         .routes(routes!(chain::limits))
         .routes(routes!(chain::assets))
@@ -204,12 +212,18 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(operator::doors))
         .routes(routes!(operator::drain))
         .routes(routes!(operator::resume))
-        .split_for_parts();
+}
+
+/// All routes, with the page at the root.
+pub(crate) fn router(api: Api) -> Router {
+    let (router, description) = described().split_for_parts();
     let body_bytes = api.settings.body_bytes;
-    let description: Arc<str> = description::document(&description).into();
+    let document = description::document(&description);
+    let parameters = Arc::new(Parameters::of(&document));
+    let text: Arc<str> = document.to_string().into();
     let openapi = move || {
-        let description = description.clone();
-        async move { ([(header::CONTENT_TYPE, "application/json")], description.to_string()) }
+        let text = text.clone();
+        async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
     };
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
@@ -219,30 +233,49 @@ pub(crate) fn router(api: Api) -> Router {
             let message = "this address supports other methods; see /v1/openapi.json";
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
         })
+        .layer(middleware::from_fn_with_state(parameters, parameters::check))
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
         .layer(middleware::from_fn_with_state(api.clone(), guard::check_role))
         .with_state(api.clone())
         .merge(probes(api.clone()))
         .layer(middleware::from_fn_with_state(api, guard::cors))
+        .layer(compression())
+}
+
+/// Compresses answers for clients that accept it: JSON shrinks to a tenth.
+pub(crate) fn compression() -> CompressionLayer {
+    CompressionLayer::new()
 }
 
 /// The requested part of a list.
-#[derive(Deserialize, utoipa::IntoParams)]
+#[derive(Deserialize)]
 pub(super) struct Page {
-    /// Maximum number of entries.
     limit: Option<usize>,
     /// Number of entries to skip.
     offset: Option<usize>,
-    /// Only blocks below this height.
-    before: Option<u64>,
+    /// `next` of the page before: also the number of entries to skip.
+    cursor: Option<usize>,
 }
 
 impl Page {
-    pub(super) fn limit(&self, default: usize) -> usize {
-        self.limit.unwrap_or(default).min(PAGE)
+    const ENTRIES: usize = 100;
+
+    /// The entries of the page, among `all`, and the `next` of its answer if there are more.
+    pub(super) fn of(&self, all: usize) -> (Range<usize>, Option<String>) {
+        let first = self.cursor.or(self.offset).unwrap_or(0).min(all);
+        let last = first.saturating_add(self.limit.unwrap_or(Page::ENTRIES).min(PAGE)).min(all);
+        (first..last, (last < all).then(|| last.to_string()))
     }
 }
+
+/// A whole number of 64 bits.
+fn number(name: &str, text: &str) -> Result<u64, Failure> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = digits.then(|| text.parse().ok()).flatten();
+    value.ok_or_else(|| Failure::malformed(format!("{name}: {text:?} is not a whole number from 0 to {}", u64::MAX)))
+}
+
 fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|error: T::Err| Failure::malformed(format!("{name}: {error}")))
 }

@@ -47,7 +47,7 @@ fn body(api: &Api) -> json::DoorsBody {
         hosts: http.hosts.clone(),
         origins: http.origins.clone(),
         draining: api.drains.load(Ordering::Acquire),
-        requests: http.concurrent_requests.saturating_sub(api.requests.available_permits()),
-        streams: http.stream_connections.saturating_sub(api.streams.available_permits()),
+        requests: http.concurrent_requests.saturating_sub(api.requests.free() as usize),
+        streams: http.stream_connections.saturating_sub(api.streams.free() as usize),
     }
 }

@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use borsh::BorshDeserialize;
-use primitives::{Body, Digest, Height, Transaction, TransactionId};
+use ledger::Refusal;
+use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, TransactionId};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
 use super::typed_data::with_signature;
 use super::{Api, parse, proof_bytes};
 use crate::backend::{Answer, Found};
-use crate::json::{self, ErrorBody};
+use crate::door::Visitor;
+use crate::json::{self, ErrorBody, ErrorText};
 
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
 const WAIT: Duration = Duration::from_secs(30);
@@ -44,6 +46,7 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         status: "pending",
         account: None,
         sequence: None,
+        until: None,
         operation: None,
         height: None,
         outcome: None,
@@ -68,14 +71,15 @@ pub(super) async fn transaction(
     let id: Digest = parse("id", &id)?;
     api.blocking(move |api| {
         let found = match api.look_up(&id, || api.published().find(&id)) {
-            None => return Err(Failure::not_found("the transaction is neither pending nor among those indexed")),
+            None => return Err(api.unknown(&id)),
             Some(None) => return Ok(Json(pending(id))),
             Some(Some(found)) => found,
         };
         let mut body = committed(id, found);
         if let Some(transaction) = api.transaction_of(found.height, &id)? {
             body.account = Some(transaction.account.to_string());
-            body.sequence = Some(transaction.sequence);
+            body.sequence = Some(transaction.sequence.to_string());
+            body.until = Some(transaction.until.to_string());
             body.operation = Some(api.symbols.operation(&transaction.operation));
         }
         if asked.proof {
@@ -190,15 +194,79 @@ impl Api {
         Ok(())
     }
 
-    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+    /// Submits transactions; with each answer comes its transaction. Whoever sends one that counts has paid, and keeps
+    /// the connection.
+    async fn submit(
+        &self,
+        visitor: &Visitor,
+        transactions: Vec<Transaction>,
+        wait: bool,
+    ) -> Result<Vec<(Transaction, Answer)>, Failure> {
         self.check_intake()?;
-        let receiver = self.backend.submit(transactions, wait)?;
-        receiver.await.map_err(|_| Failure::stopping())
+        let receiver = self.backend.submit(transactions.clone(), wait)?;
+        let answers = receiver.await.map_err(|_| Failure::stopping())?;
+        if answers.iter().any(|answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..))) {
+            visitor.visit.recognize();
+        }
+        Ok(transactions.into_iter().zip(answers).collect())
+    }
+
+    /// The answer about a transaction that is neither pending nor committed.
+    fn unknown(&self, id: &TransactionId) -> Failure {
+        match self.refused.reason(id) {
+            Some(ErrorText { code, message }) => {
+                let message = format!("this node refused it when it was submitted ({code}): {message}");
+                Failure::new(StatusCode::NOT_FOUND, "refused", message)
+            }
+            None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+        }
+    }
+
+    /// The error of a refused transaction, which is remembered. An overdraft names what is missing.
+    fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
+        let mut text = ErrorText::from(refusal);
+        if refusal == Refusal::Overdraft {
+            text.message = self.overdraft(&transaction.body);
+        }
+        self.refused.remember(transaction.id(), refusal, &text);
+        Failure(StatusCode::UNPROCESSABLE_ENTITY, text)
+    }
+
+    /// What an overdrawing transaction needs of each asset, and what its account has.
+    fn overdraft(&self, body: &Body) -> String {
+        let fee = self.published().views().outline().fee;
+        let account = self.backend.account(&body.account).account;
+        let has = |asset: AssetId| {
+            let balances = account.iter().flat_map(|account| &account.balances);
+            balances.filter(|(held, _)| *held == asset).map(|(_, units)| *units).sum::<Amount>()
+        };
+        let money = |asset, units| self.symbols.money(asset, units);
+        let of_asset = |(asset, needed): (AssetId, Amount)| {
+            let fee = match asset == AssetId(0) && fee > 0 {
+                true if needed == fee => " for its fee".into(),
+                true => format!(" with its fee of {}", money(asset, fee)),
+                false => String::new(),
+            };
+            format!("needs {}{fee} and has {}", money(asset, needed), money(asset, has(asset)))
+        };
+        let needs = ledger::spending(body, fee);
+        let missing: Vec<_> = needs.iter().map(|(asset, units)| (*asset, *units)).collect();
+        let short: Vec<_> = missing.iter().copied().filter(|(asset, units)| has(*asset) < *units).collect();
+        let (named, remedy) = match short.is_empty() {
+            false => (short, "pay it what is missing, or cancel offers"),
+            true => (missing, "its pending transactions spend too much of that; wait until they are committed"),
+        };
+        let named = named.into_iter().map(of_asset).collect::<Vec<_>>().join(", ");
+        format!("the account cannot pay for this: it {named}; {remedy}")
     }
 }
 
 /// Converts one answer; waits for the block if requested.
-async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json::TransactionBody, Failure> {
+async fn respond(
+    api: &Api,
+    (transaction, answer): (Transaction, Answer),
+    deadline: tokio::time::Instant,
+) -> Result<json::TransactionBody, Failure> {
     match answer {
         Answer::Pending(id, None) => Ok(pending(id)),
         Answer::Pending(id, Some(receiver)) => match tokio::time::timeout_at(deadline, receiver).await {
@@ -208,7 +276,10 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
         },
         Answer::Committed(id, found) => Ok(committed(id, found)),
         Answer::Full => Err(Failure::busy("mempool_full", "the mempool is full; try again shortly")),
-        Answer::Refused(refusal) => Err(Failure(StatusCode::UNPROCESSABLE_ENTITY, refusal.into())),
+        Answer::Refused(refusal) => {
+            let api = api.clone();
+            Err(api.blocking(move |api| api.refusal(&transaction, refusal)).await.unwrap_or_else(|stopping| stopping))
+        }
     }
 }
 
@@ -222,14 +293,15 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send(
     State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
-    let body = respond(answer, tokio::time::Instant::now() + WAIT).await?;
+    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let body = respond(&api, answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
 }
@@ -242,6 +314,7 @@ pub(super) async fn send(
         (status = 415, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_batch(
     State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
@@ -251,8 +324,8 @@ pub(super) async fn send_batch(
     api.check_batch(transactions.len())?;
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
-    for answer in api.submit(transactions, wait).await? {
-        results.push(match respond(answer, deadline).await {
+    for answer in api.submit(&visitor, transactions, wait).await? {
+        results.push(match respond(&api, answer, deadline).await {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
         });

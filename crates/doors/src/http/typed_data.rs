@@ -5,15 +5,15 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Address, Body, Operation, SignedBy, TYPED_DATA_NAME, TYPED_DATA_VERSION, Transaction, TypedData, WalletSignature,
-    to_hex,
+    Address, Body, Operation, SignedBy, TYPED_DATA_NAME, TYPED_DATA_VERSION, Transaction, TypedData, UNTIL_USUAL,
+    WalletSignature, to_hex,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Answered, Failure};
 use super::transactions::{bytes_of_hex, whole};
-use super::{Api, parse};
+use super::{Api, number, parse};
 use crate::json::{ErrorBody, TypedDataBody};
 
 /// A transaction to be signed.
@@ -22,8 +22,27 @@ use crate::json::{ErrorBody, TypedDataBody};
 struct Wanted {
     account: String,
     /// By default the account's next one.
-    sequence: Option<u64>,
+    sequence: Option<Number>,
+    /// The last height at which it may count.
+    until: Option<Number>,
     operation: WantedOperation,
+}
+
+/// A number of 64 bits: decimal text, as the interface writes it, or a JSON number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Json(u64),
+}
+
+impl Number {
+    fn read(&self, name: &str) -> Result<u64, Failure> {
+        match self {
+            Number::Text(text) => number(name, text),
+            Number::Json(value) => Ok(*value),
+        }
+    }
 }
 
 /// Operations with symbols and decimal strings, as the interface shows them.
@@ -44,7 +63,7 @@ enum WantedOperation {
         sell: String,
         buy: String,
         limit: String,
-        offer: u64,
+        offer: Number,
     },
     Pay {
         to: String,
@@ -77,7 +96,7 @@ enum WantedOperation {
 impl Api {
     fn wanted(&self, operation: WantedOperation) -> Result<Operation, Failure> {
         let asset = |symbol: &str| self.asset(symbol);
-        let units = |text: &str| parse("amount", text);
+        let units = |text: &str| number("amount", text);
         Ok(match operation {
             WantedOperation::CreateAccount { account, key } => {
                 Operation::CreateAccount { account: parse("account", &account)?, key: parse("key", &key)? }
@@ -88,7 +107,7 @@ impl Api {
             }
             WantedOperation::CancelOffer { sell, buy, limit, offer } => {
                 let (sell, buy, limit) = (asset(&sell)?, asset(&buy)?, parse("limit", &limit)?);
-                Operation::CancelOffer { sell, buy, limit, offer }
+                Operation::CancelOffer { sell, buy, limit, offer: offer.read("offer")? }
             }
             WantedOperation::Pay { to, asset: of, amount } => {
                 Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: units(&amount)? }
@@ -99,7 +118,7 @@ impl Api {
             WantedOperation::Burn { asset: of, amount } => {
                 Operation::Burn { asset: asset(&of)?, amount: units(&amount)? }
             }
-            WantedOperation::Unstake { units: text } => Operation::Unstake { units: parse("units", &text)? },
+            WantedOperation::Unstake { units: text } => Operation::Unstake { units: number("units", &text)? },
             WantedOperation::Withdraw { to, asset: of, amount } => {
                 Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: units(&amount)? }
             }
@@ -129,7 +148,8 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     let transaction = Transaction { body: body.clone(), signed_by };
     let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
     TypedDataBody {
-        sequence: body.sequence,
+        sequence: body.sequence.to_string(),
+        until: body.until.to_string(),
         unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - 64])),
         hash: format!("0x{}", to_hex(&data.hash(body.chain, &network))),
         typed_data: json!({
@@ -138,12 +158,18 @@ fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
             "domain": {
                 "name": TYPED_DATA_NAME,
                 "version": TYPED_DATA_VERSION,
-                "chainId": body.chain,
+                "chainId": chain_number(body.chain),
                 "salt": network.to_string(),
             },
             "message": message,
         }),
     }
+}
+
+/// The number of a chain as wallets expect it: a JSON number, and text where a double would change it.
+fn chain_number(chain: u64) -> Value {
+    const DOUBLES: u64 = 1 << 53;
+    if chain < DOUBLES { chain.into() } else { chain.to_string().into() }
 }
 
 /// Appends the signature of a wallet to the transaction that it signed.
@@ -158,7 +184,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
 /// The data that an Ethereum wallet signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
-        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` or without"),
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` and `until` or without"),
     responses((status = 200, body = TypedDataBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 413, body = ErrorBody)))]
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
@@ -166,11 +192,14 @@ pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, Bytes
         .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
     api.blocking(move |api| {
         let account: Address = parse("account", &wanted.account)?;
-        let sequence = wanted.sequence.unwrap_or_else(|| api.next_sequence(&account));
+        let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
+        let sequence = sequence.unwrap_or_else(|| api.next_sequence(&account));
         let operation = api.wanted(wanted.operation)?;
         let views = api.published().views();
         let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
-        Ok(Json(described(&Body { chain, account, sequence, operation }, network)))
+        let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
+        let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
+        Ok(Json(described(&Body { chain, account, sequence, until, operation }, network)))
     })
     .await?
 }

@@ -84,5 +84,6 @@ pub(super) async fn handovers(
         height: *height,
         handover: format!("0x{}", to_hex(bytes)),
     };
-    Ok(Json(json::HandoversBody { from, last, handovers: (from..=u64::MAX).zip(&handovers).map(body).collect() }))
+    let handovers = (from..=u64::MAX).zip(&handovers).map(body).collect();
+    Ok(Json(json::HandoversBody { from: from.min(last.saturating_add(1)), last, handovers }))
 }

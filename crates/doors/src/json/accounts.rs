@@ -27,7 +27,7 @@ pub struct AccountBody {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AccountEthereumBody {
     /// The nonce of its next transaction, or of the next contract that it creates.
-    pub nonce: u64,
+    pub nonce: String,
     /// Wei in addition to its units of the first asset; less than one unit.
     pub wei: String,
     /// Whether it is a contract: nobody has its key.
@@ -53,9 +53,9 @@ pub struct CodeBody {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SequenceBody {
     /// The highest that is committed.
-    pub highest: u64,
+    pub highest: String,
     /// A free one, taking pending transactions into account.
-    pub next: u64,
+    pub next: String,
 }
 
 /// Units of one asset in an account.
@@ -78,6 +78,8 @@ pub struct Offers {
     pub offers: Vec<OfferBody>,
     /// Whether there are more than the limit.
     pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// A resting offer.
@@ -87,10 +89,12 @@ pub struct OfferBody {
     pub sell: String,
     /// Symbol bought.
     pub buy: String,
-    /// Limit price: minimum units bought per unit sold.
+    /// Limit price: minimum units bought per unit sold. A cancellation signs it.
     pub limit: String,
-    /// Id: the sequence number of the transaction that created it.
-    pub id: u64,
+    /// The same in whole assets: minimum of the asset bought per whole asset sold.
+    pub price: String,
+    /// Id: the sequence number of the transaction that created it, or from 2^63 on the number of a contract's offer.
+    pub id: String,
     /// Units still for sale.
     pub amount: String,
 }
@@ -104,6 +108,8 @@ pub struct RestingOffers {
     pub offers: Vec<RestingOffer>,
     /// Whether there are more in the range.
     pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// A resting offer and its owner.

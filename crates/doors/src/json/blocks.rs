@@ -61,6 +61,8 @@ pub struct BlockDetail {
     pub outcomes: Vec<TransactionOutcome>,
     /// Whether there are more than the limit.
     pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// The outcome of one transaction.
@@ -71,7 +73,7 @@ pub struct TransactionOutcome {
     /// The account that acted.
     pub account: String,
     /// The account's sequence number of this transaction.
-    pub sequence: u64,
+    pub sequence: String,
     /// The requested operation.
     pub operation: OperationBody,
     /// Outcome.
@@ -82,7 +84,9 @@ pub struct TransactionOutcome {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TypedDataBody {
     /// Its sequence number.
-    pub sequence: u64,
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
     /// Its bytes up to the signature.
     pub unsigned: String,
     /// The hash of the typed data, which the key signs.
@@ -122,7 +126,7 @@ pub enum OperationBody {
         /// Its limit.
         limit: String,
         /// Its id.
-        offer: u64,
+        offer: String,
     },
     /// Moves units to another account.
     Pay {
@@ -166,11 +170,11 @@ pub enum OperationBody {
     /// Proves that a validator contradicted itself.
     Accuse {
         /// The epoch of its committee.
-        epoch: u64,
+        epoch: String,
         /// Its index in the committee.
         validator: u8,
         /// The height of its two statements.
-        height: u64,
+        height: String,
         /// `proposals` or `commits`; in rounds, `round_votes` or `round_proposals`.
         statements: &'static str,
     },
@@ -298,7 +302,10 @@ pub struct TransactionBody {
     pub account: Option<String>,
     /// The account's sequence number of it, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<u64>,
+    pub sequence: Option<String>,
+    /// The last height at which it could count, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// The operation, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationBody>,

@@ -25,7 +25,7 @@ pub struct CertificateBody {
 /// The proofs of committees, one after the other.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HandoversBody {
-    /// The epoch of the first.
+    /// The epoch of the first, or of the next one to come if there is none.
     pub from: u64,
     /// The last epoch whose committee can be proved here; 0 if the founders' is the last.
     pub last: u64,

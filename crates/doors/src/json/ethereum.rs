@@ -40,7 +40,7 @@ pub struct EthereumTransactionBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Its nonce.
-    pub nonce: u64,
+    pub nonce: String,
     /// Wei sent.
     pub value: String,
     /// The gas limit.
@@ -114,6 +114,8 @@ pub struct EthereumBlockBody {
     pub transactions: Vec<EthereumExecutedBody>,
     /// Whether there are more than the limit.
     pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// The summary of an executed Ethereum transaction.
@@ -218,7 +220,7 @@ impl EthereumTransactionBody {
             kind: parts.kind,
             sender: sender.to_string(),
             to: parts.to.map(|to| to.to_string()),
-            nonce: parts.nonce,
+            nonce: parts.nonce.to_string(),
             value: parts.value.to_string(),
             gas_limit: parts.gas_limit.to_string(),
             max_fee: parts.max_fee.to_string(),

@@ -1,10 +1,15 @@
 //! Markets: prices, books, curves, candles.
+//!
+//! A price has two fields: `price` counts whole assets, as people do, and `price_units` counts units, as the ledger
+//! and its limit prices do.
 
 use primitives::Price;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Symbols;
 use crate::candles::Candle;
+use crate::markets::Sides;
 
 /// All markets.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,22 +29,30 @@ pub struct MarketBody {
     pub base: String,
     /// The asset that it is priced in.
     pub quote: String,
-    /// The last traded price, quote per base; null if it never traded.
+    /// The last traded price, whole quote per whole base; null if it never traded.
     pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
     /// The height at which it last traded.
     pub price_height: Option<u64>,
     /// The price in the latest valuations, if both sides have offers. No trade took place at it.
     pub indicative: Option<String>,
-    /// Base units traded in the last batch.
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
+    /// Base units traded in the last batch: those sold for the quote or those bought with it, whichever are more.
     pub base_volume: String,
-    /// Quote units traded in the last batch.
+    /// Quote units traded in the last batch, likewise.
     pub quote_volume: String,
     /// Resting offers, both sides.
     pub offers: usize,
-    /// Lowest limit of the offers that sell the base.
+    /// Lowest limit of the offers that sell the base, whole quote per whole base.
     pub best_sell: Option<String>,
-    /// Highest price accepted by the offers that sell the quote.
+    /// The same in quote units per base unit.
+    pub best_sell_units: Option<String>,
+    /// Highest price accepted by the offers that sell the quote, whole quote per whole base.
     pub best_buy: Option<String>,
+    /// The same in quote units per base unit.
+    pub best_buy_units: Option<String>,
 }
 
 /// The resting offers of a market, by price.
@@ -49,12 +62,16 @@ pub struct BookBody {
     pub height: u64,
     /// `BASE/QUOTE`.
     pub market: String,
-    /// The last traded price; null if it never traded.
+    /// The last traded price, whole quote per whole base; null if it never traded.
     pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
     /// The height at which it last traded.
     pub price_height: Option<u64>,
     /// The price in the latest valuations, if both sides have offers. No trade took place at it.
     pub indicative: Option<String>,
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
     /// Offers of the base, cheapest first.
     pub sells: Vec<Level>,
     /// Offers of the quote, highest price first.
@@ -64,8 +81,10 @@ pub struct BookBody {
 /// Offers at one price.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Level {
-    /// Quote per base.
+    /// Whole quote per whole base.
     pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
     /// Base units, rounded down.
     pub amount: String,
     /// Number of offers.
@@ -79,8 +98,14 @@ pub struct Curves {
     pub height: u64,
     /// `BASE/QUOTE`.
     pub market: String,
-    /// Batch price.
-    pub price: String,
+    /// The price at which the market traded in this batch, whole quote per whole base; null if it did not.
+    pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
+    /// The price in the valuations of this batch; null if one of the assets has none. Nobody need have traded at it.
+    pub indicative: Option<String>,
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
     /// Base units offered at limits up to each price, ascending.
     pub supply: Vec<CurvePoint>,
     /// Base units that offers of the quote would buy at each price, descending.
@@ -94,8 +119,10 @@ pub struct Curves {
 /// A point of a curve.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CurvePoint {
-    /// Quote per base.
+    /// Whole quote per whole base.
     pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
     /// Base units.
     pub amount: String,
 }
@@ -116,8 +143,10 @@ pub struct HistoryPoint {
     pub height: u64,
     /// The proposer's clock.
     pub time_ms: u64,
-    /// Quote per base.
+    /// Whole quote per whole base.
     pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
     /// Base units traded.
     pub base_volume: String,
 }
@@ -129,7 +158,7 @@ pub struct CandlesBody {
     pub market: String,
     /// `1m`, `5m`, `15m`, `1h`, `4h` or `1d`.
     pub interval: &'static str,
-    /// Oldest first; an interval without a trade has none.
+    /// Oldest first; an interval without a trade has none, nor has one that began before the batches known here.
     pub candles: Vec<CandleBody>,
 }
 
@@ -138,7 +167,9 @@ pub struct CandlesBody {
 pub struct CandleBody {
     /// Its beginning, milliseconds since 1970.
     pub time_ms: u64,
-    /// First price, quote per base.
+    /// Whether its interval is over.
+    pub complete: bool,
+    /// First price, whole quote per whole base.
     pub open: String,
     /// Highest price.
     pub high: String,
@@ -146,6 +177,14 @@ pub struct CandleBody {
     pub low: String,
     /// Last price.
     pub close: String,
+    /// First price, quote units per base unit.
+    pub open_units: String,
+    /// Highest price, quote units per base unit.
+    pub high_units: String,
+    /// Lowest price, quote units per base unit.
+    pub low_units: String,
+    /// Last price, quote units per base unit.
+    pub close_units: String,
     /// Base units traded.
     pub base_volume: String,
     /// Quote units traded.
@@ -154,14 +193,24 @@ pub struct CandleBody {
     pub batches: u32,
 }
 
-impl From<&Candle> for CandleBody {
-    fn from(candle: &Candle) -> CandleBody {
+impl CandleBody {
+    /// A candle of a market; `complete` says whether its interval is over.
+    pub fn of(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) -> CandleBody {
+        let units = [candle.open, candle.high, candle.low, candle.close].map(rounded);
+        let [open, high, low, close] =
+            units.each_ref().map(|units| symbols.whole_price(units, sides.base, sides.quote));
+        let [open_units, high_units, low_units, close_units] = units;
         CandleBody {
             time_ms: candle.time_ms,
-            open: rounded(candle.open),
-            high: rounded(candle.high),
-            low: rounded(candle.low),
-            close: rounded(candle.close),
+            complete,
+            open,
+            high,
+            low,
+            close,
+            open_units,
+            high_units,
+            low_units,
+            close_units,
             base_volume: candle.base_volume.to_string(),
             quote_volume: candle.quote_volume.to_string(),
             batches: candle.batches,
@@ -169,7 +218,7 @@ impl From<&Candle> for CandleBody {
     }
 }
 
-/// The price of `base` in `quote`, to 12 significant digits: a ratio of valuations has no exact decimal.
+/// The price of `base` in units of `quote`, to 12 significant digits: a ratio of valuations has no exact decimal.
 pub fn price(base: Price, quote: Price) -> String {
     rounded(base.to_f64() / quote.to_f64())
 }

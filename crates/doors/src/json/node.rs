@@ -14,7 +14,7 @@ pub struct NodeStatus {
     /// Version of this software.
     pub version: &'static str,
     /// The chain's number.
-    pub chain: u64,
+    pub chain: String,
     /// The engine that decides blocks.
     pub engine: &'static str,
     /// Why no block can be decided, in words; null while enough validators are connected.
@@ -65,7 +65,7 @@ pub struct MempoolStatus {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitsBody {
     /// The chain's number, which every transaction signs.
-    pub chain: u64,
+    pub chain: String,
     /// The identity of the network, which every transaction signs.
     pub network: String,
     /// The fee of a transaction, in units of the fee asset.
@@ -78,6 +78,8 @@ pub struct LimitsBody {
     pub mu: String,
     /// Maximum distance of a sequence number above the highest used one.
     pub sequence_window: u64,
+    /// How many heights ahead a transaction may end.
+    pub until_max: u64,
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// Maximum number of transactions in one batch call.

@@ -1,28 +1,43 @@
 //! Symbols of the assets, for writing JSON.
 
 use ledger::{Asset, Pair};
-use primitives::{Amount, AssetId, Operation, to_hex};
+use primitives::{Amount, AssetId, Operation, format_units, to_hex};
 
 use super::{BatchBody, OperationBody, SolverBody, TradeBody};
 use crate::views::BatchSummary;
 
-/// Symbols by number, for writing JSON.
-pub struct Symbols(Vec<String>);
+/// Symbols and decimals by number, for writing JSON.
+pub struct Symbols(Vec<(String, u8)>);
 
 impl Symbols {
     /// The symbols of a ledger's assets.
     pub fn of(assets: &[Asset]) -> Symbols {
-        Symbols(assets.iter().map(|asset| asset.symbol.clone()).collect())
+        Symbols(assets.iter().map(|asset| (asset.symbol.clone(), asset.decimals)).collect())
     }
 
     /// The symbol of an asset.
     pub fn get(&self, asset: AssetId) -> &str {
-        &self.0[asset.0 as usize]
+        &self.0[asset.0 as usize].0
+    }
+
+    /// An amount in whole assets, with the symbol.
+    pub fn money(&self, asset: AssetId, units: Amount) -> String {
+        match self.0.get(asset.0 as usize) {
+            Some((symbol, decimals)) => format!("{} {symbol}", format_units(units, *decimals)),
+            None => format!("{units} units of asset {asset}"),
+        }
+    }
+
+    /// A price of whole units of `base` in whole units of `quote`, from one in quote units per base unit: the point
+    /// moves by the difference of the decimals.
+    pub fn whole_price(&self, units: &str, base: AssetId, quote: AssetId) -> String {
+        let decimals = |asset: AssetId| i32::from(self.0[asset.0 as usize].1);
+        shifted(units, decimals(base) - decimals(quote))
     }
 
     /// The symbol of an asset, or its number if there is no such asset: rejected transactions may name any.
     fn name(&self, asset: AssetId) -> String {
-        self.0.get(asset.0 as usize).cloned().unwrap_or_else(|| asset.to_string())
+        self.0.get(asset.0 as usize).map_or_else(|| asset.to_string(), |(symbol, _)| symbol.clone())
     }
 
     /// An operation.
@@ -41,7 +56,7 @@ impl Symbols {
                 sell: self.name(sell),
                 buy: self.name(buy),
                 limit: limit.to_string(),
-                offer,
+                offer: offer.to_string(),
             },
             &Operation::Pay { to, asset, amount } => {
                 OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
@@ -59,9 +74,9 @@ impl Symbols {
             },
             Operation::Unstake { units } => OperationBody::Unstake { units: units.to_string() },
             Operation::Accuse(evidence) => OperationBody::Accuse {
-                epoch: evidence.epoch,
+                epoch: evidence.epoch.to_string(),
                 validator: evidence.member,
-                height: evidence.height,
+                height: evidence.height.to_string(),
                 statements: evidence.contradiction.name(),
             },
             &Operation::Withdraw { to, asset, amount } => {
@@ -73,7 +88,7 @@ impl Symbols {
 
     /// The asset with a symbol.
     pub fn find(&self, symbol: &str) -> Option<AssetId> {
-        self.0.iter().position(|known| known == symbol).map(|at| AssetId(at as u32))
+        self.0.iter().position(|(known, _)| known == symbol).map(|at| AssetId(at as u32))
     }
 
     /// `BASE/QUOTE`.
@@ -95,7 +110,7 @@ impl Symbols {
     pub fn batch(&self, summary: &BatchSummary) -> BatchBody {
         let batch = &summary.batch;
         let valuations =
-            self.0.iter().zip(&batch.valuations).map(|(symbol, price)| (symbol.clone(), price.to_string()));
+            self.0.iter().zip(&batch.valuations).map(|((symbol, _), price)| (symbol.clone(), price.to_string()));
         BatchBody {
             height: summary.height,
             time_ms: summary.time_ms,
@@ -109,6 +124,42 @@ impl Symbols {
                 demand_queries: report.demand_queries,
                 unrealized_utility_ratio: Some(report.unrealized_utility_ratio).filter(|ratio| ratio.is_finite()),
             }),
+        }
+    }
+}
+
+/// A plain decimal times ten to the power of `places`, exactly.
+fn shifted(decimal: &str, places: i32) -> String {
+    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let point = whole.len() as i32 + places;
+    let digits = format!("{}{whole}{fraction}", zeros(1 - point));
+    let digits = format!("{digits}{}", zeros(point - digits.len() as i32));
+    let (whole, fraction) = digits.split_at(point.max(1) as usize);
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let whole = if whole.is_empty() { "0" } else { whole };
+    if fraction.is_empty() { whole.into() } else { format!("{whole}.{fraction}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shifted;
+
+    #[test]
+    fn a_price_of_whole_assets_moves_only_the_point() {
+        let cases = [
+            ("1.1", 0, "1.1"),
+            ("1.1", 4, "11000"),
+            ("11000", -4, "1.1"),
+            ("0.00011", 4, "1.1"),
+            ("1.1", -1, "0.11"),
+            ("1.1", -4, "0.00011"),
+            ("12345.678", 2, "1234567.8"),
+            ("0", 3, "0"),
+            ("100", -2, "1"),
+        ];
+        for (units, places, whole) in cases {
+            assert_eq!(shifted(units, places), whole, "{units} by {places}");
         }
     }
 }

@@ -31,10 +31,10 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Two assets, one holder.
+    /// Two assets of different decimals, one holder.
     pub fn new() -> Fake {
         let owner = PublicKey([1; 32]).address();
-        let assets = vec![Listing::new("USD", 2, owner), Listing::new("EUR", 2, owner)];
+        let assets = vec![Listing::new("USD", 2, owner), Listing::new("EUR", 4, owner)];
         let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
         let balances = vec![(owner, AssetId(0), 1_000_000)];
         let genesis = Genesis { chain: 1, epsilon, mu, assets, balances, ..Genesis::default() };
@@ -176,8 +176,10 @@ impl Backend for Fake {
         AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
     }
 
-    fn offers(&self, _pair: Pair, _first: Place, _last: Place, _count: usize) -> OffersRead {
-        OffersRead { height: self.ledger().height(), offers: Vec::new() }
+    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
+        let ledger = self.ledger();
+        let of_pair = ledger.book().get(pair).into_iter().flat_map(|offers| offers.range(first..=last));
+        OffersRead { height: ledger.height(), offers: of_pair.take(count).collect() }
     }
 
     fn lane_has_tls(&self) -> bool {

@@ -34,6 +34,8 @@ use super::state::GAS_ASSET;
 const PREFIX: [u8; 16] = *b"Walras\0\0\0\0\0\0\0\0\0\0";
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;
+/// Gas of the three hashes of a domain.
+const DOMAIN_GAS: u64 = 150;
 
 /// Facts about the token of an asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +128,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
                 let slot = permits_slot(&of.address(0)?);
                 Ok(number(self.call.read(slot)?))
             }
-            [0x36, 0x44, 0xe5, 0x15] => Ok(self.domain().to_vec()),
+            [0x36, 0x44, 0xe5, 0x15] => Ok(self.domain()?.to_vec()),
             _ => self.change(selector, &of),
         }
     }
@@ -199,7 +201,8 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         let slot = permits_slot(&owner);
         let nonce = self.call.read(slot)?;
         let said = [*PERMIT, owner.into_word(), spender.into_word(), amount.into(), nonce.into(), deadline.into()];
-        let hash = keccak256([&[0x19, 0x01][..], &self.domain()[..], &keccak256(said.concat())[..]].concat());
+        let domain = self.domain()?;
+        let hash = keccak256([&[0x19, 0x01][..], &domain[..], &keccak256(said.concat())[..]].concat());
         let (v, r, s) = (of.number(4)?, of.word(5)?, of.word(6)?);
         if recover(hash, v, r, s) != Some(owner) {
             return Err(CallFault::reason("the permit is not signed by its owner"));
@@ -209,7 +212,8 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
     }
 
     /// The domain that permits are signed for.
-    fn domain(&self) -> B256 {
+    fn domain(&mut self) -> Called<B256> {
+        self.call.pay(DOMAIN_GAS)?;
         let said = [
             *DOMAIN,
             keccak256(&self.facts.symbol),
@@ -217,7 +221,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
             U256::from(self.call.context.cfg().chain_id()).into(),
             self.call.inputs.bytecode_address.into_word(),
         ];
-        keccak256(said.concat())
+        Ok(keccak256(said.concat()))
     }
 
     fn balance(&mut self, holder: Address) -> Called<U256> {

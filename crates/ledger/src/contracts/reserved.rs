@@ -19,6 +19,10 @@ use super::state::GAS_ASSET;
 
 /// Gas of a call on top of its reads and writes.
 const BASE_GAS: u64 = 400;
+/// Gas of a word of input that is read.
+const WORD_GAS: u64 = 3;
+/// Bytes of input that are read: a selector and the seven arguments of `permit`, which has the most.
+const INPUT_MAX: usize = 4 + 7 * 32;
 /// Gas of a read, as of a cold slot.
 pub(super) const READ_GAS: u64 = 2_100;
 /// Gas of a write to a nonzero slot.
@@ -72,9 +76,8 @@ impl<'a, S: EvmState, A: Access> PrecompileProvider<EvmFrameContext<'a, S, A>> f
             return self.0.run(context, inputs);
         }
         let mut gas = Gas::new(inputs.gas_limit);
-        let input = inputs.input.bytes(context);
         let mut call = Call { context, inputs, gas: &mut gas };
-        let called = call.pay(BASE_GAS).and_then(|()| match asset_at(&inputs.bytecode_address) {
+        let called = call.paid_input().and_then(|input| match asset_at(&inputs.bytecode_address) {
             Some(asset) => match state.token(space, asset) {
                 Some(facts) => Token { call, asset, facts: &facts }.answer(&input),
                 None => Err(CallFault::reason("no such asset")),
@@ -143,6 +146,15 @@ pub(super) struct Call<'c, 'a, S: EvmState, A: Access> {
 impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
     pub fn pay(&mut self, gas: u64) -> Called<()> {
         if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(CallFault::OutOfGas) }
+    }
+
+    /// The first [`INPUT_MAX`] bytes of the input, once the call and their words are paid for. The rest is never
+    /// looked at: the interpreter does not charge for the length of an input that lies in memory already.
+    fn paid_input(&mut self) -> Called<Vec<u8>> {
+        let length = self.inputs.input.len().min(INPUT_MAX);
+        self.pay(BASE_GAS + WORD_GAS * length.div_ceil(32) as u64)?;
+        let input = self.inputs.input.as_bytes(&*self.context);
+        Ok(input[..length.min(input.len())].to_vec())
     }
 
     /// Reads a slot of the called address.

@@ -66,7 +66,7 @@ impl Model {
 
     fn alone(&self, t: &Transaction) -> Result<(), Refusal> {
         t.check()?;
-        let Body { chain, account, sequence, operation } = &t.body;
+        let Body { chain, account, sequence, until, operation } = &t.body;
         if *chain != self.chain {
             return Err(Refusal::WrongChain);
         }
@@ -87,6 +87,13 @@ impl Model {
         }
         if held.used.contains(sequence) {
             return Err(Refusal::SequenceUsed);
+        }
+        let height = self.validators.height + 1;
+        if *until < height {
+            return Err(Refusal::Ended);
+        }
+        if *until > height + self.genesis.limits.until_max {
+            return Err(Refusal::EndsTooLate);
         }
         if operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
             return Err(Refusal::UnknownAsset);
@@ -123,23 +130,34 @@ impl Model {
         }
     }
 
-    /// For each transaction, its refusal. Among copies the one with the smallest signature counts.
+    /// For each transaction, its refusal. Of an account's transactions with one number the one that ends last, then
+    /// the one with the highest id, counts, and among its copies the one with the smallest signature.
     pub fn filter(&self, block: &[Transaction]) -> Vec<Option<Refusal>> {
         let mut refusals: Vec<Option<Refusal>> = block.iter().map(|t| self.alone(t).err()).collect();
         let standing: Vec<usize> = (0..block.len()).filter(|i| refusals[*i].is_none()).collect();
         let mut distinct = Vec::new();
         for &i in &standing {
-            let beats = |j: usize| block[j].body == block[i].body && (block[j].signed_by, j) < (block[i].signed_by, i);
-            if standing.iter().any(|&j| j != i && beats(j)) {
-                refusals[i] = Some(Refusal::Duplicate);
-            } else {
-                distinct.push(i);
+            let (account, number) = (block[i].body.account, block[i].body.sequence);
+            let mut rivals: Vec<((u64, Digest), SignedBy, usize)> = standing
+                .iter()
+                .filter(|j| (block[**j].body.account, block[**j].body.sequence) == (account, number))
+                .map(|j| ((block[*j].body.until, block[*j].id()), block[*j].signed_by, *j))
+                .collect();
+            rivals.sort_unstable_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+            let counts = rivals[0].2;
+            match () {
+                _ if counts == i => distinct.push(i),
+                _ if block[counts].body == block[i].body => refusals[i] = Some(Refusal::Duplicate),
+                _ => refusals[i] = Some(Refusal::SequenceConflict),
             }
         }
         for (address, account) in &self.accounts {
             let own: Vec<usize> = distinct.iter().copied().filter(|i| block[*i].body.account == *address).collect();
             let conflict = self.account_conflict(address, account, &own, block);
-            own.iter().for_each(|i| refusals[*i] = refusals[*i].or(conflict));
+            let is_cancel = |i: &usize| matches!(block[*i].body.operation, Operation::CancelOffer { .. });
+            let cancels: Vec<usize> = own.iter().copied().filter(is_cancel).collect();
+            let of_cancels = conflict.and(self.account_conflict(address, account, &cancels, block));
+            own.iter().for_each(|i| refusals[*i] = refusals[*i].or(if is_cancel(i) { of_cancels } else { conflict }));
         }
         for &i in &distinct {
             let operation = &block[i].body.operation;
@@ -194,15 +212,6 @@ impl Model {
         block: &[Transaction],
     ) -> Option<Refusal> {
         let bodies: Vec<&Body> = own.iter().map(|i| &block[*i].body).collect();
-        let sequences: BTreeSet<u64> = bodies.iter().map(|b| b.sequence).collect();
-        if sequences.len() < bodies.len() {
-            return Some(Refusal::SequenceConflict);
-        }
-        let cancels: Vec<&Operation> =
-            bodies.iter().map(|b| &b.operation).filter(|o| matches!(o, Operation::CancelOffer { .. })).collect();
-        if cancels.iter().enumerate().any(|(i, a)| cancels[..i].contains(a)) {
-            return Some(Refusal::CancelConflict);
-        }
         let rotations = bodies
             .iter()
             .filter(|b| matches!(&b.operation, Operation::CreateAccount { account, .. } if account == address));
@@ -277,7 +286,8 @@ impl Model {
             }
             Operation::CancelOffer { sell, buy, limit, offer } => {
                 let place = Place { limit: *limit, account: *account, id: *offer };
-                let amount = self.offers.remove(&(Pair { sell: *sell, buy: *buy }, place)).expect("known");
+                // Another cancel of the account may have removed it in this block.
+                let amount = self.offers.remove(&(Pair { sell: *sell, buy: *buy }, place)).unwrap_or(0);
                 self.move_units(account, *sell, i128::from(amount));
             }
             Operation::Pay { to, asset, amount } => {

@@ -42,7 +42,7 @@ impl Market {
         let sequence = &mut self.sequences[usize::from(person)];
         *sequence += 1;
         let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
-        let body = Body { chain: 1, account: address(person), sequence: *sequence, operation };
+        let body = Body { chain: 1, account: address(person), sequence: *sequence, until: 50_000, operation };
         Transaction::by_key(body, key(person).public(), Signature([0; 64]))
     }
 

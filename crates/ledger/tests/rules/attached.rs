@@ -43,7 +43,7 @@ fn scene() -> (Ledger, Superblock) {
         let limit = Price::from_f64(0.9 + sequence as f64 / 100.0).expect("in range");
         let operation =
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 * sequence, limit };
-        let body = Body { chain: 1, account: key(person).address(), sequence, operation };
+        let body = Body { chain: 1, account: key(person).address(), sequence, until: 50_000, operation };
         Transaction::by_key(body, key(person), Signature([0; 64]))
     };
     let all = (0..3u8).flat_map(|person| (1..10).map(move |sequence| (person, sequence)));

@@ -42,7 +42,7 @@ fn earlier_heights_are_told_as_they_were() {
             // Native payments change what Ethereum sees, too; they have their own part of the history.
             let to = if sequence % 2 == 0 { Address([99; 20]) } else { key(3).address() };
             let operation = Operation::Pay { to, asset: AssetId(0), amount: 1_000 };
-            let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
+            let body = Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation };
             let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
             let mixed = chain.block(vec![body.sign(&NETWORK, &holder)], lanes);
             let applied = chain.apply(&mixed);
@@ -116,7 +116,7 @@ fn blocks_execute_again_as_they_did() {
     for (sequence, block) in (1..).zip(&history(77, 8, 40)) {
         let asset = AssetId(sequence as u32 % 2);
         let operation = Operation::Pay { to: key((sequence % 4) as u8).address(), asset, amount: 1_000 };
-        let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
+        let body = Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation };
         let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
         let mixed = chain.block(vec![body.sign(&NETWORK, &holder)], lanes);
         let receipts = chain.apply(&mixed).contracts;

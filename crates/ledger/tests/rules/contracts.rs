@@ -163,7 +163,7 @@ fn native_payments_and_ethereum_share_balances() {
     let me = native.public().address();
     let pay = |sequence, to, amount| {
         let operation = Operation::Pay { to, asset: AssetId(0), amount };
-        Body { chain: CHAIN, account: me, sequence, operation }.sign(&NETWORK, &native)
+        Body { chain: CHAIN, account: me, sequence, until: 50_000, operation }.sign(&NETWORK, &native)
     };
     // The payment comes before the contracts of its block.
     let lanes = vec![vec![ethereum.sign(&EthereumRequest { value: ETHER, ..request(0, Some(me)) })]];
@@ -185,7 +185,7 @@ fn no_key_moves_what_a_contract_holds() {
     let contract = applied.contracts.receipts[0].contract.expect("created");
     let pay = |account, key: &primitives::SecretKey| {
         let operation = Operation::Pay { to: Address([5; 20]), asset: AssetId(0), amount: 1 };
-        Body { chain: CHAIN, account, sequence: 1, operation }.sign(&NETWORK, key)
+        Body { chain: CHAIN, account, sequence: 1, until: 50_000, operation }.sign(&NETWORK, key)
     };
     let block = chain.block(vec![pay(contract, &validator(9))], vec![vec![]]);
     let applied = chain.apply(&block);
@@ -355,6 +355,7 @@ fn an_idle_block_writes_no_account() {
             chain: CHAIN,
             account: validator(9).public().address(),
             sequence: 1,
+            until: 50_000,
             operation: Operation::Pay { to: Address([5; 20]), asset: AssetId(1), amount: 1 },
         }
         .sign(&NETWORK, &validator(9)),

@@ -15,6 +15,7 @@ mod offers;
 mod offers_model;
 mod poison;
 mod restart;
+mod silenced;
 mod tokens;
 mod typed_data;
 mod unpaid;

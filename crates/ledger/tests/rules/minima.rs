@@ -23,7 +23,8 @@ fn genesis() -> Genesis {
 }
 
 fn signed(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
-    Body { chain: 1, account: address(person), sequence, operation }.sign(&genesis().digest(), &key(person))
+    Body { chain: 1, account: address(person), sequence, until: 50_000, operation }
+        .sign(&genesis().digest(), &key(person))
 }
 
 fn price(text: &str) -> Price {

@@ -33,7 +33,8 @@ fn amount_of(chain: &Chain, height: u64, owner: Address, name: &OfferName) -> u6
 
 fn native(sequence: u64, operation: Operation) -> Transaction {
     let holder = validator(9);
-    Body { chain: CHAIN, account: holder.public().address(), sequence, operation }.sign(&NETWORK, &holder)
+    Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation }
+        .sign(&NETWORK, &holder)
 }
 
 fn price(text: &str) -> Price {
@@ -278,7 +279,8 @@ fn an_offer_is_cancelled_once_whoever_asks() {
     let offer = OfferName { id: offer.id + 1, ..offer };
     assert_eq!(amount_of(&chain, 1, alice, &offer), 50_000);
     let cancel = Operation::CancelOffer { sell: EUR, buy: USD, limit: offer.limit, offer: offer.id };
-    let cancel = Body { chain: CHAIN, account: alice, sequence: 1, operation: cancel }.sign(&NETWORK, &validator(9));
+    let cancel = Body { chain: CHAIN, account: alice, sequence: 1, until: 50_000, operation: cancel }
+        .sign(&NETWORK, &validator(9));
     let block = chain.block(vec![cancel], vec![vec![call(0, 5, OFFERS, cancelling(&offer))]]);
     let applied = chain.apply(&block);
     assert_eq!((&applied.outcomes[..], statuses(&applied)), (&[Outcome::Applied][..], vec![Reverted]));

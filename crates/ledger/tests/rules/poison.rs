@@ -47,7 +47,7 @@ impl Market {
         let limit = primitives::Price::from_f64(limit).expect("in range");
         let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
         let (signer, account) = self.people[person];
-        let body = Body { chain: 1, account, sequence: self.sequence, operation };
+        let body = Body { chain: 1, account, sequence: self.sequence, until: 50_000, operation };
         Transaction::by_key(body, signer, Signature([0; 64]))
     }
 

@@ -162,7 +162,8 @@ fn amounts_and_addresses_are_held_at_their_bounds() {
     let holder = validator(9);
     let pay = |sequence, to| {
         let operation = Operation::Pay { to, asset: EUR, amount: 5 };
-        Body { chain: CHAIN, account: holder.public().address(), sequence, operation }.sign(&NETWORK, &holder)
+        Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation }
+            .sign(&NETWORK, &holder)
     };
     let block = chain.block(vec![pay(1, token()), pay(2, person(1))], vec![vec![]]);
     let applied = chain.apply(&block);
@@ -394,7 +395,8 @@ fn busy_block(chain: &Chain, dice: &mut ChaCha8Rng, sequence: u64) -> Superblock
     }
     let holder = validator(9);
     let operation = Operation::Pay { to: person(dice.random_range(0..8)), asset: EUR, amount: 1_000 + sequence };
-    let pay = Body { chain: CHAIN, account: holder.public().address(), sequence, operation }.sign(&NETWORK, &holder);
+    let pay = Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation }
+        .sign(&NETWORK, &holder);
     chain.block(vec![pay], vec![lane])
 }
 

@@ -38,7 +38,7 @@ fn ledger(fee: u64) -> Ledger {
 }
 
 fn body(number: u8, sequence: Sequence, operation: Operation) -> Body {
-    Body { chain: 31_337, account: wallet(number).address(), sequence, operation }
+    Body { chain: 31_337, account: wallet(number).address(), sequence, until: 50_000, operation }
 }
 
 fn pay(amount: u64) -> Operation {

@@ -52,7 +52,7 @@ fn ledger(limits: Limits) -> Ledger {
 }
 
 fn sign(person: u16, sequence: u64, operation: Operation) -> Transaction {
-    Body { chain: 1, account: account(person), sequence, operation }.sign(&NETWORK, &key(person))
+    Body { chain: 1, account: account(person), sequence, until: 50_000, operation }.sign(&NETWORK, &key(person))
 }
 
 /// Applies one sub-block of each founder; returns the refusals.
@@ -93,6 +93,7 @@ fn nine_thousand_false_accusations_cost_no_more_than_the_quota() {
             chain: 1,
             account: account(2 + index % 398),
             sequence: 1 + u64::from(index / 398),
+            until: 50_000,
             operation: forged.clone(),
         };
         Transaction::by_key(body, key(2 + index % 398).public(), Signature([0; 64]))

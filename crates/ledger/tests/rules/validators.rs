@@ -67,7 +67,8 @@ impl World {
 
     fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
         self.sequence += 1;
-        Body { chain: 1, account: account(person), sequence: self.sequence, operation }.sign(&NETWORK, &key(person))
+        Body { chain: 1, account: account(person), sequence: self.sequence, until: 50_000, operation }
+            .sign(&NETWORK, &key(person))
     }
 
     /// Applies a block in which these validators propose; returns the refusals.

@@ -103,7 +103,7 @@ impl World {
     pub fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
         let sequence = self.sequences.entry(person).or_default();
         *sequence += 1;
-        Body { chain: 1, account: address(person), sequence: *sequence, operation }
+        Body { chain: 1, account: address(person), sequence: *sequence, until: 50_000, operation }
             .sign(&self.ledger.network(), &key(person))
     }
 

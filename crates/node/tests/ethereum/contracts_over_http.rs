@@ -39,14 +39,14 @@ fn contracts_tokens_and_executions_are_told() {
         let created = receipt(server, &send(server, &key(1).sign(&creation(0))));
         let hash = created["transactionHash"].as_str().expect("a hash");
         let account = found(server, &path);
-        assert_eq!(account["ethereum"]["nonce"], 1);
+        assert_eq!(account["ethereum"]["nonce"], "1");
         let wei = number(&ask(server, "eth_getBalance", json!([owner.to_string(), "latest"])));
         assert_eq!(account["ethereum"]["wei"], (wei % 1_000_000_000_000).to_string());
         // The contract.
         let contract = found(server, &format!("/v1/accounts/{counter}"))["ethereum"].clone();
         let code = ask(server, "eth_getProof", json!([counter.to_string(), [], "latest"]))["codeHash"].clone();
         assert_eq!(contract["code"], json!({"hash": code, "bytes": COUNTER.len()}), "{contract}");
-        assert_eq!((&contract["is_contract"], &contract["nonce"]), (&json!(true), &json!(1)));
+        assert_eq!((&contract["is_contract"], &contract["nonce"]), (&json!(true), &json!("1")));
         // The transaction itself, while the block is kept.
         let told = found(server, &format!("/v1/ethereum/{hash}"));
         let asked = &told["transaction"];

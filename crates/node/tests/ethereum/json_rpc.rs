@@ -130,6 +130,7 @@ fn transactions_are_traced_as_they_were() {
             chain: 7,
             account: holder().public().address(),
             sequence: 1,
+            until: 50_000,
             operation: Operation::Pay { to: key(1).address(), asset: AssetId(0), amount: 5 },
         };
         let native = borsh::to_vec(&body.sign(&genesis().digest(), &holder())).expect("in memory");

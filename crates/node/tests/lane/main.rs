@@ -110,7 +110,7 @@ impl Net {
         let account = key(person).public().address();
         let highest = |ledger: &ledger::Ledger| ledger.accounts().get(&account).expect("exists").window().highest();
         let sequence = self.exchange.read(highest) + 1;
-        let transaction = Body { chain: 7, account, sequence, operation }
+        let transaction = Body { chain: 7, account, sequence, until: 50_000, operation }
             .sign(&self.exchange.read(ledger::Ledger::network), &key(person));
         let answers = self.exchange.submit(vec![transaction], true).expect("open").blocking_recv().expect("an answer");
         match answers.into_iter().next().expect("one answer") {

@@ -424,7 +424,13 @@ impl LaneWorld {
         let account = key.public().address();
         let sequence = self.sequences.entry(account).or_insert(0);
         *sequence += 1;
-        let body = Body { chain: self.ledger.chain(), account, sequence: *sequence, operation };
+        let body = Body {
+            chain: self.ledger.chain(),
+            account,
+            sequence: *sequence,
+            until: self.ledger.height() + 64,
+            operation,
+        };
         let transaction = body.sign(&self.ledger.network(), key);
         let id = transaction.id();
         self.waiting.push(transaction);

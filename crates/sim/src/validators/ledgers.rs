@@ -75,7 +75,7 @@ pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transa
         }
     };
     let key = &KEYS[who as usize];
-    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(network, key)
+    Body { chain: CHAIN, account: key.public().address(), sequence, until: 50_000, operation }.sign(network, key)
 }
 
 /// The number of a client's transaction; `None` for a validator's.

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use store::{RealDisk, View};
 
 use super::network::LaneNetwork;
+use super::show::money;
 
 /// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or created.
 #[derive(clap::Args)]
@@ -103,14 +104,10 @@ impl LaneAudit {
         println!("At height {}: escrow = genesis backing + deposits - redemptions - verdicts", state.height());
         for (asset, totals) in &facts.totals {
             let held = facts.escrow.get(asset).copied().unwrap_or(0);
-            println!(
-                "  {:<6} {held} = {} + {} - {} - {} units",
-                network.symbol(*asset),
-                totals.backing,
-                totals.deposits,
-                totals.redemptions,
-                totals.verdicts
-            );
+            let [held, backing, deposits, redemptions, verdicts] =
+                [held.into(), totals.backing, totals.deposits, totals.redemptions, totals.verdicts]
+                    .map(|units| money(&network, *asset, units));
+            println!("  {held} = {backing} + {deposits} - {redemptions} - {verdicts}");
         }
         match counted.is_some() {
             true => println!("Deposits are those of the blocks, counted from the first."),

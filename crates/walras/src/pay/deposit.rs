@@ -93,7 +93,7 @@ pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duratio
                 continue;
             }
             Fate::Committed(body) => body["height"].as_u64().context("the answer has no height of the deposit")?,
-            Fate::Waiting(_) | Fate::Unknown(_) => continue,
+            Fate::Waiting(_) | Fate::TurnedAway(_) | Fate::Unknown(_) => continue,
         };
         while !is_certified(server, height)? {
             if begun.elapsed() >= patience {

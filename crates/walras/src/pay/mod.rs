@@ -13,6 +13,7 @@ use serde_json::json;
 mod address;
 pub mod audit;
 mod deposit;
+mod history;
 mod home;
 mod lanes;
 mod network;
@@ -142,6 +143,13 @@ pub enum Pay {
         place: PursePlace,
         #[command(flatten)]
         server: Server,
+    },
+    /// List the purse's deposits, receipts and payments, oldest first, with their recipients and states. Payments
+    /// that can have no further effect are forgotten with `walras pay settle`.
+    #[command(after_help = "Example:\n  walras pay history --purse alice")]
+    History {
+        #[command(flatten)]
+        place: PursePlace,
     },
     /// Pay a lane address, or a ledger account.
     #[command(after_help = "Examples:
@@ -295,6 +303,7 @@ impl Pay {
             Pay::Address { place } => address(json, &place),
             Pay::Deposit { asset, amount, sender, place } => deposit(json, &asset, &amount, &sender, &place),
             Pay::Balance { offline, place, server } => balance(json, offline, &place, &server),
+            Pay::History { place } => history::history(json, &place),
             Pay::Send { to, asset, amount, receipt, no_settle, scheme, place, reach } => {
                 let order = Order { to, asset, amount, receipt, settles: !no_settle, scheme };
                 send(json, &order, &place, &reach)

@@ -344,12 +344,25 @@ impl Purse {
         self.folder.join(POSTED).join(digest.to_string()).exists()
     }
 
+    /// All withdrawals from the ledger that are kept.
+    pub fn deposits(&self) -> anyhow::Result<Vec<Deposit>> {
+        self.files(DEPOSITS)?.iter().map(|path| read_json(path)).collect()
+    }
+
+    /// When the first file of a part was written whose name contains an id, milliseconds since 1970.
+    pub fn written_ms(&self, part: &str, id: &str) -> Option<u64> {
+        let files = self.files(part).ok()?;
+        let named = files.iter().filter(|path| path.to_string_lossy().contains(id));
+        let written = named.filter_map(|path| std::fs::metadata(path).ok()?.modified().ok()).min()?;
+        let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    }
+
     /// All contents of the purse.
     pub fn contents(&self) -> anyhow::Result<PurseContents> {
         let mut contents = PurseContents { sent: self.outbox.all()?, ..PurseContents::default() };
         let mut outputs: BTreeMap<OutputId, Held> = BTreeMap::new();
-        for path in self.files(DEPOSITS)? {
-            let deposit: Deposit = read_json(&path)?;
+        for deposit in self.deposits()? {
             match deposit.held(&self.network.id)? {
                 Some(held) => drop(outputs.insert(held.holding.id, held)),
                 None => contents.deposits.push(deposit),

@@ -1,10 +1,10 @@
 //! Sends payments and writes receipts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use payments::{FastReceipt, OutputProof, PaidProof, PaymentBody, Recipient};
 use primitives::AssetId;
 use serde_json::{Value, json};
@@ -38,8 +38,9 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
     let slips = slips(&purse, &confirmed)?;
     let first = confirmed.first().context("nothing was paid")?;
     let default = || PathBuf::from(format!("receipt-{}.txt", &spend::short(&first.payment.digest)[2..]));
-    let file = order.receipt.clone().unwrap_or_else(default);
-    std::fs::write(&file, slips.join("\n") + "\n").with_context(|| file.display().to_string())?;
+    // What stays in the purse has no receipt.
+    let file = (!slips.is_empty()).then(|| order.receipt.clone().unwrap_or_else(default));
+    file.iter().try_for_each(|file| write_slips(file, &slips))?;
     let shown = Shown(&purse.network.id, to).to_string();
     let is_account = matches!(to, Recipient::Account(_));
     if json {
@@ -53,12 +54,23 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
     }
     println!("paid {} to {shown}", purse.network.money(quantity.0, quantity.1));
     confirmed.iter().for_each(show::print_confirmed);
+    let Some(file) = file else {
+        println!("{OWN}");
+        return Ok(ExitCode::SUCCESS);
+    };
     println!("Receipt  {}", file.display());
     match is_account {
         true => println!("Anybody can redeem it:  walras pay redeem --key KEY {}", file.display()),
         false => println!("The recipient runs:  walras pay receive {}", file.display()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Said of a payment to the payer's own purse.
+const OWN: &str = "The address is one of this purse: its money stays here, and there is no receipt to hand on.";
+
+fn write_slips(file: &Path, slips: &[String]) -> anyhow::Result<()> {
+    std::fs::write(file, slips.join("\n") + "\n").with_context(|| file.display().to_string())
 }
 
 /// The receipts of payments for their recipients.
@@ -135,9 +147,8 @@ pub(super) fn export(
     let sent = spend::find(&purse, name)?;
     let waits = "the payment is not confirmed yet: use walras pay settle";
     let slips = slips_of(&purse, &sent.payment, sent.certificate.as_ref().context(waits)?)?;
-    if let Some(file) = &file {
-        std::fs::write(file, slips.join("\n") + "\n").with_context(|| file.display().to_string())?;
-    }
+    ensure!(!slips.is_empty(), "{OWN}");
+    file.iter().try_for_each(|file| write_slips(file, &slips))?;
     if json {
         println!("{}", json!({"payment": sent.payment.digest.to_string(), "receipts": slips, "file": file}));
         return Ok(ExitCode::SUCCESS);

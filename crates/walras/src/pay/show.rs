@@ -51,8 +51,9 @@ fn rows(purse: &Purse, contents: &PurseContents, now: Option<HomeEpoch>) -> anyh
     Ok(rows)
 }
 
-fn money(network: &LaneNetwork, asset: AssetId, units: u128) -> String {
-    u64::try_from(units).map_or_else(|_| format!("{units} units"), |units| network.money(asset, units))
+pub(super) fn money(network: &LaneNetwork, asset: AssetId, units: u128) -> String {
+    // Of no asset are there more units.
+    network.money(asset, u64::try_from(units).unwrap_or(u64::MAX))
 }
 
 /// Prints the contents of the purse. `now` is the current lane epoch, if a node returned it.

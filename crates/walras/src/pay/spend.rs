@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use payments::{
     AssetRule, FastReceipt, HomeEpoch, HomePhase, INPUTS_MAX, Output, Payment, PaymentCertificate, PaymentView,
     Recipient, SignedPayment, SpentOutput, build_payment,
@@ -45,7 +45,7 @@ pub fn choose(
     rule: AssetRule,
     amount: Amount,
     now: HomeEpoch,
-) -> anyhow::Result<Vec<Part>> {
+) -> Result<Vec<Part>, Missing> {
     let mut groups: BTreeMap<(PublicKey, HomeEpoch), Vec<&Held>> = BTreeMap::new();
     let of_asset = |held: &&Held| held.holding.output.asset == asset && is_spendable(held.home, now);
     for one in held.iter().filter(of_asset) {
@@ -71,13 +71,22 @@ pub fn choose(
         }
         parts.extend(part_of(&group, rule, &mut left));
     }
-    ensure!(
-        left == 0,
-        "the purse cannot make up this amount: {} units are missing, with fees and least outputs. `walras pay balance` \
-         shows what can be spent; pending money can be spent after `walras pay settle`",
-        left
-    );
-    Ok(parts)
+    if left == 0 { Ok(parts) } else { Err(Missing(left)) }
+}
+
+/// Units that a purse lacks for an amount, with fees and least outputs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Missing(pub Amount);
+
+impl Missing {
+    /// The error, in decimals of the asset.
+    pub fn told(&self, purse: &Purse, asset: AssetId) -> anyhow::Error {
+        anyhow::anyhow!(
+            "the purse cannot make up this amount: {} are missing, with fees and least outputs. `walras pay balance` \
+             shows what can be spent; pending money can be spent after `walras pay settle`",
+            purse.network.money(asset, self.0)
+        )
+    }
 }
 
 /// The part of a payment that one group contributes; `None` if it contributes nothing.
@@ -132,7 +141,8 @@ pub fn begin(
 ) -> anyhow::Result<Vec<SignedPayment>> {
     let rules = purse.network.rules();
     let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
-    let parts = choose(&purse.contents()?.held, asset, rule, amount, lanes.now.epoch)?;
+    let held = purse.contents()?.held;
+    let parts = choose(&held, asset, rule, amount, lanes.now.epoch).map_err(|missing| missing.told(purse, asset))?;
     // Checked before anything is signed.
     parts.iter().flat_map(|part| &part.inputs).try_for_each(|held| lanes.check_scheme(held.home))?;
     let mut payments = Vec::new();
@@ -316,9 +326,9 @@ mod tests {
         Held { holding, home, owner, payment: None, is_settled: true, is_received: false }
     }
 
-    fn chosen(held: &[Held], rule: (Amount, Amount), amount: Amount) -> Result<Vec<(usize, Amount, Amount)>, String> {
+    fn chosen(held: &[Held], rule: (Amount, Amount), amount: Amount) -> Result<Vec<(usize, Amount, Amount)>, Missing> {
         let rule = AssetRule { least_units: rule.0, fee: rule.1 };
-        let parts = choose(held, AssetId(0), rule, amount, 5).map_err(|error| error.to_string())?;
+        let parts = choose(held, AssetId(0), rule, amount, 5)?;
         Ok(parts.into_iter().map(|part| (part.inputs.len(), part.paid, part.change)).collect())
     }
 
@@ -331,7 +341,7 @@ mod tests {
         // Several payments if no group suffices; outputs that are too old are not spent.
         assert_eq!(chosen(&purse, (1, 0), 165), Ok(vec![(1, 100, 0), (2, 65, 5)]));
         assert_eq!(chosen(&purse, (1, 0), 230).map(|parts| parts.len()), Ok(3));
-        assert!(chosen(&purse, (1, 0), 231).expect_err("too much").contains("1 units are missing"));
+        assert_eq!(chosen(&purse, (1, 0), 231), Err(Missing(1)));
         assert!(chosen(&[], (1, 0), Amount::MAX).is_err());
     }
 

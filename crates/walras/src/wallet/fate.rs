@@ -20,6 +20,8 @@ pub(crate) enum Fate {
     Refused(Value),
     /// It is pending, with the problem if there is one.
     Waiting(Option<String>),
+    /// The node refused it when it was submitted, with the reason, and knows of no other copy.
+    TurnedAway(String),
     /// The node does not know it or does not answer, with the reason if it is known.
     Unknown(Option<String>),
 }
@@ -31,6 +33,9 @@ impl Fate {
     /// If it does not answer.
     pub fn of(server: &Server, id: &TransactionId) -> anyhow::Result<Fate> {
         let answered = server.ask(&format!("/v1/transactions/{id}"))?;
+        if answered.status == 404 && answered.body["error"]["code"] == "refused" {
+            return Ok(Fate::TurnedAway(text(&answered.body["error"]["message"]).into()));
+        }
         if answered.status == 404 {
             return Ok(Fate::Unknown(None));
         }
@@ -50,7 +55,7 @@ impl Fate {
     fn word(&self) -> &'static str {
         match self {
             Fate::Committed(_) => "committed",
-            Fate::Refused(_) => "refused",
+            Fate::Refused(_) | Fate::TurnedAway(_) => "refused",
             Fate::Waiting(_) => "waiting",
             Fate::Unknown(_) => "unknown",
         }
@@ -59,7 +64,7 @@ impl Fate {
     fn code(&self) -> ExitCode {
         match self {
             Fate::Committed(_) => ExitCode::SUCCESS,
-            Fate::Refused(_) => ExitCode::FAILURE,
+            Fate::Refused(_) | Fate::TurnedAway(_) => ExitCode::FAILURE,
             Fate::Waiting(_) => WAITING.into(),
             Fate::Unknown(_) => UNKNOWN.into(),
         }
@@ -72,9 +77,15 @@ impl Fate {
                 "It is not lost; no action is needed: ask again with `walras wallet status`. Do not pay again. To send \
                  it to another node, use `walras wallet retry`, which sends it unchanged; it takes effect once.",
             ),
+            Fate::TurnedAway(_) => Some(
+                "It is not pending at this node and has no effect. Remove the reason and give the command again, which \
+                 makes a new transaction.",
+            ),
             Fate::Unknown(_) => Some(
-                "It may have been lost, or be pending elsewhere: ask another --server, or send the same transaction \
-                 again with `walras wallet retry`, which is safe: it takes effect once. Do not pay again.",
+                "If the command that sent it ended with an error of the node, it was refused and has no effect: give \
+                 the command again once the reason is removed. If no answer was seen, it may be pending elsewhere: ask \
+                 another --server, or send it again unchanged with `walras wallet retry`, which is safe: it takes \
+                 effect once. Do not pay again before.",
             ),
             Fate::Committed(_) | Fate::Refused(_) => None,
         }
@@ -100,10 +111,13 @@ impl Fate {
                 body["status"] = self.word().into();
                 body
             }
-            Fate::Waiting(reason) | Fate::Unknown(reason) => {
-                json!({"id": id.to_string(), "status": self.word(), "reason": reason, "advice": self.advice()})
-            }
+            Fate::TurnedAway(reason) => self.uncommitted(id, Some(reason)),
+            Fate::Waiting(reason) | Fate::Unknown(reason) => self.uncommitted(id, reason.as_deref()),
         }
+    }
+
+    fn uncommitted(&self, id: &TransactionId, reason: Option<&str>) -> Value {
+        json!({"id": id.to_string(), "status": self.word(), "reason": reason, "advice": self.advice()})
     }
 
     fn sentence(&self, assets: &Assets) -> String {
@@ -112,6 +126,7 @@ impl Fate {
             Fate::Refused(body) => {
                 format!("refused in block {}: {}", body["height"], text(&body["outcome"]["message"]))
             }
+            Fate::TurnedAway(reason) => format!("refused: {reason}"),
             Fate::Waiting(None) => "is pending".into(),
             Fate::Waiting(Some(reason)) => format!("is pending. {reason}"),
             Fate::Unknown(None) => "unknown to this node".into(),

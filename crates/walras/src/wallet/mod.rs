@@ -12,6 +12,7 @@ use crate::validator_keys::with_link_key;
 
 pub mod fate;
 mod pending;
+mod reservation;
 pub mod send;
 pub mod server;
 mod show;
@@ -251,9 +252,9 @@ impl Wallet {
                 Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
             }),
             Wallet::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
-                let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1000"))?;
-                let resting = listed["offers"].as_array().into_iter().flatten();
-                let found = resting.into_iter().find(|resting| resting["id"] == offer);
+                // Ids from this one on: the first is the offer, if it rests.
+                let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1&cursor={offer}"))?;
+                let found = Some(&listed["offers"][0]).filter(|resting| resting["id"] == offer.to_string());
                 let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
                 let (sell, buy) = (assets.find(text(&found["sell"]))?.asset, assets.find(text(&found["buy"]))?.asset);
                 Ok(Operation::CancelOffer { sell, buy, limit: text(&found["limit"]).parse()?, offer })

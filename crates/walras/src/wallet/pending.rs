@@ -85,7 +85,8 @@ mod tests {
         let key = SecretKey::from_seed([1; 32]);
         let pay = |sequence| {
             let operation = Operation::Pay { to: key.public().address(), asset: AssetId(0), amount: 5 };
-            Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&Digest::default(), &key)
+            Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }
+                .sign(&Digest::default(), &key)
         };
         assert!(pending.all().expect("an empty list").is_empty());
         (1..=2).for_each(|sequence| pending.keep(&pay(sequence)).expect("kept"));

@@ -1,15 +1,22 @@
 //! Sends a transaction so that it is never lost track of: its id is printed and the transaction stored before it is
 //! sent; waiting is visible and bounded; it can be sent again unchanged.
+//!
+//! Its sequence number is above those of all transactions that the node knows and that are stored here. If another
+//! wallet with the same key was faster and used the number, the operation is signed again under another one: the first
+//! transaction can never take effect.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
-use primitives::{Address, Body, Operation, Sequence, Transaction, TransactionId};
+use anyhow::{Context, anyhow, bail, ensure};
+use primitives::{
+    Address, Body, Digest, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL,
+};
 
 use super::fate::Fate;
 use super::pending::Pending;
+use super::reservation::{Pin, Reservation};
 use super::server::{Answered, Assets, Server, text};
 use crate::keystore::{self, Passphrase};
 
@@ -19,6 +26,11 @@ const LAG_PATIENCE: Duration = Duration::from_secs(30);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Waiting is reported after the first time, then at the second interval.
 const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
+
+/// How often an operation is signed under another number because its number was used meanwhile.
+const RENUMBERED_MAX: u32 = 20;
+/// A node's codes for a number that another transaction has.
+const NUMBER_TAKEN: [&str; 3] = ["sequence_used", "sequence_conflict", "sequence_too_old"];
 
 /// The sender and its options.
 #[derive(clap::Args, Clone)]
@@ -32,9 +44,15 @@ pub struct Sender {
     /// Sequence number, if not the next free one.
     #[arg(long)]
     sequence: Option<Sequence>,
+    /// The last height at which it may count; by default 256 after the node's.
+    #[arg(long, value_name = "HEIGHT")]
+    until: Option<Height>,
     /// Send although the same operation was sent before and its result is unknown.
     #[arg(long)]
     again: bool,
+    /// Identity of the network to sign for; by default the network that the key signed for before.
+    #[arg(long, value_name = "DIGEST")]
+    network: Option<Digest>,
     #[command(flatten)]
     pub(super) passphrase: Passphrase,
     #[command(flatten)]
@@ -61,8 +79,20 @@ impl Sender {
         json: bool,
         operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
     ) -> anyhow::Result<ExitCode> {
-        let (transaction, assets) = self.sign(operation)?;
-        self.delivery.deliver(json, &transaction, &Pending::of(&self.key), &assets)
+        let signer = self.signer()?;
+        let operation = operation(&self.delivery.server, &signer.account, &signer.assets)?;
+        let pending = Pending::of(&self.key);
+        for _ in 0..RENUMBERED_MAX {
+            let transaction = self.sign_numbered(&signer, operation.clone())?;
+            match self.delivery.outcome(json, &transaction, &pending) {
+                Err(NotSent::NumberTaken(error)) if self.sequence.is_none() => {
+                    eprintln!("{error}; signed again under another number");
+                }
+                Err(NotSent::NumberTaken(error) | NotSent::Other(error)) => return Err(error),
+                Ok(fate) => return Ok(self.delivery.report(json, &transaction.id(), &fate, &signer.assets)),
+            }
+        }
+        bail!("others that use this account take every number first; nothing was done. Try again later")
     }
 
     /// The node to talk to.
@@ -82,7 +112,7 @@ impl Sender {
 
     /// Delivers a transaction that [`Sender::sign`] made and returns its fate.
     pub fn commit(&self, json: bool, transaction: &Transaction) -> anyhow::Result<Fate> {
-        self.delivery.outcome(json, transaction, &Pending::of(&self.key))
+        self.delivery.outcome(json, transaction, &Pending::of(&self.key)).map_err(NotSent::into_error)
     }
 
     /// Makes a transaction of an operation, signs it and stores it.
@@ -90,12 +120,28 @@ impl Sender {
         &self,
         operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
     ) -> anyhow::Result<(Transaction, Assets)> {
+        let signer = self.signer()?;
+        let operation = operation(&self.delivery.server, &signer.account, &signer.assets)?;
+        let transaction = self.sign_numbered(&signer, operation)?;
+        Ok((transaction, signer.assets))
+    }
+
+    /// What signing needs, from the key file and the node.
+    fn signer(&self) -> anyhow::Result<Signer> {
         let server = &self.delivery.server;
-        let assets = server.assets()?;
-        let account = self.account()?;
-        let operation = operation(server, &account, &assets)?;
-        let pending = Pending::of(&self.key);
-        if let Some(id) = sent_before(&pending, server, &account, &operation)?.filter(|_| !self.again) {
+        let (chain, network) = server.chain()?;
+        Pin::of(&self.key).check(&network, self.network, &server.url)?;
+        let (account, assets) = (self.account()?, server.assets()?);
+        Ok(Signer { chain, network, account, assets, key: keystore::open(&self.key, &self.passphrase)? })
+    }
+
+    /// Signs an operation under a free number, and stores it.
+    fn sign_numbered(&self, signer: &Signer, operation: Operation) -> anyhow::Result<Transaction> {
+        let (server, pending, account) = (&self.delivery.server, Pending::of(&self.key), signer.account);
+        let _reservation = Reservation::wait(&self.key)?;
+        // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
+        let (stored, same) = stored(&pending, server, &account, &operation)?;
+        if let Some(id) = same.filter(|_| !self.again) {
             bail!(
                 "the same operation was sent before as {id}, and its result is unknown: `walras wallet status {id}` \
                  shows it, `walras wallet retry {id} --key {}` sends it again unchanged. To do it twice, add --again",
@@ -104,37 +150,62 @@ impl Sender {
         }
         let sequence = match self.sequence {
             Some(sequence) => sequence,
-            None => {
-                server.wait_until_caught_up()?;
-                let state = server.get(&format!("/v1/accounts/{account}"))?;
-                state["sequence"]["next"].as_u64().context("the node returns no next sequence number")?
-            }
+            None => next_sequence(server, &account, stored)?,
         };
-        let (chain, network) = server.chain()?;
-        let key = keystore::open(&self.key, &self.passphrase)?;
-        let transaction = Body { chain, account, sequence, operation }.sign(&network, &key);
+        let Signer { chain, network, key, .. } = signer;
+        let until = match self.until {
+            Some(until) => until,
+            None => server.height()?.saturating_add(UNTIL_USUAL),
+        };
+        let transaction = Body { chain: *chain, account, sequence, until, operation }.sign(network, key);
         pending.keep(&transaction)?;
-        Ok((transaction, assets))
+        Ok(transaction)
     }
 }
 
-/// A transaction of the same account and operation whose result is unknown. Those with a known result are removed.
-fn sent_before(
+/// What signing needs.
+struct Signer {
+    chain: u64,
+    network: Digest,
+    account: Address,
+    assets: Assets,
+    key: SecretKey,
+}
+
+/// A number above those that the node knows of an account, and above the highest stored one if that is in the window.
+fn next_sequence(server: &Server, account: &Address, stored: Option<Sequence>) -> anyhow::Result<Sequence> {
+    server.wait_until_caught_up()?;
+    let state = server.get(&format!("/v1/accounts/{account}"))?;
+    let number = |name: &str| text(&state["sequence"][name]).parse::<Sequence>();
+    let (highest, next) = number("highest")
+        .and_then(|highest| Ok((highest, number("next")?)))
+        .context("the node returns no next sequence number")?;
+    let above = stored.map_or(0, |stored| stored.saturating_add(1));
+    let fits = above <= highest.saturating_add(ledger::SEQUENCE_WINDOW);
+    Ok(if fits { next.max(above) } else { next })
+}
+
+/// The highest number of an account's stored transactions, and one of the same operation, if there is one. Those with a
+/// known result are removed.
+fn stored(
     pending: &Pending,
     server: &Server,
     account: &Address,
     operation: &Operation,
-) -> anyhow::Result<Option<TransactionId>> {
-    let mut same = None;
-    for kept in pending.all()? {
+) -> anyhow::Result<(Option<Sequence>, Option<TransactionId>)> {
+    let (mut highest, mut same) = (None, None);
+    for kept in pending.all()?.into_iter().filter(|kept| kept.body.account == *account) {
         let id = kept.id();
         if Fate::of(server, &id)?.is_final() {
             pending.forget(&id);
-        } else if kept.body.account == *account && kept.body.operation == *operation {
+            continue;
+        }
+        highest = highest.max(Some(kept.body.sequence));
+        if kept.body.operation == *operation {
             same = Some(id);
         }
     }
-    Ok(same)
+    Ok((highest, same))
 }
 
 /// Sends a stored transaction again.
@@ -165,13 +236,18 @@ impl Delivery {
         pending: &Pending,
         assets: &Assets,
     ) -> anyhow::Result<ExitCode> {
-        let fate = self.outcome(json, transaction, pending)?;
-        let code = fate.print(json, &transaction.id(), assets);
-        Ok(if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code })
+        let fate = self.outcome(json, transaction, pending).map_err(NotSent::into_error)?;
+        Ok(self.report(json, &transaction.id(), &fate, assets))
+    }
+
+    /// Prints the result; the exit code reports the same.
+    fn report(&self, json: bool, id: &TransactionId, fate: &Fate, assets: &Assets) -> ExitCode {
+        let code = fate.print(json, id, assets);
+        if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code }
     }
 
     /// Prints the id, sends and waits.
-    fn outcome(&self, json: bool, transaction: &Transaction, pending: &Pending) -> anyhow::Result<Fate> {
+    fn outcome(&self, json: bool, transaction: &Transaction, pending: &Pending) -> Result<Fate, NotSent> {
         let id = transaction.id();
         if json {
             eprintln!("transaction {id}");
@@ -181,9 +257,10 @@ impl Delivery {
         let fate = match self.post(transaction) {
             Ok(()) if self.no_wait => Fate::Waiting(None),
             Ok(()) => self.follow(transaction),
-            Err(Sent::Refused(error)) => {
+            Err(Sent::Refused(code, error)) => {
                 pending.forget(&id);
-                return Err(error);
+                let is_taken = NUMBER_TAKEN.contains(&code.as_str());
+                return Err(if is_taken { NotSent::NumberTaken(error) } else { NotSent::Other(error) });
             }
             Err(Sent::Unknown(reason)) => Fate::Unknown(Some(reason)),
         };
@@ -194,7 +271,7 @@ impl Delivery {
     }
 
     fn post(&self, transaction: &Transaction) -> Result<(), Sent> {
-        let bytes = borsh::to_vec(transaction).map_err(|error| Sent::Refused(error.into()))?;
+        let bytes = borsh::to_vec(transaction).map_err(|error| Sent::Refused(String::new(), error.into()))?;
         match self.server.post("/v1/transactions", &bytes) {
             Err(error) => Err(Sent::Unknown(format!("{error:#}"))),
             Ok(Answered { status: 200..=299, .. }) => Ok(()),
@@ -202,7 +279,11 @@ impl Delivery {
             Ok(Answered { status: 500.., body }) if body["error"]["code"] != "follows" => {
                 Err(Sent::Unknown(text(&body["error"]["message"]).into()))
             }
-            Ok(answered) => Err(Sent::Refused(answered.sound().expect_err("an error"))),
+            Ok(answered) => {
+                let code = text(&answered.body["error"]["code"]).to_string();
+                let error = answered.sound().err().unwrap_or_else(|| anyhow!("the node's answer is no error"));
+                Err(Sent::Refused(code, error))
+            }
         }
     }
 
@@ -229,10 +310,25 @@ impl Delivery {
     }
 }
 
+/// Why there is no fate: the node rejected the transaction.
+enum NotSent {
+    /// Another transaction has its number.
+    NumberTaken(anyhow::Error),
+    Other(anyhow::Error),
+}
+
+impl NotSent {
+    fn into_error(self) -> anyhow::Error {
+        match self {
+            NotSent::NumberTaken(error) | NotSent::Other(error) => error,
+        }
+    }
+}
+
 /// The reason why sending failed.
 enum Sent {
-    /// The node rejected it.
-    Refused(anyhow::Error),
+    /// The node rejected it, with this code.
+    Refused(String, anyhow::Error),
     /// It is unknown whether the node accepted it.
     Unknown(String),
 }

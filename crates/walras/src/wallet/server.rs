@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use primitives::{Amount, AssetId, Digest};
+use primitives::{Address, Amount, AssetId, Digest};
 use serde_json::Value;
 
 use crate::decimal::from_units;
@@ -58,7 +58,8 @@ impl Server {
     fn json(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> anyhow::Result<Answered> {
         let unreachable = || format!("no node answers at {}; give another --server", self.url);
         let mut response = response.with_context(unreachable)?;
-        let body: Value = response.body_mut().read_json().context("the node's answer is not JSON")?;
+        let other = || format!("what answers at {} is no walras node: its answer is not JSON", self.url);
+        let body: Value = response.body_mut().read_json().with_context(other)?;
         Ok(Answered { status: response.status().as_u16(), body })
     }
 
@@ -73,11 +74,32 @@ impl Server {
         Ok(Some((text(&value["error"]["code"]).into(), text(&value["error"]["message"]).into())))
     }
 
+    /// All resting offers of an account, page by page.
+    pub fn offers(&self, account: &Address) -> anyhow::Result<Vec<Value>> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let mut page = self.get(&format!("/v1/accounts/{account}/offers?limit=1000{cursor}"))?;
+            let listed = page["offers"].as_array_mut().context("the node lists no offers")?;
+            all.append(listed);
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// The height of the node's newest block.
+    pub fn height(&self) -> anyhow::Result<u64> {
+        let status = self.get("/v1/status")?;
+        status["height"].as_u64().or_else(|| text(&status["height"]).parse().ok()).context("the node tells no height")
+    }
+
     /// The chain's number and the identity of the network, for which transactions are signed.
     pub fn chain(&self) -> anyhow::Result<(u64, Digest)> {
         let limits = self.get("/v1/limits")?;
-        let chain = limits["chain"].as_u64().context("the node returns no chain number")?;
-        Ok((chain, text(&limits["network"]).parse().context("the node returns no network identity")?))
+        let other = || format!("what answers at {} is no walras node of this version; give another --server", self.url);
+        let chain = text(&limits["chain"]).parse().with_context(other)?;
+        Ok((chain, text(&limits["network"]).parse().with_context(other)?))
     }
 
     pub fn assets(&self) -> anyhow::Result<Assets> {

@@ -3,18 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use primitives::{Address, Price};
+use primitives::Address;
 use serde_json::{Value, json};
 
 use super::server::{Assets, Server, text};
-use crate::decimal::to_whole_price;
 
 /// Prints an account's balances and offers.
 pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
     let account = server.get(&format!("/v1/accounts/{address}"))?;
-    let offers = server.get(&format!("/v1/accounts/{address}/offers?limit=1000"))?;
+    let offers = server.offers(&address)?;
     if json {
-        println!("{}", json!({"account": account, "offers": offers["offers"]}));
+        println!("{}", json!({"account": account, "offers": offers}));
         return Ok(ExitCode::SUCCESS);
     }
     let assets = server.assets()?;
@@ -26,24 +25,16 @@ pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Res
         );
         println!("  {available:>36}  (+ {locked} in offers)");
     }
-    for offer in offers["offers"].as_array().into_iter().flatten() {
+    for offer in &offers {
         let amount = assets.money(&offer["amount"], &offer["sell"]);
-        println!("  offer {:<6} sells {amount}, limit {}", offer["id"], limit(offer, &assets));
+        println!("  offer {:<6} sells {amount}, limit {}", text(&offer["id"]), limit(offer));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A limit price in whole assets bought per whole asset sold.
-fn limit(offer: &Value, assets: &Assets) -> String {
-    let (sell, buy) = (text(&offer["sell"]), text(&offer["buy"]));
-    let price = || -> Option<Price> {
-        let (sell, buy) = (assets.find(sell).ok()?, assets.find(buy).ok()?);
-        to_whole_price(text(&offer["limit"]).parse().ok()?, sell.decimals, buy.decimals)
-    };
-    match price() {
-        Some(price) => format!("{price} {buy} for one {sell}"),
-        None => format!("{} units of {buy} for one of {sell}", text(&offer["limit"])),
-    }
+fn limit(offer: &Value) -> String {
+    format!("{} {} for one {}", text(&offer["price"]), text(&offer["buy"]), text(&offer["sell"]))
 }
 
 /// Follows an account.

@@ -24,8 +24,9 @@ Tables come back in the kind that the offers came in. Rows are counted from 1 ev
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -87,6 +88,8 @@ class Solver:
     """Newton steps or Tâtonnement rounds."""
     demand_queries: int
     """Evaluations of demand."""
+    interior_parts: int
+    """Parts of the market for which the interior-point method ran."""
     imbalance: float
     """The largest relative imbalance of the smoothed demand."""
     seconds: float | None
@@ -95,12 +98,19 @@ class Solver:
     """What the amounts took."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clearing:
-    """Prices and trades of one batch."""
+    """Prices and trades of one batch.
+
+    Two are equal if prices, trades, fills, what pools and buy orders did, parameters and fullness are; how they were
+    found does not count. It can be copied and pickled.
+    """
 
     prices: dict[str, Decimal]
-    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission."""
+    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission.
+
+    An asset to which no chain of offers leads back has no price, and is absent.
+    """
     trades: Any
     """What is sold on each pair that trades: columns sell, buy, sold."""
     fills: Any
@@ -128,8 +138,32 @@ class Clearing:
         """Units of `buy` for one unit of `sell`, before commission."""
         for symbol in (sell, buy):
             if symbol not in self.prices:
-                raise KeyError(f"{symbol!r} is in none of the offers")
-        return float(self.prices[sell] / self.prices[buy])
+                raise KeyError(f"{symbol!r} has no price: no chain of offers leads back to it")
+        return float(Fraction(self.prices[sell]) / Fraction(self.prices[buy]))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Clearing):
+            return NotImplemented
+        plain = ("prices", "epsilon", "mu", "full", "short")
+        return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
+            _columns.same(getattr(self, name), getattr(other, name)) for name in ("trades", "fills", "pools", "buys")
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.prices.items()), self.epsilon, self.mu, self.full))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = tuple(getattr(self, item.name) for item in fields(self) if not item.name.startswith("_"))
+        outcome = self._outcome
+        sell, buy, sold = (_integers(column).tolist() for column in outcome.trades)
+        # The compiled half counts rows from 0.
+        pools = [(row - 1, *rest) for row, *rest in outcome.pools]
+        buys = [(row - 1, paid) for row, paid in outcome.buys]
+        trades = list(zip(sell, buy, sold, strict=True))
+        # An asset without a price trades nothing, so any price will do.
+        prices = [price or "1" for price in outcome.prices]
+        claim = ((outcome.epsilon, outcome.mu), prices, trades, pools, buys, outcome.full)
+        return _restored, (told, self._book, claim)
 
     def to_json(self) -> str:
         """The text that ``walras clear --json`` prints for the same batch; ``walras verify`` reads it."""
@@ -139,6 +173,7 @@ class Clearing:
             "name": self.solver.name,
             "iterations": self.solver.iterations,
             "demand_queries": self.solver.demand_queries,
+            "interior_parts": self.solver.interior_parts,
             "seconds": self.solver.seconds or 0.0,
             "imbalance": self.solver.imbalance,
             "amounts": asdict(self.solver.amounts),
@@ -148,7 +183,7 @@ class Clearing:
         more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
         return json.dumps(
             {
-                "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
+                "prices": _priced(self._book, self._outcome),
                 "trades": _listed(trades),
                 "fills": _listed(fills),
                 "epsilon": self.epsilon,
@@ -159,6 +194,12 @@ class Clearing:
             }
             | more
         )
+
+
+def _restored(told: tuple[Any, ...], book: _Book, claim: tuple[Any, ...]) -> Clearing:
+    """A clearing that was copied or pickled."""
+    state: tuple[Any, ...] = (*told, book, book.claimed(*claim))
+    return Clearing(*state)
 
 
 @dataclass(frozen=True)
@@ -240,7 +281,8 @@ def clear(
     last_prices
         Prices of the batch before, such as `Clearing.prices`, to start from; assets without one start from 1.
     threads
-        How many threads to use, all by default. The answer does not depend on it.
+        How many threads to use, at least 1; one for each core by default, and never more than that. The answer does
+        not depend on it.
 
     Raises
     ------
@@ -248,10 +290,11 @@ def clear(
         If an offer or parameter cannot be used; the text names row, column and remedy.
     """
     book, kind = _read(offers, pools, buys)
-    last = None if last_prices is None else [_price(last_prices.get(symbol, 1)) for symbol in book.symbols]
+    last = None if last_prices is None else _last(last_prices, book.symbols)
+    shares = _share(epsilon, "epsilon"), _share(mu, "mu")
     try:
-        outcome = book.clear(_share(epsilon), _share(mu), solver, last, threads)
-    except ValueError as error:
+        outcome = book.clear(*shares, solver, last, _threads(threads))
+    except (ValueError, TypeError, OverflowError) as error:
         raise OfferError(str(error)) from None
     return _clearing(book, outcome, kind)
 
@@ -320,22 +363,60 @@ def _read(offers: Any, pools: Any, buys: Any) -> tuple[_Book, _columns.Kind]:
         raise OfferError(str(error)) from None
 
 
-def _share(value: Share) -> str:
+SHARE_PLACES = 32
+"""Binary places of a share, and decimal ones of the text that gives them exactly."""
+
+
+def _share(value: Share, name: str) -> str:
+    """The text of a share; the caller's decimal context has no say in it."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Fraction):
-        value = Decimal(value.numerator) / Decimal(value.denominator)
-    return format(value if isinstance(value, Decimal) else Decimal(repr(value)), "f")
+    plain: Any = value.item() if isinstance(value, np.number) else value
+    try:
+        # The shortest decimal that reads back as the same double is what was meant.
+        exact = Fraction(str(plain) if isinstance(plain, float) else plain)
+    except (TypeError, ValueError, OverflowError):
+        raise OfferError(f"{name}: {value!r} is not a share: give a number from 0 to 1 or a text such as '2^-15'") from None
+    if exact < 0 or exact > 1:
+        raise OfferError(f"{name}: {value!r} is out of range: give a number from 0 to 1")
+    # A share is read to this many binary places, rounded down: here already, so that the text is exact.
+    whole, part = divmod(int(exact * 2**SHARE_PLACES), 2**SHARE_PLACES)
+    return f"{whole}.{part * 10**SHARE_PLACES // 2**SHARE_PLACES:0{SHARE_PLACES}d}"
 
 
-def _price(value: Any) -> str:
-    return value if isinstance(value, str) else format(Decimal(str(value)), "f")
+def _threads(threads: Any) -> int | None:
+    """The number of threads to start: never more than there are cores."""
+    if threads is None:
+        return None
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise OfferError(f"threads: {threads!r} is not a number of threads: give 1 or more, or None for all cores")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(threads), cores)
+
+
+def _last(prices: Any, symbols: list[str]) -> list[str]:
+    if not isinstance(prices, Mapping):
+        raise OfferError(f"last_prices: a {type(prices).__name__} is no mapping of symbols to prices")
+    return [_price(symbol, prices.get(symbol, 1)) for symbol in symbols]
+
+
+def _price(symbol: str, value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else format(Decimal(str(value)), "f")
+    except (ArithmeticError, ValueError):
+        raise OfferError(f"last_prices: {value!r} is not a price of {symbol}: give a number above 0") from None
+
+
+def _priced(book: _Book, outcome: _Outcome) -> dict[str, str]:
+    """The prices of the assets that have one."""
+    prices = zip(book.symbols, outcome.prices, strict=True)
+    return {symbol: price for symbol, price in prices if price is not None}
 
 
 def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
     symbols = book.symbols
     return Clearing(
-        prices={symbol: Decimal(price) for symbol, price in zip(symbols, outcome.prices, strict=True)},
+        prices={symbol: Decimal(price) for symbol, price in _priced(book, outcome).items()},
         trades=_columns.written(_trade_columns(book, outcome), kind),
         fills=_columns.written(_fill_columns(book, outcome), kind),
         pools=_columns.written(_pool_columns(book, outcome), kind),
@@ -392,7 +473,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         raise ViolationError(f"not a clearing: {missing[0]} is missing; give what clear returns or prints")
     places = {symbol: place for place, symbol in enumerate(book.symbols)}
     strangers = [symbol for symbol in claim["prices"] if symbol not in places]
-    absent = [symbol for symbol in places if symbol not in claim["prices"]]
+    absent = [s for s, is_priced in zip(places, book.priced, strict=True) if is_priced and s not in claim["prices"]]
     if strangers:
         raise ViolationError(f"prices: asset {strangers[0]} is in none of the offers")
     if absent:
@@ -409,7 +490,7 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         for p in claim.get("pools", [])
     ]
     buys = [(int(b["row"]) - 1, int(b["paid"])) for b in claim.get("buys", [])]
-    prices: Sequence[str] = [claim["prices"][symbol] for symbol in places]
+    prices: Sequence[str] = [claim["prices"].get(symbol, "1") for symbol in places]
     return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, bool(claim["full"]))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -23,16 +24,34 @@ OFFERS = ("sell", "buy", "amount", "min_price")
 POOLS = ("a", "b", "reserve_a", "reserve_b", "fee")
 BUYS = ("buy", "sell", "bought", "most")
 MOST = 2**63 - 1
+DIGITS_MAX = 400
+"""Zeros of the longest plain decimal that an exponent may make."""
 
 
 class OfferError(ValueError):
     """Offers or parameters that cannot be cleared; the text names row, column and remedy."""
 
 
+@dataclass(frozen=True)
+class Coded:
+    """A column of few texts: each row is a position in `texts`, or negative where the value is missing."""
+
+    texts: list[Any]
+    codes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+Column: TypeAlias = "npt.NDArray[Any] | Coded"
+
+
 def read(offers: Any, pools: Any, buys: Any) -> tuple[Columns, Kind]:
     """The columns of a batch as the compiled half wants them, and the kind of table that the offers came in."""
     kind = _kind(offers, "offers")
     sell, buy, amount, min_price = _table(offers, "offers", OFFERS)
+    of_pools: list[Any]
+    of_buys: list[Any]
     of_pools = _table(pools, "pools", POOLS) if pools is not None else [_objects([])] * len(POOLS)
     of_buys = _table(buys, "buys", BUYS) if buys is not None else [_objects([])] * len(BUYS)
     assets = {"sell": sell, "buy": buy, "pools.a": of_pools[0], "pools.b": of_pools[1]}
@@ -46,14 +65,18 @@ def read(offers: Any, pools: Any, buys: Any) -> tuple[Columns, Kind]:
     return (symbols, columns, pool_rows, buy_rows), kind
 
 
-def _table(table: Any, what: str, names: tuple[str, ...]) -> list[npt.NDArray[Any]]:
-    """The columns `names` of a table, in that order."""
+def _table(table: Any, what: str, names: tuple[str, ...]) -> list[Any]:
+    """The columns `names` of a table, in that order; those of symbols may be coded."""
     kind = _kind(table, what)
     present = list(table.column_names) if kind == "arrow" else list(table)
     for name in names:
         if name not in present:
             raise OfferError(f"no column {name!r}: {what} have the columns {', '.join(names)}, not {present}")
-    columns = [_plain(table[name], kind) for name in names]
+    symbols = {"offers": 2, "pools": 2, "buys": 2}[what]
+    columns: list[Column] = [
+        _symbol_column(table[name], kind) if at < symbols else _plain(table[name], kind, name)
+        for at, name in enumerate(names)
+    ]
     lengths = {name: len(values) for name, values in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         raise OfferError(f"columns of {what} differ in length: {lengths}")
@@ -96,8 +119,39 @@ def _kind(table: Any, what: str) -> Kind:
     )
 
 
-def _plain(values: Any, kind: Kind) -> npt.NDArray[Any]:
-    """One column as a NumPy array; text and decimals as objects, and None where a value is missing."""
+def _symbol_column(values: Any, kind: Kind) -> Column:
+    """A column of symbols, coded where its library does that faster than one could look at each row."""
+    if kind == "arrow":
+        import pyarrow as pa
+
+        text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+        coded = values.dictionary_encode() if text else values
+        if pa.types.is_dictionary(coded.type):
+            return _arrow_codes(coded)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.Series):
+        if isinstance(values.dtype, pandas.CategoricalDtype):
+            return Coded(list(values.cat.categories), values.cat.codes.to_numpy(dtype=np.int64))
+        try:
+            codes, texts = pandas.factorize(values)
+        except TypeError:  # a list in a cell has no hash; it is refused below
+            return _plain(values, kind, "")
+        return Coded(list(texts), codes.astype(np.int64))
+    return _plain(values, kind, "")
+
+
+def _arrow_codes(values: Any) -> Coded:
+    """The codes of a dictionary column, over all its chunks."""
+    values = values.unify_dictionaries()
+    if values.num_chunks == 0:
+        return Coded([], np.zeros(0, np.int64))
+    chunks = [chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices for chunk in values.chunks]
+    codes = [np.asarray(chunk.cast("int64").to_numpy(zero_copy_only=False)) for chunk in chunks]
+    return Coded(values.chunk(0).dictionary.to_pylist(), np.concatenate(codes))
+
+
+def _plain(values: Any, kind: Kind, name: str) -> npt.NDArray[Any]:
+    """One column as a NumPy array; text and decimals as objects, and None where a value is missing or masked."""
     if kind == "arrow":
         import pyarrow as pa
 
@@ -107,10 +161,25 @@ def _plain(values: Any, kind: Kind) -> npt.NDArray[Any]:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         return _objects(values.to_pylist())
-    array = _objects(list(values)) if isinstance(values, list | tuple) else np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        array = _objects(values.data.tolist())
+        array[np.ma.getmaskarray(values)] = None
+        return array
+    array = _array(values)
     if array.ndim != 1:
         raise OfferError(f"a column has {array.ndim} dimensions: give one value for each offer")
+    if array.dtype.kind in "mM":
+        raise OfferError(f"column {name}: {array.dtype} holds times, which are neither amounts nor prices")
     return array
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, list | tuple):
+        return _objects(list(values))
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise OfferError(f"a column cannot be read as an array: {error}") from None
 
 
 def _objects(values: list[Any]) -> npt.NDArray[Any]:
@@ -123,20 +192,46 @@ def _refuse(row: int, column: str, problem: str) -> OfferError:
     return OfferError(f"row {row + 1}, column {column}: {problem}")
 
 
-def _symbols(columns: dict[str, npt.NDArray[Any]]) -> tuple[list[str], dict[str, npt.NDArray[np.uint32]]]:
+def _symbols(columns: dict[str, Column]) -> tuple[list[str], dict[str, npt.NDArray[np.uint32]]]:
     """All symbols, sorted, and the positions of those of each column."""
-    seen: set[Any] = set()
-    lists = {name: column.tolist() for name, column in columns.items()}
-    for name, column in lists.items():
-        for row, symbol in enumerate(column):
-            if symbol not in seen:
-                if not isinstance(symbol, str) or not symbol:
-                    raise _refuse(row, name, f"{symbol!r} is not an asset symbol: give a text such as 'EUR'")
-                seen.add(symbol)
+    coded = {name: column if isinstance(column, Coded) else _coded(name, column) for name, column in columns.items()}
+    seen: set[str] = set()
+    for name, column in coded.items():
+        seen.update(_used(name, column))
     symbols = sorted(seen)
     place = {symbol: at for at, symbol in enumerate(symbols)}
-    codes = {name: np.fromiter((place[s] for s in column), "<u4", len(column)) for name, column in lists.items()}
-    return symbols, codes
+    # Texts that no row has may be of any type.
+    places = {
+        name: np.array([place.get(t, 0) if isinstance(t, str) else 0 for t in column.texts], "<u4")
+        for name, column in coded.items()
+    }
+    return symbols, {name: places[name][column.codes].astype("<u4") for name, column in coded.items()}
+
+
+def _coded(name: str, column: npt.NDArray[Any]) -> Coded:
+    place: dict[str, int] = {}
+    codes = np.empty(len(column), np.int64)
+    for row, symbol in enumerate(column.tolist()):
+        if not isinstance(symbol, str) or not symbol:
+            raise _no_symbol(row, name, symbol)
+        codes[row] = place.setdefault(symbol, len(place))
+    return Coded(list(place), codes)
+
+
+def _used(name: str, column: Coded) -> list[str]:
+    """The texts that rows of a column have, which must be symbols."""
+    missing = column.codes < 0
+    if missing.any():
+        raise _no_symbol(int(np.argmax(missing)), name, None)
+    used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.texts)))
+    for code in used.tolist():
+        if not isinstance(column.texts[code], str) or not column.texts[code]:
+            raise _no_symbol(int(np.argmax(column.codes == code)), name, column.texts[code])
+    return [column.texts[code] for code in used.tolist()]
+
+
+def _no_symbol(row: int, name: str, value: Any) -> OfferError:
+    return _refuse(row, name, f"{value!r} is not an asset symbol: give a text such as 'EUR'")
 
 
 def _amounts(values: npt.NDArray[Any]) -> bytes:
@@ -153,15 +248,28 @@ def _amounts(values: npt.NDArray[Any]) -> bytes:
 
 def _amount(row: int, value: Any, column: str = "amount") -> int:
     """A whole amount, whatever its type; the sign is left to the compiled half."""
-    whole = isinstance(value, int | np.integer) or (isinstance(value, float | Decimal) and value % 1 == 0)
-    if isinstance(value, bool) or not (whole or (isinstance(value, str) and value.isascii() and value.isdigit())):
+    if not _is_whole(value):
         raise _refuse(row, column, f"{value!r} is not a whole number of units: give integers such as 1500")
-    if isinstance(value, float) and abs(value) > 2.0**53:
+    if isinstance(value, float | np.floating) and abs(float(value)) > 2.0**53:
         raise _refuse(row, column, f"{value!r} is too large for floating point: give integers")
-    amount = int(value)
+    # A decimal such as 1e999999 must not become that many digits.
+    amount = MOST + 1 if isinstance(value, Decimal) and value.adjusted() > DIGITS_MAX else int(value)
     if abs(amount) > MOST:
-        raise _refuse(row, column, f"{amount} is out of range: give 1 to {MOST} whole units")
+        raise _refuse(row, column, f"{value} is out of range: give 1 to {MOST} whole units")
     return amount
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value counts units. The caller's decimal context has no say in it."""
+    if isinstance(value, bool | np.timedelta64):
+        return False
+    if isinstance(value, int | np.integer):
+        return True
+    if isinstance(value, str):
+        return value.isascii() and value.isdigit()
+    if isinstance(value, Decimal):
+        return value.is_finite() and value == value.to_integral_value()
+    return isinstance(value, float | np.floating) and bool(np.isfinite(value)) and value == np.floor(value)
 
 
 def _limits(values: npt.NDArray[Any]) -> bytes | list[str]:
@@ -176,9 +284,25 @@ def _limits(values: npt.NDArray[Any]) -> bytes | list[str]:
 def _limit(row: int, value: Any, column: str = "min_price") -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | np.integer):
+    is_number = isinstance(value, int | float | Decimal | np.integer | np.floating)
+    if isinstance(value, bool | np.timedelta64) or not is_number:
         raise _refuse(row, column, f"{value!r} is not a price: give a number, a Decimal or a text such as '1.25'")
     number = value if isinstance(value, Decimal) else Decimal(str(value))
     if not number.is_finite():
         raise _refuse(row, column, f"{value!r} is not a price: give a number above 0")
+    if number and abs(number.adjusted()) > DIGITS_MAX:
+        raise _refuse(row, column, f"{value!r} is out of range of any price")
     return format(number, "f")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two tables have the same columns and values, whatever their kind."""
+    return _lists(a) == _lists(b)
+
+
+def _lists(table: Any) -> dict[str, list[Any]]:
+    names = getattr(table, "column_names", None) or list(table)
+    columns = {name: table[name] for name in names}
+    return {
+        name: values.to_pylist() if hasattr(values, "to_pylist") else values.tolist() for name, values in columns.items()
+    }

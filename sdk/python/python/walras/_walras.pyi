@@ -4,6 +4,7 @@ from typing import Any
 
 class Book:
     symbols: list[str]
+    priced: list[bool]
     def __init__(
         self,
         symbols: list[str],
@@ -31,7 +32,7 @@ class Book:
     def explain(self, outcome: Outcome, row: int, /) -> dict[str, Any]: ...
 
 class Outcome:
-    prices: list[str]
+    prices: list[str | None]
     trades: list[bytes]
     pools: list[tuple[int, int, int, int, int]]
     buys: list[tuple[int, int]]
@@ -40,5 +41,5 @@ class Outcome:
     mu: str
     unrealized_utility_ratio: float
     short: list[int]
-    solver: tuple[str, int, int, float, float | None]
+    solver: tuple[str, int, int, int, float, float | None]
     spending: tuple[int, int, int, int, int, int]

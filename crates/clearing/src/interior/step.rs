@@ -1,0 +1,248 @@
+//! One step along the central path: predictor, corrector, and what remains of each offer after elimination.
+
+use crate::book::Params;
+use crate::demand::Band;
+use crate::float::exp_all;
+use crate::interior::lots::{Lot, Lots};
+use crate::market::Part;
+use crate::pool::Side;
+use crate::system::System;
+
+/// The share of the way to a bound that a step may go.
+pub(super) const BACK: f64 = 0.99;
+/// The largest change of a logarithm of a price in one step.
+pub(super) const CAP: f64 = 3.0;
+/// A mean product of this counts as 0.
+pub(super) const TAU_LEAST: f64 = 1e-11;
+/// Products are at least this part of their target.
+const LIFT: f64 = 0.1;
+/// The predictor reduces τ to no less than this part.
+const SIGMA_LEAST: f64 = 1e-3;
+
+/// The state shared by all lots.
+pub(super) struct Step<'a> {
+    part: &'a Part,
+    sides: Vec<(usize, Side)>,
+    /// The middle of the band, as a band of no width.
+    middle: Band,
+    system: System,
+    pub(super) prices: Vec<f64>,
+    /// Value sold and bought of each asset.
+    sold: Vec<f64>,
+    bought: Vec<f64>,
+    /// Value offered of each asset, and for it.
+    offered: Vec<f64>,
+    wanted: Vec<f64>,
+    /// What τ is relative to, in value.
+    pub(super) scale: f64,
+    /// The mean product f·s⁻ or g·s⁺, relative to the scale.
+    pub(super) mean: f64,
+    /// The largest imbalance of an asset, relative to what it can trade.
+    pub(super) worst: f64,
+    /// The least offered value, relative to the scale.
+    smallest: f64,
+    pub(super) steps: u32,
+    looks: u64,
+}
+
+impl<'a> Step<'a> {
+    pub(super) fn new(part: &'a Part, sides: Vec<(usize, Side)>, params: &Params) -> Step<'a> {
+        let share = 1.0 - 0.5 * (params.epsilon.to_f64() + params.mu.to_f64());
+        let middle = Band { alpha: share, beta: share };
+        let zero = || vec![0.0; part.assets.len()];
+        let (prices, sold, bought, offered, wanted) = (zero(), zero(), zero(), zero(), zero());
+        let (system, scale, mean, worst) = (System::new(part), 0.0, 0.0, 0.0);
+        Step {
+            part,
+            sides,
+            middle,
+            system,
+            prices,
+            sold,
+            bought,
+            offered,
+            wanted,
+            scale,
+            mean,
+            worst,
+            smallest: 0.0,
+            steps: 0,
+            looks: 0,
+        }
+    }
+
+    /// Puts every lot on the central path at these prices.
+    pub(super) fn centre(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) {
+        crate::range::centred(logs);
+        self.measure(lots, logs);
+        for lot in &mut lots.all {
+            let value = lot.units * self.prices[lot.sell as usize];
+            lot.centre(lot.margin(logs), tau * self.scale / value);
+        }
+    }
+
+    /// Flows of value at these prices and shares, and how far they are from a solution.
+    pub(super) fn measure(&mut self, lots: &Lots, logs: &[f64]) {
+        self.prices.clear();
+        self.prices.extend_from_slice(logs);
+        exp_all(&mut self.prices);
+        for sums in [&mut self.sold, &mut self.bought, &mut self.offered, &mut self.wanted] {
+            sums.fill(0.0);
+        }
+        let (mut products, mut smallest) = (0.0, f64::INFINITY);
+        for lot in &lots.all {
+            let (sell, buy) = (lot.sell as usize, lot.buy as usize);
+            let value = lot.units * self.prices[sell];
+            smallest = f64::min(smallest, value);
+            self.offered[sell] += value;
+            self.wanted[buy] += value;
+            self.sold[sell] += value * lot.filled;
+            self.bought[buy] += value * lot.filled;
+            products += value * (lot.filled * lot.below + lot.open * lot.above);
+        }
+        self.measure_sides();
+        let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
+        let assets = 0..self.prices.len();
+        let count = lots.len().max(1) as f64;
+        self.scale = assets.clone().map(least).sum::<f64>() / count;
+        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / least(asset);
+        self.worst = assets.map(off).fold(0.0, f64::max);
+        self.smallest = smallest / self.scale;
+        // Pools alone need no path.
+        self.mean = if lots.len() > 0 { products / (2.0 * count * self.scale) } else { self.worst };
+    }
+
+    /// Adds the sides of pools.
+    fn measure_sides(&mut self) {
+        for (at, side) in &self.sides {
+            let (sell, buy) = self.ends(*at);
+            let (sold, _) = self.side_flow(side, sell, buy);
+            let most = side.most_value(self.prices[sell]);
+            self.offered[sell] += most;
+            self.wanted[buy] += most;
+            self.sold[sell] += sold;
+            self.bought[buy] += sold;
+        }
+    }
+
+    fn ends(&self, at: usize) -> (usize, usize) {
+        (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize)
+    }
+
+    /// The value that a side sells, and its slope.
+    fn side_flow(&self, side: &Side, sell: usize, buy: usize) -> (f64, f64) {
+        let (sure, free, slope) = side.flow(self.prices[sell], self.prices[buy], self.middle);
+        (sure + free, slope)
+    }
+
+    /// Whether the products are 0 for all purposes, also for the smallest offer.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.mean < TAU_LEAST * self.smallest.min(1.0)
+    }
+
+    /// The looks of one step.
+    pub(super) fn spent(&self) -> u64 {
+        self.looks
+    }
+
+    /// Goes one step; false if there is no finite direction.
+    pub(super) fn advance(&mut self, lots: &mut Lots, logs: &mut [f64]) -> bool {
+        self.steps += 1;
+        self.looks = 0;
+        lots.all.iter_mut().for_each(|lot| lot.second = [0.0; 3]);
+        let Some(change) = self.direction(lots, logs, 0.0) else { return false };
+        let length = longest(lots, &change, 1.0);
+        let target = self.target(lots, length);
+        self.note_second_order(lots, &change, length);
+        let Some(change) = self.direction(lots, logs, target) else { return false };
+        let length = longest(lots, &change, BACK);
+        logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
+        for lot in &mut lots.all {
+            lot.go(length);
+            let least = LIFT * target * self.scale / (lot.units * self.prices[lot.sell as usize]);
+            lot.above = lot.above.max(least / lot.open);
+            lot.below = lot.below.max(least / lot.filled);
+        }
+        true
+    }
+
+    /// Mehrotra's target for the products: the cube of what the predictor leaves of them.
+    fn target(&self, lots: &Lots, length: f64) -> f64 {
+        let after = |lot: &Lot| {
+            let below = (lot.filled + length * lot.d_filled) * (lot.below + length * lot.d_below);
+            let above = (lot.open - length * lot.d_filled) * (lot.above + length * lot.d_above);
+            lot.units * self.prices[lot.sell as usize] * (below + above)
+        };
+        if lots.len() == 0 {
+            return 0.0;
+        }
+        let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64 * self.scale) / self.mean;
+        (left * left * left).clamp(SIGMA_LEAST, 1.0) * self.mean
+    }
+
+    /// Notes what the predictor neglects, for its length.
+    fn note_second_order(&self, lots: &mut Lots, change: &[f64], length: f64) {
+        let square = length * length;
+        for lot in &mut lots.all {
+            let d = change[lot.sell as usize];
+            let value = lot.d_filled * d + 0.5 * lot.filled * d * d;
+            lot.second = [-lot.d_filled * lot.d_above, lot.d_filled * lot.d_below, value].map(|term| square * term);
+        }
+    }
+
+    /// The changes of the logarithms of prices, and of every lot, towards products of `target`.
+    fn direction(&mut self, lots: &mut Lots, logs: &[f64], target: f64) -> Option<Vec<f64>> {
+        let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
+        self.system.clear();
+        for lot in &mut lots.all {
+            let (sell, buy) = (lot.sell as usize, lot.buy as usize);
+            let value = lot.units * self.prices[sell];
+            let (slope, rest) = lot.eliminated(logs, target * self.scale / value);
+            lot.d_filled = rest;
+            let flow = value * (rest + lot.second[2]);
+            right[sell] -= flow;
+            right[buy] += flow;
+            self.system.add(lot.pair as usize, sell, buy, value * (lot.filled + slope), value * slope);
+        }
+        for (at, side) in &self.sides {
+            let (sell, buy) = self.ends(*at);
+            let (sold, slope) = self.side_flow(side, sell, buy);
+            self.system.add(*at, sell, buy, sold + slope, slope);
+        }
+        let volume = |asset: usize| self.sold[asset] + self.bought[asset];
+        let fixed = (1..right.len()).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
+        let is_finite = self.system.solve(&mut right, fixed);
+        self.looks += self.system.spent() + 2 * lots.len() as u64;
+        for lot in &mut lots.all {
+            let target = target * self.scale / (lot.units * self.prices[lot.sell as usize]);
+            lot.complete(right[lot.sell as usize] - right[lot.buy as usize], target);
+        }
+        is_finite.then_some(right)
+    }
+}
+
+impl Lot {
+    /// θ, and the change of the filled share at unchanged prices.
+    fn eliminated(&self, logs: &[f64], target: f64) -> (f64, f64) {
+        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let slope = 1.0 / (self.above / self.open + self.below / self.filled);
+        let residual = self.margin(logs) - (self.above - self.below);
+        (slope, slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below)))
+    }
+
+    /// The changes of the lot when the logarithm of its rate changes by `change`.
+    fn complete(&mut self, change: f64, target: f64) {
+        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let slope = 1.0 / (self.above / self.open + self.below / self.filled);
+        self.d_filled += slope * change;
+        self.d_above = over / self.open - self.above + self.above / self.open * self.d_filled;
+        self.d_below = under / self.filled - self.below - self.below / self.filled * self.d_filled;
+    }
+}
+
+/// The longest step within all bounds.
+fn longest(lots: &Lots, change: &[f64], back: f64) -> f64 {
+    let largest = change.iter().fold(0.0, |most: f64, change| most.max(change.abs()));
+    let most = if largest > CAP { CAP / largest } else { 1.0 };
+    lots.all.iter().fold(most, |length, lot| lot.longest(back, length))
+}

@@ -1,0 +1,172 @@
+//! Who gets in: foreign pages, greedy addresses, and clients behind proxies.
+
+mod fake;
+mod open;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use doors::roles::ENDPOINTS;
+use doors::{Bound, Http};
+use open::{call, exchange, loopback, with_doors};
+
+/// A connection from one of the addresses of this machine.
+fn from(source: [u8; 4], server: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from((source, 0))).expect("an address of this machine");
+        socket.connect(server).await.expect("listens").into_std().expect("a socket")
+    });
+    stream.set_nonblocking(false).expect("set");
+    stream
+}
+
+/// Opens a WebSocket; returns the status of the answer and the connection.
+fn open_stream(mut stream: TcpStream, headers: &[(&str, &str)]) -> (u16, TcpStream) {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).expect("an answer");
+    let status = std::str::from_utf8(&begun[9..]).ok().and_then(|code| code.parse().ok()).expect("a status");
+    (status, stream)
+}
+
+#[test]
+fn a_foreign_page_reaches_nothing_in_any_way() {
+    with_doors(loopback(), |server| {
+        for (method, route, _) in ENDPOINTS {
+            let (status, answer) =
+                call(server, method, &route.replace(['{', '}'], ""), &[("Origin", "https://page.example")]);
+            // Whoever lacks a token is told so first.
+            let is_refused = status == 401 || (status == 403 && answer.contains("[http] origins"));
+            assert!(is_refused, "{method} {route}: {answer}");
+        }
+        let connect = || TcpStream::connect(server).expect("listens");
+        for origin in ["https://page.example", "null", "http://127.0.0.1:1", "http://localhost.page.example"] {
+            assert_eq!(open_stream(connect(), &[("Origin", origin)]).0, 403, "{origin}");
+        }
+        // The node's own page, and clients that are no browsers.
+        assert_eq!(open_stream(connect(), &[("Origin", "http://localhost")]).0, 101);
+        assert_eq!(open_stream(connect(), &[]).0, 101);
+        assert_eq!(call(server, "GET", "/v1/status", &[("Origin", "http://localhost")]).0, 200);
+    });
+}
+
+#[test]
+fn four_addresses_that_trickle_do_not_close_the_door() {
+    let settings = Http { connections: 64, connections_of_one: 64, ..loopback() };
+    with_doors(settings, |server| {
+        let trickle = |at: u8| {
+            let mut stream = from([127, 0, 1 + at % 4, 1], server);
+            stream.write_all(b"GET").expect("sent");
+            stream
+        };
+        let mut held: Vec<TcpStream> = (0..64).map(trickle).collect();
+        for round in 0..20 {
+            let (status, answer) = exchange(&mut from([127, 0, 99, 1], server), "GET", "/v1/status", &[]);
+            assert_eq!(status, 200, "round {round}: {answer}");
+            held.extend((0..4).map(trickle));
+        }
+    });
+}
+
+#[test]
+fn streams_count_as_connections_and_are_told_why_they_make_room() {
+    let settings = Http { connections: 8, connections_of_one: 8, stream_connections: 1_000, ..loopback() };
+    with_doors(settings, |server| {
+        let streams: Vec<TcpStream> =
+            (0..8).map(|at| open_stream(from([127, 0, 1, at % 2 + 1], server), &[]).1).collect();
+        assert_eq!(exchange(&mut from([127, 0, 2, 1], server), "GET", "/v1/status", &[]).0, 200);
+        // Exactly one of them is closed, with a reason: only that one ends.
+        let (sender, ended) = std::sync::mpsc::channel();
+        for mut stream in streams {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let mut all = Vec::new();
+                let _ = stream.read_to_end(&mut all);
+                let _ = sender.send(String::from_utf8_lossy(&all).into_owned());
+            });
+        }
+        let told = ended.recv().expect("one of them ends");
+        assert!(told.contains("connect again later"), "{told:?}");
+    });
+}
+
+#[test]
+fn clients_behind_a_trusted_proxy_are_counted_one_by_one() {
+    let behind = |trusted: &[&str]| Http {
+        stream_connections: 4,
+        trusted_proxies: trusted.iter().map(|one| one.to_string()).collect(),
+        ..loopback()
+    };
+    let statuses = |server: SocketAddr, clients: &[&str]| {
+        let streams = clients
+            .iter()
+            .map(|client| open_stream(TcpStream::connect(server).expect("listens"), &[("X-Forwarded-For", *client)]));
+        let streams: Vec<(u16, TcpStream)> = streams.collect();
+        streams.iter().map(|(status, _)| *status).collect::<Vec<_>>()
+    };
+    with_doors(behind(&["127.0.0.0/8"]), move |server| {
+        assert_eq!(
+            statuses(server, &["198.51.100.1", "198.51.100.1", "198.51.100.1", "203.0.113.7"]),
+            [101, 101, 429, 101]
+        );
+    });
+    // Whoever is not listed names nobody.
+    with_doors(behind(&["192.0.2.1"]), move |server| {
+        assert_eq!(statuses(server, &["198.51.100.1", "198.51.100.2", "198.51.100.3"]), [101, 101, 429]);
+    });
+}
+
+#[test]
+fn a_trusted_proxy_may_name_its_client_by_a_header_of_the_proxy_protocol() {
+    let settings = Http {
+        trusted_proxies: vec!["127.0.0.1".into()],
+        proxy_protocol: true,
+        connections_of_one: 2,
+        head_seconds: 2,
+        ..loopback()
+    };
+    with_doors(settings, |server| {
+        let named = |client: &str| {
+            let mut stream = TcpStream::connect(server).expect("listens");
+            stream.write_all(format!("PROXY TCP4 {client} 192.0.2.1 5000 8080\r\n").as_bytes()).expect("sent");
+            stream
+        };
+        assert_eq!(exchange(&mut named("198.51.100.1"), "GET", "/v1/status", &[]).0, 200);
+        let held = [open_stream(named("198.51.100.1"), &[]), open_stream(named("198.51.100.1"), &[])];
+        assert!(held.iter().all(|(status, _)| *status == 101));
+        let mut third = named("198.51.100.1");
+        let _ = third.write_all(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut answer = Vec::new();
+        let _ = third.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "a third connection of one client");
+        assert_eq!(exchange(&mut named("203.0.113.7"), "GET", "/v1/status", &[]).0, 200);
+        // A proxy that sends no such header is misconfigured.
+        let mut silent = TcpStream::connect(server).expect("listens");
+        let _ = silent.write_all(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let _ = silent.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{answer:?}");
+        // From elsewhere such a header is no request.
+        let mut stranger = from([127, 0, 5, 1], server);
+        stranger.write_all(b"PROXY TCP4 198.51.100.9 192.0.2.1 5000 8080\r\nGET / HTTP/1.1\r\n\r\n").expect("sent");
+        let _ = stranger.read_to_end(&mut answer);
+        assert!(answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
+    });
+}
+
+#[test]
+fn a_setting_that_is_no_network_is_named() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+    let of = |settings: Http| runtime.block_on(Bound::new(settings)).err().map(|error| error.to_string());
+    let told = of(Http { trusted_proxies: vec!["my-proxy".into()], ..loopback() }).expect("refused");
+    assert!(told.contains("trusted_proxies") && told.contains("my-proxy"), "{told}");
+    let told = of(Http { known: vec!["10.0.0.0/99".into()], ..loopback() }).expect("refused");
+    assert!(told.contains("known") && told.contains("10.0.0.0/99"), "{told}");
+    assert_eq!(of(Http { known: vec![IpAddr::from([10, 0, 0, 1]).to_string()], ..loopback() }), None);
+}

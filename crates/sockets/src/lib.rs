@@ -1,0 +1,24 @@
+//! Fair admission to the sockets that strangers reach: HTTP, Ethereum's JSON-RPC, streams and the payment lane.
+//!
+//! A socket has two kinds of limits, and neither may be used up by a few addresses:
+//!
+//! - *Places* ([`Places`]) are held for as long as a connection is open. When all are taken, a newcomer displaces the
+//!   slowest connection of the prefix (/24, /48) that holds most of them.
+//! - *Shares* ([`Shares`]) are held for one request: a slot, bytes of bodies, a filter. An address may hold as much as
+//!   it leaves free, so k greedy addresses leave 1/(k+1) of everything to the next one.
+//!
+//! Both ask who is at the other end. Behind a proxy that the operator trusts, this is not the proxy ([`Proxies`]).
+//!
+//! **Properties.** No limit is exceeded. With P prefixes of which one wants at most 1/P of the places, that one is
+//! admitted, and stays as long as it makes progress. Whoever pays, or is a validator, is *known*: a few connections
+//! of a known prefix are never displaced, however many prefixes a stranger has.
+//!
+//! **Invariant**: [`Places`] and [`Shares`] have no clock and no socket; callers pass the time.
+
+mod places;
+mod proxies;
+mod shares;
+
+pub use places::{Entry, PlaceId, PlaceLimits, Places, Prefix, Standing};
+pub use proxies::{Proxies, ProxyError};
+pub use shares::{Share, Shares};

@@ -1,0 +1,62 @@
+//! Errors of the command line in words: those of the standard library's parsers name no remedy.
+
+use std::error::Error;
+use std::net::AddrParseError;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+
+use clap::error::{ContextKind, ErrorKind};
+
+/// Prints an error of the command line and ends the process with 2, or prints help and ends it with 0.
+pub fn exit(error: &clap::Error) -> ! {
+    match sentence(error) {
+        Some(sentence) => {
+            eprintln!("error: {sentence}\n\nFor more information, try '--help'.");
+            std::process::exit(2)
+        }
+        None => error.exit(),
+    }
+}
+
+/// The sentence for a value that a parser of the standard library refused.
+fn sentence(error: &clap::Error) -> Option<String> {
+    let cause = error.source().filter(|_| error.kind() == ErrorKind::ValueValidation)?;
+    let wanted = wanted(cause)?;
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let (argument, value) = (context(ContextKind::InvalidArg)?, context(ContextKind::InvalidValue)?);
+    Some(format!("{argument}: {value:?} is not {wanted}"))
+}
+
+fn wanted(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(integer) = cause.downcast_ref::<ParseIntError>() {
+        return Some(match integer.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "in the range of this number: give a smaller one",
+            _ => "a whole number such as 5, without a sign",
+        });
+    }
+    if cause.is::<ParseFloatError>() {
+        return Some("a number such as 0.5");
+    }
+    cause.is::<AddrParseError>().then_some("an IP address with a port, such as 127.0.0.1:8080")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::Cli;
+
+    #[test]
+    fn a_parsers_error_becomes_a_sentence_with_a_remedy() {
+        let told = |words: &str| {
+            let words = ["walras"].into_iter().chain(words.split(' '));
+            Cli::try_parse_from(words).err().and_then(|error| sentence(&error)).unwrap_or_default()
+        };
+        let number = told("wallet cancel --key k --offer seven");
+        assert_eq!(number, "--offer <OFFER>: \"seven\" is not a whole number such as 5, without a sign");
+        assert!(told("wallet cancel --key k --offer 99999999999999999999").contains("give a smaller one"));
+        assert!(told("init --chain -5x").is_empty() || told("init --chain 5x").contains("whole number"));
+        assert!(told("node --listen here").ends_with("such as 127.0.0.1:8080"));
+        assert_eq!(told("wallet cancel --offer 7"), "", "what is missing is told by the parser of the line");
+    }
+}

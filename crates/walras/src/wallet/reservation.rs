@@ -1,0 +1,121 @@
+//! One command at a time gives a key's transactions their sequence numbers, and a key keeps to one network.
+//!
+//! A node counts the transactions that it knows. Two commands that ask it at the same instant would get the same
+//! number, and one of their transactions would be refused. So a command holds a lock beside the key file from before
+//! it asks until its own transaction is stored in the folder of pending ones, where the next command sees its number.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use primitives::Digest;
+
+/// The key file's name with an ending.
+fn beside(key: &Path, ending: &str) -> PathBuf {
+    let mut name = key.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Excludes other commands with the same key file until it is dropped.
+pub(super) struct Reservation {
+    _lock: File,
+}
+
+impl Reservation {
+    /// Waits until no other command gives a number to a transaction of this key.
+    pub fn wait(key: &Path) -> anyhow::Result<Reservation> {
+        let path = beside(key, ".lock");
+        let open = || {
+            let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            file.lock()?;
+            Ok::<_, std::io::Error>(file)
+        };
+        let lock = open().with_context(|| format!("cannot lock {}, so nothing is sent", path.display()))?;
+        Ok(Reservation { _lock: lock })
+    }
+}
+
+/// The network for which a key signs: the one that it first signed for, until somebody names another.
+pub(super) struct Pin(PathBuf);
+
+impl Pin {
+    pub fn of(key: &Path) -> Pin {
+        Pin(beside(key, ".network"))
+    }
+
+    /// The network that the key signed for before, if it has signed.
+    pub fn known(&self) -> anyhow::Result<Option<Digest>> {
+        match std::fs::read_to_string(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| self.0.display().to_string()),
+            Ok(text) => {
+                let damaged = || format!("{} names no network: remove it, or sign with --network", self.0.display());
+                text.trim().parse().map(Some).ok().with_context(damaged)
+            }
+        }
+    }
+
+    /// Refuses the network of a node that is not the named one, or without a name not the one that the key signed for
+    /// before; otherwise remembers it.
+    pub fn check(&self, of_node: &Digest, named: Option<Digest>, url: &str) -> anyhow::Result<()> {
+        if let Some(named) = named {
+            ensure!(named == *of_node, "the node at {url} is of network {of_node}, not of {named}: nothing was sent");
+        }
+        let known = self.known()?;
+        if named.is_none() {
+            self.refuse_another(known, of_node, url)?;
+        }
+        if known == Some(*of_node) { Ok(()) } else { self.remember(of_node) }
+    }
+
+    fn refuse_another(&self, known: Option<Digest>, of_node: &Digest, url: &str) -> anyhow::Result<()> {
+        let Some(known) = known.filter(|known| known != of_node) else { return Ok(()) };
+        anyhow::bail!(
+            "this key signed for network {known} before, and the node at {url} is of network {of_node}: nothing was \
+             sent. Give the --server of a node of the first one; if you mean the other, add --network {of_node}"
+        )
+    }
+
+    fn remember(&self, network: &Digest) -> anyhow::Result<()> {
+        let write = || {
+            let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&self.0)?;
+            writeln!(file, "{network}")
+        };
+        write().with_context(|| format!("cannot write {}, so nothing is sent", self.0.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_keeps_to_the_network_that_it_first_signed_for() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let pin = Pin::of(&folder.path().join("alice.json"));
+        let (first, other) = (Digest([1; 32]), Digest([2; 32]));
+        assert_eq!(pin.known().expect("readable"), None);
+        assert!(pin.check(&first, Some(other), "here").is_err(), "the node is of another network than was named");
+        pin.check(&first, None, "here").expect("the first one");
+        let refused = pin.check(&other, None, "http://there").expect_err("another network").to_string();
+        assert!(refused.contains("http://there") && refused.contains(&format!("--network {other}")), "{refused}");
+        pin.check(&other, Some(other), "there").expect("it was named");
+        assert_eq!(pin.known().expect("readable"), Some(other));
+        std::fs::write(folder.path().join("alice.json.network"), "nonsense").expect("written");
+        assert!(pin.check(&other, None, "there").is_err());
+    }
+
+    #[test]
+    fn only_one_command_at_a_time_holds_the_reservation_of_a_key() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let key = folder.path().join("alice.json");
+        let held = Reservation::wait(&key).expect("free");
+        let file = File::options().write(true).open(beside(&key, ".lock")).expect("there");
+        assert!(file.try_lock().is_err(), "another command has to wait");
+        drop(held);
+        assert!(file.try_lock().is_ok());
+    }
+}
