@@ -37,12 +37,13 @@ use std::time::{Duration, Instant};
 
 use doors::{DeveloperOrder, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
-use ledger::{Genesis, Ledger, Roots, TIME_MAX_MS};
+use ledger::{Genesis, Ledger, Roots};
 use primitives::Superblock;
 use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
 use store::{RealDisk, Store, StoreError};
 
 use crate::candles::remember_candles;
+use crate::chain_clock::{ChainClock, MovedTime};
 use crate::pipeline::{LANE_BYTES, Log, apply_threads, follow_one, log_and_apply, publish_one};
 use crate::recovery::recover_views;
 use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
@@ -69,15 +70,6 @@ pub(crate) struct Orders {
     moved: Option<MovedTime>,
 }
 
-/// A time of the next block that the developer has chosen.
-#[derive(Clone, Copy)]
-enum MovedTime {
-    /// Milliseconds since 1970.
-    At(u64),
-    /// Milliseconds ahead of the machine's clock.
-    Ahead(i64),
-}
-
 impl Shared {
     /// Accepts orders from now on.
     pub(crate) fn open_orders(&self) {
@@ -94,10 +86,7 @@ impl Shared {
 
     /// The time of the next block, if the developer has moved it since the newest one.
     pub(crate) fn next_block_ms(&self) -> Option<u64> {
-        Some(match poisoned(self.orders.lock()).moved? {
-            MovedTime::At(time_ms) => time_ms,
-            MovedTime::Ahead(ahead_ms) => clock_ms().saturating_add_signed(ahead_ms),
-        })
+        poisoned(self.orders.lock()).moved.map(|moved| moved.at(clock_ms()))
     }
 
     /// Gives an order to a developers' chain, and waits until it is performed.
@@ -166,14 +155,7 @@ struct DevelopersChain<'a> {
     mining: Mining,
     /// When the next block of an interval is due.
     next_block: Instant,
-    /// Milliseconds that the chain is ahead of the machine's clock.
-    ahead_ms: i64,
-    /// Whether the developer has moved that since the newest block.
-    is_moved: bool,
-    /// The chosen time of the next block, if there is one.
-    next_ms: Option<u64>,
-    /// The chosen milliseconds between blocks, if there are any.
-    step_ms: Option<u64>,
+    clock: ChainClock,
     snapshots: BTreeMap<u64, Kept>,
     /// The number of the last snapshot.
     snapshot: u64,
@@ -200,10 +182,7 @@ impl<'a> DevelopersChain<'a> {
             mining,
             next_block: Instant::now(),
             // A chain whose time was moved into the future stays there.
-            ahead_ms: time_ms.saturating_sub(clock_ms()) as i64,
-            is_moved: false,
-            next_ms: None,
-            step_ms: None,
+            clock: ChainClock::ahead(time_ms.saturating_sub(clock_ms()) as i64),
             snapshots: BTreeMap::new(),
             snapshot: 0,
             is_last_made: false,
@@ -283,7 +262,7 @@ impl<'a> DevelopersChain<'a> {
         (entries, mempool.ethereum.take(LANE_BYTES, self.shared.now_ms()))
     }
 
-    /// Makes a block durable, applies and publishes it. Its time is [`next_time`](Self::next_time) unless it is
+    /// Makes a block durable, applies and publishes it. Its time is that of the chain's clock unless it is
     /// given.
     fn commit(
         &mut self,
@@ -297,13 +276,7 @@ impl<'a> DevelopersChain<'a> {
             let ledger = shared.read_ledger();
             (ledger.height() + 1, Foundation::of(&ledger, shared.newest_root().1))
         };
-        let time_ms = match time_ms {
-            Some(time_ms) => time_ms,
-            None => {
-                self.is_moved = false;
-                self.next_time(foundation.parent_ms)
-            }
-        };
+        let time_ms = time_ms.unwrap_or_else(|| self.clock.next(foundation.parent_ms, clock_ms()));
         let ids = entries.iter().map(|entry| entry.id).collect();
         let native = entries.into_iter().map(|entry| entry.transaction).collect();
         let block = foundation.block_at(height, native, lane, time_ms);
@@ -319,26 +292,8 @@ impl<'a> DevelopersChain<'a> {
     /// Tells calls and estimates at which time the next block would see them.
     fn share_time(&self) {
         let parent_ms = self.shared.read_ledger().time_ms();
-        let moved = match (self.next_ms, self.step_ms.filter(|_| parent_ms > 0)) {
-            (Some(chosen), _) => Some(MovedTime::At(chosen)),
-            (None, Some(step)) => Some(MovedTime::At(parent_ms.saturating_add(step).min(TIME_MAX_MS))),
-            (None, None) => self.is_moved.then_some(MovedTime::Ahead(self.ahead_ms)),
-        };
+        let moved = self.clock.moved(parent_ms);
         poisoned(self.shared.orders.lock()).moved = moved;
-    }
-
-    /// The time of a block whose parent has the time `parent_ms`.
-    fn next_time(&mut self, parent_ms: u64) -> u64 {
-        let clock = clock_ms();
-        let wanted = match (self.next_ms.take(), self.step_ms.filter(|_| parent_ms > 0)) {
-            (Some(chosen), _) => {
-                self.ahead_ms = chosen as i64 - clock as i64;
-                chosen
-            }
-            (None, Some(step)) => parent_ms.saturating_add(step),
-            (None, None) => clock.saturating_add_signed(self.ahead_ms),
-        };
-        wanted.max(parent_ms + 1).min(TIME_MAX_MS)
     }
 
     fn perform(&mut self, order: DeveloperOrder) -> Result<Answered, ExchangeError> {
@@ -353,7 +308,7 @@ impl<'a> DevelopersChain<'a> {
                         return refused("the node is stopping".into());
                     }
                     self.mine(left == 0)?;
-                    if let Err(late) = self.increase_time(seconds) {
+                    if let Err(late) = self.clock.increase(seconds, clock_ms()) {
                         return Ok(Err(late));
                     }
                 }
@@ -377,21 +332,13 @@ impl<'a> DevelopersChain<'a> {
                 0
             }
             DeveloperOrder::Edits(edits) => return self.edit_all(&edits),
-            DeveloperOrder::IncreaseTime(seconds) => return Ok(self.increase_time(seconds)),
+            DeveloperOrder::IncreaseTime(seconds) => return Ok(self.clock.increase(seconds, clock_ms())),
             DeveloperOrder::NextTime(seconds) => {
-                let (next_ms, parent_ms) = (seconds.saturating_mul(1_000), self.shared.read_ledger().time_ms());
-                if next_ms <= parent_ms || next_ms > TIME_MAX_MS {
-                    let last = parent_ms / 1_000;
-                    return refused(format!(
-                        "{seconds} is no time for the next block: the last one was made at {last}, \
-                         and no year is above 9999"
-                    ));
-                }
-                self.next_ms = Some(next_ms);
-                0
+                let parent_ms = self.shared.read_ledger().time_ms();
+                return Ok(self.clock.choose(seconds, parent_ms));
             }
             DeveloperOrder::StepTime(seconds) => {
-                self.step_ms = seconds.map(|seconds| seconds.saturating_mul(1_000));
+                self.clock.step_ms = seconds.map(|seconds| seconds.saturating_mul(1_000));
                 0
             }
             DeveloperOrder::Mining(mining) => {
@@ -410,19 +357,6 @@ impl<'a> DevelopersChain<'a> {
             },
             DeveloperOrder::Settle => 0,
         }))
-    }
-
-    /// Moves the chain's time forward; returns how many seconds it is ahead of the clock then.
-    fn increase_time(&mut self, seconds: u64) -> Answered {
-        let ahead_ms = i64::try_from(seconds.saturating_mul(1_000)).ok().and_then(|ms| self.ahead_ms.checked_add(ms));
-        match ahead_ms.filter(|ahead| clock_ms().saturating_add_signed(*ahead) <= TIME_MAX_MS) {
-            None => Err(DeveloperRefusal(format!("{seconds} more seconds lead beyond the year 9999: choose fewer"))),
-            Some(ahead_ms) => {
-                self.ahead_ms = ahead_ms;
-                self.is_moved |= seconds > 0;
-                Ok(u64::try_from(ahead_ms / 1_000).unwrap_or(0))
-            }
-        }
     }
 
     /// Makes edits that are possible, in one block.
@@ -457,7 +391,7 @@ impl<'a> DevelopersChain<'a> {
         self.snapshot += 1;
         let ledger = self.shared.read_ledger().clone();
         let after_batch = self.shared.published.views().after_batch().to_vec();
-        self.snapshots.insert(self.snapshot, Kept { ledger, after_batch, ahead_ms: self.ahead_ms });
+        self.snapshots.insert(self.snapshot, Kept { ledger, after_batch, ahead_ms: self.clock.ahead_ms });
         if self.snapshots.len() > SNAPSHOTS_MAX {
             self.snapshots.pop_first();
         }
@@ -508,7 +442,7 @@ impl<'a> DevelopersChain<'a> {
             shared.published.begin_again(views);
             remember_candles(shared, height);
         }
-        (self.ahead_ms, self.is_moved, self.next_ms) = (ahead_ms, false, None);
+        self.clock.go_back(ahead_ms);
         tracing::info!(height, "the chain was reverted");
         Ok(Ok(1))
     }

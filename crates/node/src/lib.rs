@@ -5,6 +5,7 @@
 //! `consensus`.
 
 mod candles;
+mod chain_clock;
 pub mod config;
 mod developer;
 pub mod exchange;

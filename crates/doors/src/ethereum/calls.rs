@@ -121,6 +121,7 @@ pub(super) struct CallRequest {
     max_tip: Option<u128>,
     value: U256,
     nonce: Option<u64>,
+    chain: Option<u64>,
     input: Vec<u8>,
     access_list: Option<AccessList>,
     authorizations: Option<Vec<SignedAuthorization>>,
@@ -155,10 +156,19 @@ impl CallRequest {
             max_tip: max_tip.or(max_fee.map(|_| 0)),
             value: read(of("value"), "value", read_quantity)?.unwrap_or_default(),
             nonce: read(of("nonce"), "nonce", read_u64)?,
+            chain: read(of("chainId"), "chainId", read_u64)?,
             input: input.or(older).unwrap_or_default(),
             access_list: read(of("accessList"), "accessList", access_list)?,
             authorizations: read(of("authorizationList"), "authorizationList", authorizations)?,
         })
+    }
+
+    /// Whether it is for a chain, as far as it names one.
+    fn check_chain(&self, chain: u64) -> Result<(), String> {
+        match self.chain.filter(|named| *named != chain) {
+            Some(named) => Err(format!("chainId does not match node's (have={named}, want={chain})")),
+            None => Ok(()),
+        }
     }
 
     /// The gas in the parameters, if given.
@@ -171,6 +181,7 @@ impl CallRequest {
     /// # Errors
     /// The reason if there can be no such transaction.
     pub fn to_request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
+        self.check_chain(chain)?;
         if self.authorizations.is_some() {
             return Err("a transaction with authorizations has to be signed by its sender".into());
         }
@@ -269,6 +280,7 @@ impl Session<'_> {
         block: &BlockOverrides,
     ) -> Result<Prepared, RpcError> {
         let request = params.read(0, CallRequest::read)?;
+        request.check_chain(self.chain()).map_err(RpcError::invalid_params)?;
         let height = self.height(params, 1)?;
         let terms = self.terms()?;
         let backend = &self.rpc.api.backend;

@@ -214,7 +214,7 @@ pub fn openrpc() -> Value {
                 "from": schema("address"), "to": schema("address"), "gas": schema("uint"),
                 "gasPrice": schema("uint"), "maxFeePerGas": schema("uint"), "maxPriorityFeePerGas": schema("uint"),
                 "value": schema("uint"), "input": schema("bytes"), "data": schema("bytes"), "nonce": schema("uint"),
-                "accessList": schema("list"), "authorizationList": schema("list"),
+                "accessList": schema("list"), "authorizationList": schema("list"), "chainId": schema("uint"),
             }},
             "filter": {"type": "object", "properties": {
                 "fromBlock": schema("blockNumberOrTag"), "toBlock": schema("blockNumberOrTag"),

@@ -30,8 +30,11 @@ struct AccountOverride {
     code: Option<Vec<u8>>,
     /// Whether slots that are not named are zero.
     is_whole: bool,
-    slots: Vec<([u8; 32], [u8; 32])>,
+    slots: Vec<SlotValue>,
 }
+
+/// A slot and its value, big-endian.
+type SlotValue = ([u8; 32], [u8; 32]);
 
 /// What a call replaces in its block.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +55,7 @@ fn named<T>(name: &str, value: &Value, read: impl FnOnce(&Value) -> Result<T, St
     read(value).map(Some).map_err(|why| format!("{name}: {why}"))
 }
 
-fn slots(value: &Value) -> Result<Vec<([u8; 32], [u8; 32])>, String> {
+fn slots(value: &Value) -> Result<Vec<SlotValue>, String> {
     let fields = value.as_object().ok_or("an object of slots and values is expected")?;
     fields.iter().map(|(slot, value)| Ok((read_slot(&Value::from(slot.as_str()))?, read_slot(value)?))).collect()
 }

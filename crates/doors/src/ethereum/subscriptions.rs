@@ -1,8 +1,9 @@
 //! The WebSocket: requests as over HTTP, and subscriptions to new blocks, logs and pending transactions.
 //!
 //! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and processes one message at a time. A
-//! client that does not read, or falls behind the node's feeds, is disconnected. A subscription reports everything, in
-//! parts of about [`EVENTS_MAX`] events: where it cannot, the connection is closed, and its reason says why.
+//! client that does not read, or falls behind the node's feed of transactions, is disconnected. A subscription reports
+//! everything, in parts of about [`EVENTS_MAX`] events, and blocks that the feed has dropped are read again: where it
+//! cannot, the connection is closed, and its reason says why.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,7 +17,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use primitives::{Height, TransactionId};
+use primitives::{Digest, Height, TransactionId};
 use replica::LogFilter;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
@@ -31,6 +32,7 @@ use crate::door::{DISPLACED, Visitor};
 use crate::http::Failure;
 use crate::roles::Role;
 use crate::stream::{LINGER, ended_by};
+use crate::views::CommittedBlock;
 
 /// Maximum number of subscriptions of one connection.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 64;
@@ -64,6 +66,8 @@ struct Subscriber {
     pending: Receiver<Arc<[TransactionId]>>,
     /// Transactions that left the pool before they could be shown whole; their block is not published yet.
     late: Vec<TransactionId>,
+    /// The last block that was reported, or passed without a subscription.
+    last: Option<(Height, Digest)>,
 }
 
 /// The end of a connection; the client receives the reason.
@@ -99,9 +103,9 @@ async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, visitor: Visitor, li
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (subscriptions, random, late) = (BTreeMap::new(), RandomState::new(), Vec::new());
-    let visit = visitor.visit.clone();
+    let (visit, made, last) = (visitor.visit.clone(), 0, None);
     let mut subscriber =
-        Subscriber { rpc, socket: sink, subscriptions, caller, visitor, random, made: 0, pending, late };
+        Subscriber { rpc, socket: sink, subscriptions, caller, visitor, random, made, pending, late, last };
     let (code, reason) = loop {
         let served = tokio::select! {
             message = source.next() => match message {
@@ -115,9 +119,9 @@ async fn serve(rpc: Rpc, socket: WebSocket, caller: Caller, visitor: Visitor, li
                 },
             },
             block = blocks.recv() => match block {
-                Ok(committed) => subscriber.notify_block(committed.summary.height).await,
-                Err(RecvError::Lagged(_)) if subscriber.subscriptions.is_empty() => Ok(()),
-                Err(RecvError::Lagged(_)) => Err(TOO_SLOW),
+                Ok(committed) => subscriber.notify_up_to(&committed).await,
+                // The next block brings what is missing.
+                Err(RecvError::Lagged(_)) => Ok(()),
                 Err(RecvError::Closed) => Err(STOPPING),
             },
             ids = subscriber.pending.recv() => match ids {
@@ -240,6 +244,31 @@ impl Subscriber {
 
     fn wants_pending(&self) -> bool {
         self.subscriptions.values().any(|one| matches!(one, Subscription::Pending { .. }))
+    }
+
+    /// Reports a block, and those before it that the feed has dropped.
+    async fn notify_up_to(&mut self, committed: &CommittedBlock) -> Delivered {
+        let (height, digest) = (committed.summary.height, committed.summary.block);
+        let from = match self.last.replace((height, digest)) {
+            Some((last, before)) if last + 1 < height && !self.subscriptions.is_empty() => {
+                self.check_follows(last, before).await?;
+                last + 1
+            }
+            _ => height,
+        };
+        for height in from..=height {
+            self.notify_block(height).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the block above a reported one is held and follows it: a developers' chain may have been reverted.
+    async fn check_follows(&self, height: Height, digest: Digest) -> Delivered {
+        let above = self.rpc.api.blocking(move |api| api.backend.block(height + 1)).await.map_err(|_| STOPPING)?;
+        match above {
+            Ok(Some(block)) if block.parent == digest => Ok(()),
+            _ => Err(format!("blocks above {height} were dropped or reverted: subscribe again").into()),
+        }
     }
 
     async fn notify_block(&mut self, height: Height) -> Delivered {

@@ -28,7 +28,6 @@ use crate::http::{Api, Failure};
 const TRACES_MAX: usize = 100;
 
 /// The requested trace.
-#[derive(Clone, Copy)]
 struct TraceAsked {
     settings: TraceSettings,
     /// Whether the step logs were requested; otherwise the tree of calls.
@@ -89,7 +88,12 @@ impl TraceAsked {
             return Err(RpcError::limit(format!("the trace has more than {most} MiB; ask for less of it")));
         }
         if self.steps {
-            return Ok(self.steps_json(called, &tracer.steps));
+            let mut steps = self.steps_json(called, &tracer.steps);
+            if tracer.is_cut {
+                // More steps than were asked for, or than a trace holds.
+                steps["truncated"] = true.into();
+            }
+            return Ok(steps);
         }
         let mut call = tracer.call.ok_or_else(|| RpcError::internal("nothing was called"))?;
         (call.gas, call.gas_used) = (gas_limit, called.gas_used);

@@ -54,7 +54,8 @@ pub struct EthereumTransactionBody {
 /// Limits of Ethereum's JSON-RPC.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EthereumLimitsBody {
-    /// Maximum size of a body, or of a WebSocket message, in bytes: a longer message ends the connection with code 1009.
+    /// Maximum size of a body, or of a WebSocket message, in bytes: a longer message ends its connection with code
+    /// 1009.
     pub body_bytes: usize,
     /// Maximum number of requests in a batch.
     pub batch_requests: usize,

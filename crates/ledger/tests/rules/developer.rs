@@ -44,7 +44,7 @@ fn random_edits_conserve() {
             let account = people[dice.random_range(0..people.len())];
             let word =
                 |dice: &mut ChaCha8Rng| std::array::from_fn(|at| if at == 31 { dice.random_range(0..3) } else { 0 });
-            match dice.random_range(0..6) {
+            match dice.random_range(0..7) {
                 0 => DeveloperEdit::Balance { account, wei: dice.random() },
                 1 => DeveloperEdit::Balance { account, wei: dice.random_range(0..3 * UNIT) },
                 2 => DeveloperEdit::Balance { account, wei: dice.random_range(0..u128::from(MAX_ISSUED)) * UNIT },
@@ -53,6 +53,7 @@ fn random_edits_conserve() {
                     let code = [&[][..], COUNTER, REVERTS, &[0xef, 1, 0], &[0xef]][dice.random_range(0..5)].to_vec();
                     DeveloperEdit::Code { account, code }
                 }
+                5 => DeveloperEdit::BaseFee { wei: dice.random_range(0..1 << 40) },
                 _ => DeveloperEdit::Slot { account, slot: word(&mut dice), value: word(&mut dice) },
             }
         };

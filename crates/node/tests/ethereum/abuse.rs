@@ -87,6 +87,7 @@ fn traces_of_heavy_transactions_are_bounded() {
         let trace = ask(server, "debug_traceTransaction", json!([halted["transactionHash"], options]));
         assert_eq!(trace["structLogs"].as_array().map(Vec::len), Some(100_000), "of half a million");
         assert_eq!((&trace["gas"], &trace["failed"]), (&json!(2_000_000), &json!(true)));
+        assert_eq!(trace["truncated"], true, "a trace says that it is not whole");
         let large = json!({"data": hex(&LOOPS_WITH_MEMORY), "gas": "0x1e8480"});
         let (code, message) = refused(server, "debug_traceCall", json!([large, "latest", {"enableMemory": true}]));
         assert!(code == -32_005 && message.contains("16 MiB"), "{code} {message}");

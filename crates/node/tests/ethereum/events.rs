@@ -180,6 +180,21 @@ fn subscriptions_in_a_batch_and_whole_pending_transactions() {
     });
 }
 
+/// Each head of many blocks made at once is reported, whether the feed of blocks keeps them or not.
+#[test]
+fn every_head_of_many_blocks_is_reported() {
+    const BLOCKS: u128 = 1_500;
+    let dir = tempfile::tempdir().expect("a directory");
+    with_developers(&dir.path().join("data"), |server| {
+        let mut socket = connect(server);
+        subscribe(&mut socket, json!(["newHeads"]));
+        ask(server, "anvil_mine", json!([format!("{BLOCKS:#x}")]));
+        for height in 1..=BLOCKS {
+            assert_eq!(number(&heard(&mut socket)["params"]["result"]["number"]), height);
+        }
+    });
+}
+
 /// A message that is too long ends the connection with the code and the reason for it.
 #[test]
 fn a_message_that_is_too_long_is_refused_with_a_reason() {

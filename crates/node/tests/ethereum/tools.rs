@@ -171,6 +171,8 @@ fn failures_have_the_usual_words() {
             let (_, message) = refused(server, "eth_call", json!([{"data": code}]));
             assert_eq!(message, words, "{code}");
         }
+        let foreign = json!({"to": sentry.to_string(), "chainId": "0x1"});
+        assert!(refused(server, "eth_call", json!([foreign])).1.contains("chainId does not match"));
         let short = json!({"from": key(1).address().to_string(), "to": sentry.to_string(), "gas": "0x1"});
         assert!(refused(server, "eth_call", json!([short])).1.starts_with("intrinsic gas too low"));
         assert!(wei(server, &key(1).address()) > 0);
