@@ -118,6 +118,7 @@ mod connected;
 mod demand;
 mod dense;
 mod effective;
+mod elimination;
 mod explain;
 pub mod fills;
 mod float;
