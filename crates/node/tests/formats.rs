@@ -21,7 +21,7 @@ fn fixtures(format: u8) -> PathBuf {
 }
 
 /// The current format.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person + 1; 32])
@@ -137,28 +137,34 @@ fn write_fixtures() {
     std::fs::write(folder.join("root.txt"), roots.parts().root().to_string()).expect("written");
 }
 
-/// Files of an earlier format are rejected, and the message names the format.
-#[test]
-fn files_of_format_1_are_refused_by_version() {
+/// What the files of an earlier format are refused with: by the genesis, the snapshot, a block and its receipts.
+fn refused(format: u8) -> [String; 4] {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     make(&data);
-    for entry in std::fs::read_dir(fixtures(1)).expect("the fixtures").flatten() {
+    for entry in std::fs::read_dir(fixtures(format)).expect("the fixtures").flatten() {
         std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copied");
     }
     let genesis = genesis_file::read(&data.join("genesis.json")).expect_err("other rules").to_string();
-    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 5"), "{genesis}");
     let snapshot = CheckpointReader::of_snapshot(&data.join("state.snapshot")).expect("a snapshot");
-    let state = node::restore(snapshot).err().expect("refused");
-    let state = with_causes(&state);
-    assert!(state.contains("the snapshot is of format 1, and this program reads 2"), "{state}");
+    let state = node::restore(snapshot).err().map(|error| with_causes(&error)).unwrap_or_default();
     let (store, _) = Store::open(RealDisk::existing(&data).expect("a directory"), Options::default()).expect("opens");
     let block = borsh::from_slice::<Superblock>(&store.block(1).expect("sound").expect("there"));
-    let message = block.expect_err("refused").to_string();
-    assert!(message.contains("a block of format 1, and this program reads 4"), "{message}");
     let receipts = borsh::from_slice::<BlockReceipts>(&store.receipts(1).expect("sound").expect("there"));
-    let message = receipts.expect_err("refused").to_string();
-    assert!(message.contains("receipts of format 1, and this program reads 3"), "{message}");
+    let receipts = receipts.err().map(|error| error.to_string()).unwrap_or_default();
+    [genesis, state, block.expect_err("refused").to_string(), receipts]
+}
+
+#[test]
+fn files_of_earlier_formats_are_refused_by_version() {
+    let [genesis, state, block, receipts] = refused(1);
+    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 5"), "{genesis}");
+    assert!(state.contains("the snapshot is of format 1, and this program reads 2"), "{state}");
+    assert!(block.contains("a block of format 1, and this program reads 5"), "{block}");
+    assert!(receipts.contains("receipts of format 1, and this program reads 3"), "{receipts}");
+    let [genesis, _, block, _] = refused(2);
+    assert!(genesis.contains("the chain follows rules 4, this binary follows rules 5"), "{genesis}");
+    assert!(block.contains("a block of format 4, and this program reads 5"), "{block}");
 }
 
 /// An error with its causes, on one line.
