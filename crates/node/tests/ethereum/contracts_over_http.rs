@@ -35,7 +35,7 @@ fn contracts_tokens_and_executions_are_told() {
         // A key's account, before and after its first transaction.
         let (owner, counter) = (key(1).address(), contract_address(&key(1).address(), 0));
         let path = format!("/v1/accounts/{owner}");
-        assert_eq!(found(server, &path)["ethereum"], json!({"nonce": 0, "wei": "0", "is_contract": false}));
+        assert_eq!(found(server, &path)["ethereum"], json!({"nonce": "0", "wei": "0", "is_contract": false}));
         let created = receipt(server, &send(server, &key(1).sign(&creation(0))));
         let hash = created["transactionHash"].as_str().expect("a hash");
         let account = found(server, &path);
