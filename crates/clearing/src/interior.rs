@@ -81,6 +81,9 @@ const TAU_FIRST: f64 = 0.02;
 const TAU_NEAR: f64 = 1e-4;
 /// The value of τ after lots are divided anew.
 const TAU_DIVIDED: f64 = 1e-3;
+/// The values of τ from which on amounts are computed: at first, and where whole units are sought.
+const NARROW: f64 = 1e-5;
+const NARROW_NEAR: f64 = 1e-8;
 /// How often limits are raised to other places in the band.
 const SHIFTS: u32 = 12;
 /// How often runs are split into their offers.
@@ -136,12 +139,12 @@ impl Path<'_> {
     /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
     fn search(&mut self) -> End {
         let first = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
-        let mut end = self.follow(first);
+        let mut end = self.follow(first, NARROW);
         for _ in 0..SPLITS {
             if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
                 break;
             }
-            end = self.follow(TAU_DIVIDED);
+            end = self.follow(TAU_DIVIDED, NARROW);
         }
         if end == End::Solved { self.search_units() } else { end }
     }
@@ -155,7 +158,7 @@ impl Path<'_> {
                 break;
             }
             self.lots.shift(number);
-            if self.follow(TAU_NEAR) == End::Full {
+            if self.follow(TAU_NEAR, NARROW_NEAR) == End::Full {
                 return End::Full;
             }
             self.logs.clone_from(&solution);
@@ -164,16 +167,16 @@ impl Path<'_> {
     }
 
     /// Follows the central path from `tau` down, until there are full amounts.
-    fn follow(&mut self, tau: f64) -> End {
-        /// Amounts are computed where the conservation of value is as good as this, and τ.
+    /// Amounts are computed where τ is at most `narrow`.
+    fn follow(&mut self, tau: f64, narrow: f64) -> End {
+        /// The conservation of value that is needed then.
         const BALANCED: f64 = 1e-3;
-        const NARROW: f64 = 1e-5;
         self.centre(tau);
         let mut asked = 1.0;
         for number in 1..=STEPS {
             self.step.measure(&self.lots, &self.logs);
             let Step { worst, mean, .. } = self.step;
-            if worst < BALANCED && mean < NARROW && mean < 0.1 * asked {
+            if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
                     return End::Full;

@@ -30,7 +30,9 @@
 //! |---|---|---|
 //! | check the book, sum up supply by price | `book`, `run`, `effective`, `supply` | appendix G |
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
-//! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `system`, `tatonnement` | §5, appendix C |
+//! | prices of thick parts: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
+//! | prices of thin parts: an interior-point method | `interior` | appendix F.1 |
+//! | linear systems of both | `system`, `dense`, `sparse` | |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
 //! | pools; exact-amount buy orders | [`pool`]; [`order`] | §8 |
 //! | fills: what each offer gives and receives | [`mod@fills`], `rate`, `minima`, `rows` | §4.2 |
@@ -86,8 +88,11 @@
 //!   [`mod@fills`].
 //! - **A book is given in runs** with their exact totals, so that preparing it costs time per run and not per offer,
 //!   and a clearing does not depend on how the runs are cut.
-//! - **Newton's method** finds prices by default; Tâtonnement is kept for comparison. Both compute the exact slope of
-//!   demand from the same prefix sums.
+//! - **Newton's method** finds prices of thick parts; Tâtonnement is kept for comparison. Both compute the exact slope
+//!   of demand from the same prefix sums.
+//! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for which
+//!   Newton's method fails. The paper dismisses the program because its size grows with the number of offers; here
+//!   adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.
@@ -95,14 +100,13 @@
 //!   not influence prices, as in §8.
 //! - **A failure of condition 3 is always reported**: `full` is false and the assets in short supply are named, with
 //!   the reason.
-//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, three things are tried
-//!   before condition 3 is given up: amounts are repaired unit by unit, the price of a short asset is raised in
-//!   proportion to its shortage, and prices are sought at which offers are deeper in the band from μ to ε; see
-//!   `repair` and `solve`. Some such books have no full clearing at any prices; this crate does not search for them,
-//!   or prove that there is none.
+//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, two things are tried
+//!   before condition 3 is given up: amounts are repaired unit by unit, and prices are sought at which offers are
+//!   elsewhere in the band from μ to ε; see `repair` and `interior`. Some such books have no full clearing at any
+//!   prices; this crate does not prove that there is none.
 //! - **Sets that trade separately are cleared separately**: amounts are found for each set of assets between which
-//!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again alone.
-//!   So no group is worse off because of another.
+//!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again part by
+//!   part, see `again`. So no part is worse off because of another.
 
 mod again;
 mod amounts;
@@ -114,6 +118,7 @@ mod connected;
 mod demand;
 mod dense;
 mod effective;
+mod elimination;
 mod explain;
 pub mod fills;
 mod float;

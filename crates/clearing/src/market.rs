@@ -97,6 +97,11 @@ impl Groups {
         self.0.iter().map(|group| members[*group] > 1).collect()
     }
 
+    /// The number of the group of `asset`; less than the number of assets.
+    pub(crate) fn number(&self, asset: AssetId) -> usize {
+        self.0[asset.0 as usize]
+    }
+
     /// Whether both assets are in one group, so that they can trade.
     pub fn are_one(&self, a: AssetId, b: AssetId) -> bool {
         is_within(&self.0, (a, b))
@@ -125,6 +130,11 @@ impl Split {
     /// Whether both assets are in one group, so that they can trade.
     pub(crate) fn is_within(&self, pair: (AssetId, AssetId)) -> bool {
         is_within(&self.group_of, pair)
+    }
+
+    /// The number of the group of `asset`.
+    pub(crate) fn group(&self, asset: AssetId) -> usize {
+        self.group_of[asset.0 as usize]
     }
 
     /// The positions of all parts of the groups that contain any of `assets`, ascending.

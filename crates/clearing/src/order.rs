@@ -12,9 +12,10 @@
 //! 2. otherwise the same is done with the first half of them, in the order of the book, and then with the second
 //!    half, given what was filled of the first; a single order that does not fit is not filled;
 //!    filled of the first; a single order that does not fit is not filled;
-//! 3. after [`TRIES`] tries, orders not accepted yet are not filled.
+//! 3. after [`TRIES`] tries in a group, orders not accepted yet are not filled.
 //!
-//! A clearing that is not full fills no buy order: the units are owed to offers.
+//! This is done for each group of assets alone, and a group that is not full fills no buy order: the units are owed to
+//! offers.
 //!
 //! Units: `bought`, `most` and `paid` are units of the assets. Errors: an order of nothing, within one asset or of an
 //! unknown one is rejected as [`crate::InputError::BuyOrder`]; a [`Purchase`] that this rule does not allow at the
@@ -29,7 +30,7 @@ use crate::book::{Book, Params};
 use crate::flow::Program;
 use crate::rate::Rate;
 
-/// Maximum number of sets of buy orders for which amounts are sought.
+/// Maximum number of sets of buy orders of one group for which amounts are sought.
 pub const TRIES: u32 = 64;
 
 /// An order for an exact amount, filled in full or not at all.

@@ -107,9 +107,7 @@ impl<'a> Market<'a> {
             prices = self.join(&found, last);
         }
         // Orders for exact amounts do not influence prices; they take what fits in addition to the offers (§8).
-        if amounts.full && !self.book.buys.is_empty() {
-            self.fill_orders(params, &prices.valuations, &mut amounts);
-        }
+        self.fill_orders(params, &prices.valuations, &mut amounts);
         // What each pair sells, and the quality of the clearing (§6.2). Fills follow by one rule, see `fills`.
         Ok(self.conclude(params, prices, amounts))
     }
@@ -196,15 +194,30 @@ impl<'a> Market<'a> {
         part.pairs.iter().filter_map(|pair| self.book.pairs.get(pair.index as usize)).map(PairBook::len).sum()
     }
 
-    /// Fills buy orders, as long as amounts stay full.
+    /// Fills buy orders in every group that is full, as long as it stays full.
     fn fill_orders(&self, params: &Params, valuations: &[Price], amounts: &mut Amounts) {
         let Market { book, supply, split } = self;
-        let with = with_orders(book, supply, params, valuations, &split.links, |order| {
-            split.is_within((order.sell, order.buy))
-        });
-        if let Some(with) = with {
-            *amounts = Amounts { spending: amounts.spending.plus(with.spending), ..with };
+        let pairs = book.buys.iter().map(|order| (order.sell, order.buy));
+        let mut groups: Vec<usize> =
+            pairs.filter(|pair| split.is_within(*pair)).map(|pair| split.group(pair.0)).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let short: Vec<usize> = amounts.obstacles.iter().map(|obstacle| split.group(obstacle.assets[0])).collect();
+        for group in groups.into_iter().filter(|group| !short.contains(group)) {
+            let is_own = |asset| split.group(asset) == group;
+            let links: Vec<usize> = split.links.iter().copied().filter(|link| is_own(book.link(*link).0)).collect();
+            let with =
+                with_orders(book, supply, params, valuations, &links, |order| is_own(order.sell) && is_own(order.buy));
+            if let Some(with) = with {
+                links.iter().filter(|link| **link < book.pairs.len()).for_each(|at| amounts.sold[*at] = with.sold[*at]);
+                amounts.pools.retain(|trade| !is_own(trade.sell));
+                amounts.pools.extend(with.pools);
+                amounts.buys.extend(with.buys);
+                amounts.spending = amounts.spending.plus(with.spending);
+            }
         }
+        amounts.pools.sort_by_key(|trade| trade.pool);
+        amounts.buys.sort_by_key(|purchase| purchase.order);
     }
 
     fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {

@@ -7,6 +7,7 @@ use crate::book::{Book, InputError, PairBook, Params};
 use crate::fills::{PairFills, fills};
 use crate::market::Groups;
 use crate::outcome::{Clearing, Trade};
+use crate::pool::Side;
 use crate::rate::Rate;
 
 /// The results of a successful verification.
@@ -168,7 +169,8 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
         }
     }
     check_pools(book, params, clearing)?;
-    check_purchases(book, params, &groups, clearing)?;
+    let short = short_groups(book, params, &groups, clearing, &all);
+    check_purchases(book, params, &groups, clearing, &short)?;
     let surplus = conserved(book, &all, clearing)?;
     if clearing.full {
         let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy));
@@ -222,15 +224,44 @@ fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), 
     trades.next().map_or(Ok(()), |trade| Err(Violation::Pool(trade.pool)))
 }
 
-/// Checks that every purchase has the right cost at the rate, and no more than its order allows.
-fn check_purchases(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing) -> Result<(), Violation> {
+/// For the group of each asset by its number, whether some offer or pool in it executes less than it must; only where
+/// it matters: if there are purchases, and the clearing does not claim to be full.
+fn short_groups(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing, all: &[PairFills]) -> Vec<bool> {
+    let mut short = vec![false; book.assets as usize];
+    if clearing.full || clearing.buys.is_empty() {
+        return short;
+    }
+    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+    let rate = |sell, buy| Rate::new(value(sell), value(buy), params.epsilon, params.mu);
+    for (pair, got) in book.pairs.iter().zip(all).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy)) {
+        short[groups.number(pair.sell)] |= full(pair, got, &rate(pair.sell, pair.buy)).is_err();
+    }
+    for (number, pool) in (0..).zip(&book.pools) {
+        let sold = |side: &Side| {
+            let at = clearing.pools.binary_search_by_key(&number, |trade| trade.pool).ok();
+            at.map(|at| clearing.pools[at]).filter(|trade| trade.sell == side.sell).map_or(0, |trade| trade.sold)
+        };
+        let is_short = |side: Side| sold(&side) < side.bounds(&rate(side.sell, side.buy)).0;
+        short[groups.number(pool.a)] |= pool.sides().into_iter().any(is_short);
+    }
+    short
+}
+
+/// Checks that every purchase has the right cost at the rate, and no more than its order allows, in a full group.
+fn check_purchases(
+    book: &Book,
+    params: &Params,
+    groups: &Groups,
+    clearing: &Clearing,
+    short: &[bool],
+) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut before = None;
     for purchase in &clearing.buys {
         let order = book.buys.get(purchase.order as usize).ok_or(Violation::Purchase(purchase.order))?;
         let rate = Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu);
         let in_order = before.replace(purchase.order) < Some(purchase.order);
-        if !clearing.full
+        if short[groups.number(order.sell)]
             || !in_order
             || !groups.are_one(order.sell, order.buy)
             || order.cost(&rate) != Some(purchase.paid)

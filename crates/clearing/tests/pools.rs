@@ -116,7 +116,11 @@ fn what_is_wrong_with_pools_and_purchases_is_found() {
     assert!(matches!(check(&|c| c.buys[0].paid -= 1), Violation::Purchase(0)));
     assert!(matches!(check(&|c| c.buys[0].order = 1), Violation::Purchase(1)));
     assert!(matches!(check(&|c| c.buys.push(Purchase { order: 3, paid: 1 })), Violation::Purchase(3)));
-    assert!(matches!(check(&|c| c.full = false), Violation::Purchase(0)));
+    let claimed_short = |c: &mut Clearing| {
+        c.full = false;
+        c.pools.clear();
+    };
+    assert!(matches!(check(&claimed_short), Violation::Purchase(0)));
 }
 
 #[test]
@@ -214,4 +218,28 @@ proptest! {
             prop_assert!(purchase.paid <= book.buys[purchase.order as usize].most);
         }
     }
+}
+
+/// Assets that nothing joins to those of the buy orders, and that no whole units clear, cost no order its fill; a claim
+/// that fills an order in a group that is not full is refused.
+#[test]
+fn a_group_that_is_not_full_costs_no_order_elsewhere() {
+    let liquid = workload::cycles(10, 2_000, 2);
+    let moved = |asset: AssetId| AssetId(asset.0 + 10);
+    let is_short = |few: &Vec<Offer>| !cleared(&SortedOffers::new(3, few).book(), &Params::default()).full;
+    let few = (0..40).map(|seed| workload::of_few_units(1, 3, 12, seed)).find(is_short).expect("some are not full");
+    let few = few.iter().map(|o| Offer { sell: moved(o.sell), buy: moved(o.buy), ..*o });
+    let buys = vec![buy((1, 1_000), (2, 1 << 40)); 3];
+    let (alone, both) = (SortedOffers::new(10, &liquid), [liquid.clone(), few.collect()].concat());
+    let (params, both) = (Params::default(), SortedOffers::new(13, &both));
+    let alone = cleared(&Book { buys: buys.clone(), ..alone.book() }, &params);
+    let book = Book { buys: [buys, vec![buy((10, 1), (11, 100))]].concat(), ..both.book() };
+    let both = cleared(&book, &params);
+    assert!(alone.full && !both.full && !alone.buys.is_empty(), "{:?}", alone.buys);
+    assert_eq!(alone.buys, both.buys);
+    let rate = Rate::new(both.valuations[11], both.valuations[10], params.epsilon, params.mu);
+    let paid = book.buys[3].cost(&rate).expect("within its maximum");
+    let mut claim = both.clone();
+    claim.buys.push(Purchase { order: 3, paid });
+    assert_eq!(verify(&book, &params, &claim), Err(Violation::Purchase(3)));
 }

@@ -147,7 +147,7 @@ fn files_of_format_1_are_refused_by_version() {
         std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copied");
     }
     let genesis = genesis_file::read(&data.join("genesis.json")).expect_err("other rules").to_string();
-    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 4"), "{genesis}");
+    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 5"), "{genesis}");
     let snapshot = CheckpointReader::of_snapshot(&data.join("state.snapshot")).expect("a snapshot");
     let state = node::restore(snapshot).err().expect("refused");
     let state = with_causes(&state);

@@ -343,6 +343,8 @@ fn bad_requests_are_named() {
             ("/v1/transactions", octets, &vec![0; 65 << 10][..], 413, "too_large", "body_bytes"),
             ("/v1/transactions", "text/plain", &sound[..], 415, "unsupported_media_type", "Content-Type"),
             ("/v1/transactions", json, b"{", 400, "malformed", "line 1"),
+            ("/v1/transactions", json, b"{", 400, "malformed", "such as {\"transaction\":\"0x…\"}"),
+            ("/v1/typed-data", json, b"[]", 400, "malformed", "such as {\"account\":\"0x…\""),
             ("/v1/transactions", json, b"{\"transaction\":\"0x0\"}", 400, "malformed", "not hexadecimal"),
             (
                 "/v1/transactions",

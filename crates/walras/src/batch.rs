@@ -232,7 +232,7 @@ mod tests {
             ("A,B,1,2\nA,B,1.5,2\n", "line 3, column 3 (amount): amount \"1.5\" is not a whole number"),
             ("A,B,0,2\n", "line 2, column 3 (amount): amount 0 is out of range: write 1 to 9223372036854775807"),
             ("A,B,99999999999999999999,2\n", "line 2, column 3 (amount): amount 99999999999999999999 is out of range"),
-            ("A,B,1,1e5\n", "line 2, column 4 (min_price): price \"1e5\" is not a plain decimal number such as 1.25"),
+            ("A,B,1,1e5x\n", "line 2, column 4 (min_price): price \"1e5x\" is not a plain decimal number such as 1.25"),
             ("A,B,1,0\n", "line 2, column 4 (min_price): price 0 is out of range"),
             ("A,A,1,1\n", "line 2, column 2 (buy): A is offered for itself: name another asset to buy"),
             (",A,1,1\n", "line 2, column 1 (sell): an asset symbol is missing"),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use clearing::{Book, Clearing, Explanation, Params, Rate, explain};
+use clearing::{Book, Clearing, Explanation, Groups, Params, Rate, explain};
 use primitives::AssetId;
 use serde::{Deserialize, Serialize};
 
@@ -154,10 +154,13 @@ fn buy_in_words(
     let (buy, sell) = (batch.symbol(order.buy), batch.symbol(order.sell));
     let asks = format!("buys, row {row}: {} {buy} for at most {} {sell}", order.bought, order.most);
     let filled = clearing.buys.iter().find(|purchase| purchase.order + 1 == row);
+    let groups = Groups::of_book(book);
+    let mut short = clearing.report.obstacles.iter().flat_map(|obstacle| &obstacle.assets);
+    let is_short = short.any(|asset| groups.are_one(*asset, order.sell));
     match (filled, order.cost(&rate(order.sell, order.buy))) {
         (Some(purchase), _) => format!("{asks}: is filled and pays {} {sell}.", purchase.paid),
         (None, None) => format!("{asks}: is not filled, as it would cost more."),
-        (None, Some(_)) if !clearing.full => format!("{asks}: is not filled, as not all offers that must execute do."),
+        (None, Some(_)) if is_short => format!("{asks}: is not filled, as not all offers that must execute do."),
         (None, Some(cost)) => {
             format!("{asks}: is not filled; it would cost {cost} {sell}, but too little {buy} is left for it.")
         }

@@ -18,9 +18,9 @@
 //!
 //! A day is a UTC day by the proposers' clocks. A block whose clock went back belongs to the day of the block before
 //! it, so a day is a range of heights. Amounts are integer units, beside the decimals of their asset: divided by
-//! 10^decimals they are whole assets. Numbers of offers and nonces are unsigned: contracts' offers begin at 2^63. Prices are exact decimals as text, in units, with doubles beside them. A
-//! valuation is a traded price only where `traded` is true: others are kept from earlier batches, or were never paid
-//! by anybody.
+//! 10^decimals they are whole assets. Numbers of offers and nonces are unsigned: contracts' offers begin at 2^63.
+//! Prices are exact decimals as text, in units, with doubles beside them. A valuation is a traded price only where
+//! `traded` is true: others are kept from earlier batches, or were never paid by anybody.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -379,7 +379,8 @@ fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Re
 
 /// The number of days from 1970 to a day.
 fn parse_day(text: &str) -> Result<u64, String> {
-    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|error| format!("{error}; write 2026-11-21"))?;
+    let day =
+        NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| format!("{text:?} is not a day such as 2026-11-21"))?;
     u64::try_from((day - NaiveDate::default()).num_days()).map_err(|_| "a day before 1970".into())
 }
 

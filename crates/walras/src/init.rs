@@ -222,8 +222,8 @@ impl Init {
             let (symbol, decimals) = text
                 .split_once(':')
                 .with_context(|| format!("--asset {text:?}: write SYMBOL:DECIMALS, such as EUR:2"))?;
-            let decimals: u8 =
-                decimals.parse().with_context(|| format!("--asset {text:?}: decimals is a number from 0 to 18"))?;
+            let wrong = || format!("--asset {text:?}: decimals are a whole number from 0 to 18, as in EUR:2");
+            let decimals: u8 = decimals.parse().ok().with_context(wrong)?;
             assets.push(Listing { least_units: self.least_units, ..Listing::new(symbol, decimals, issuer) });
             balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
         }

@@ -98,7 +98,7 @@ fn asset(batch: &BatchInput, list: &str, symbol: &str) -> Result<AssetId> {
 }
 
 fn amount(list: &str, of: &str, text: &str) -> Result<Amount> {
-    text.parse().with_context(|| format!("{list}: {of}: {text:?}"))
+    text.parse().ok().with_context(|| format!("{list}: {of}: {text:?} is not a whole number of units such as 1500"))
 }
 
 fn trades(batch: &BatchInput, trades: &[TradeJson]) -> Result<Vec<Trade>> {

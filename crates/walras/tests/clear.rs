@@ -58,6 +58,22 @@ fn what_clear_prints_verifies() {
     }
 }
 
+/// GBP is sold and never bought: it has no price, and `verify` asks for none.
+#[test]
+fn an_absent_price_is_absent() {
+    let folder = TempDir::new().expect("a folder");
+    let offers = write(&folder, "offers.csv", OFFERS);
+    let clearing = cleared(&offers, &["--explain", "6"]);
+    let prices = clearing["prices"].as_object().expect("prices");
+    assert_eq!(prices.keys().collect::<Vec<_>>(), ["EUR", "JPY", "USD"]);
+    let without = write(&folder, "without.csv", &OFFERS.replace("GBP,EUR,1000,1.1\n", ""));
+    assert_eq!(clearing["unrealized_utility_ratio"], cleared(&without, &[])["unrealized_utility_ratio"]);
+    let notes = clearing["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("interior-point method"))));
+    let path = write(&folder, "clearing.json", &clearing.to_string());
+    assert_eq!(verified(&offers, &path), (0, String::new()));
+}
+
 #[test]
 fn verify_names_the_first_violation() {
     let folder = TempDir::new().expect("a folder");

@@ -158,6 +158,9 @@ fn a_wallets_mistakes_are_named() {
     assert!(bad(pay("USD", "1000.01"), 1).contains("overdraft"));
     assert!(bad(pay("GBP", "1"), 1).contains("no asset \"GBP\"; there are USD, EUR"));
     assert!(bad(pay("USD", "0.001"), 1).contains("0.001"));
+    let wrong = walras().args(["init", "--asset", "USD:many", "--home"]).arg(world.folder.path().join("new")).output();
+    let wrong = bad(wrong, 1);
+    assert!(wrong.contains("a whole number from 0 to 18, as in EUR:2") && !wrong.contains("invalid digit"), "{wrong}");
     assert!(bad(pay("USD", "0"), 1).contains("zero_amount"));
     assert!(bad(issuer.run("cancel --offer 99"), 1).contains("no resting offer 99"));
     assert!(bad(issuer.run("pay --to nobody --asset USD --amount 1"), 2).contains("nobody"));

@@ -53,7 +53,7 @@ impl Book {
         symbols: Vec<String>,
         offers: Columns,
         pools: Vec<PoolRow>,
-        buys: Vec<(u32, u32, u64, u64)>,
+        buys: Vec<BuyRow>,
     ) -> PyResult<Book> {
         py.detach(|| {
             let (sell, buy, amount, limits) = offers;
@@ -77,7 +77,7 @@ impl Book {
     }
 
     /// The arguments that make this book again, for copies and pickles.
-    fn __getnewargs__(&self, py: Python<'_>) -> (Vec<String>, Columns, Vec<PoolRow>, Vec<(u32, u32, u64, u64)>) {
+    fn __getnewargs__(&self, py: Python<'_>) -> (Vec<String>, Columns, Vec<PoolRow>, Vec<BuyRow>) {
         py.detach(|| {
             let book = self.sorted.book();
             let mut offers = vec![(AssetId(0), AssetId(0), 0, Price::ONE); self.places.len()];
@@ -243,6 +243,9 @@ fn with_symbols(error: &InputError, symbols: &[String]) -> String {
 /// Columns of offers: 32-bit positions of the assets sold and bought, 64-bit amounts, and limit prices.
 type Columns = (Vec<u8>, Vec<u8>, Vec<u8>, Limits);
 
+/// A buy order as Python gives it.
+type BuyRow = (u32, u32, u64, u64);
+
 /// A pool as Python gives it.
 type PoolRow = (u32, u32, u64, u64, String);
 
@@ -252,7 +255,7 @@ fn pool_of((row, pool): (usize, &PoolRow)) -> PyResult<Pool> {
     Ok(Pool { a: AssetId(*a), b: AssetId(*b), reserve_a: *reserve_a, reserve_b: *reserve_b, fee })
 }
 
-fn buy_order((buy, sell, bought, most): (u32, u32, u64, u64)) -> BuyOrder {
+fn buy_order((buy, sell, bought, most): BuyRow) -> BuyOrder {
     BuyOrder { buy: AssetId(buy), sell: AssetId(sell), bought, most }
 }
 

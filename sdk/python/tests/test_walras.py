@@ -58,7 +58,7 @@ def test_clears_verifies_and_explains() -> None:
     offers = frame()
     clearing = walras.clear(offers)
     assert clearing.full and clearing.short == []
-    assert list(clearing.prices) == ["EUR", "GBP", "JPY", "USD"]
+    assert list(clearing.prices) == ["EUR", "JPY", "USD"]
     assert all(isinstance(price, Decimal) for price in clearing.prices.values())
     assert 1.08 < clearing.rate("EUR", "USD") < 1 / 0.9
     for row, sold, bought in clearing.fills.itertuples(index=False):
@@ -133,6 +133,18 @@ def test_pools_and_buy_orders_take_part() -> None:
     ]:
         with pytest.raises(walras.OfferError, match=text):
             walras.clear(offers, **wrong)
+
+
+def test_an_asset_without_a_way_back_has_no_price() -> None:
+    offers = frame()
+    lone = pd.DataFrame({"sell": ["XAU"], "buy": ["EUR"], "amount": [1_000_000], "min_price": ["1.5"]})
+    both = pd.concat([offers, lone], ignore_index=True)
+    clearing, without = walras.clear(both), walras.clear(offers)
+    assert "XAU" not in clearing.prices and "XAU" not in json.loads(clearing.to_json())["prices"]
+    assert clearing.unrealized_utility_ratio == without.unrealized_utility_ratio
+    assert walras.verify(both, clearing).full and walras.verify(both, clearing.to_json()).full
+    with pytest.raises(KeyError, match="no price"):
+        clearing.rate("XAU", "EUR")
 
 
 def test_other_integer_types_and_no_offers() -> None:

@@ -39,6 +39,8 @@ pub(crate) struct Lot {
     pub(super) d_filled: f64,
     pub(super) d_above: f64,
     pub(super) d_below: f64,
+    /// θ: by how much the filled share grows with the logarithm of the rate.
+    pub(super) slope: f64,
     /// Second-order terms of g·s⁺, of f·s⁻ and of the filled share in value.
     pub(super) second: [f64; 3],
 }
@@ -217,6 +219,7 @@ impl Lot {
         d_filled: 0.0,
         d_above: 0.0,
         d_below: 0.0,
+        slope: 0.0,
         second: [0.0; 3],
     };
 

@@ -2,6 +2,7 @@
 
 use crate::book::Params;
 use crate::demand::Band;
+use crate::elimination::Elimination;
 use crate::float::exp_all;
 use crate::interior::lots::{Lot, Lots};
 use crate::market::Part;
@@ -19,13 +20,20 @@ const LIFT: f64 = 0.1;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
 
+/// The system of the assets that remains: eliminated in an order of its own, or as in Newton's method where that
+/// would fill too many cells.
+enum Schur {
+    Direct(Elimination),
+    Plain(System),
+}
+
 /// The state shared by all lots.
 pub(super) struct Step<'a> {
     part: &'a Part,
     sides: Vec<(usize, Side)>,
     /// The middle of the band, as a band of no width.
     middle: Band,
-    system: System,
+    system: Schur,
     pub(super) prices: Vec<f64>,
     /// Value sold and bought of each asset.
     sold: Vec<f64>,
@@ -51,7 +59,7 @@ impl<'a> Step<'a> {
         let middle = Band { alpha: share, beta: share };
         let zero = || vec![0.0; part.assets.len()];
         let (prices, sold, bought, offered, wanted) = (zero(), zero(), zero(), zero(), zero());
-        let (system, scale, mean, worst) = (System::new(part), 0.0, 0.0, 0.0);
+        let (system, scale, mean, worst) = (Schur::new(part), 0.0, 0.0, 0.0);
         Step {
             part,
             sides,
@@ -150,10 +158,14 @@ impl<'a> Step<'a> {
         self.steps += 1;
         self.looks = 0;
         lots.all.iter_mut().for_each(|lot| lot.second = [0.0; 3]);
+        self.prepare(lots);
         let Some(change) = self.direction(lots, logs, 0.0) else { return false };
         let length = longest(lots, &change, 1.0);
         let target = self.target(lots, length);
         self.note_second_order(lots, &change, length);
+        if matches!(self.system, Schur::Plain(_)) {
+            self.prepare(lots);
+        }
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
@@ -190,29 +202,38 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The changes of the logarithms of prices, and of every lot, towards products of `target`.
-    fn direction(&mut self, lots: &mut Lots, logs: &[f64], target: f64) -> Option<Vec<f64>> {
-        let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
+    /// Sets up the system of the assets: every lot eliminated.
+    fn prepare(&mut self, lots: &mut Lots) {
         self.system.clear();
         for lot in &mut lots.all {
+            lot.slope = 1.0 / (lot.above / lot.open + lot.below / lot.filled);
             let (sell, buy) = (lot.sell as usize, lot.buy as usize);
             let value = lot.units * self.prices[sell];
-            let (slope, rest) = lot.eliminated(logs, target * self.scale / value);
-            lot.d_filled = rest;
-            let flow = value * (rest + lot.second[2]);
-            right[sell] -= flow;
-            right[buy] += flow;
-            self.system.add(lot.pair as usize, sell, buy, value * (lot.filled + slope), value * slope);
+            self.system.add(lot.pair as usize, sell, buy, value * (lot.filled + lot.slope), value * lot.slope);
         }
         for (at, side) in &self.sides {
             let (sell, buy) = self.ends(*at);
             let (sold, slope) = self.side_flow(side, sell, buy);
             self.system.add(*at, sell, buy, sold + slope, slope);
         }
+        self.system.factor();
+        self.looks += self.system.spent();
+    }
+
+    /// The changes of the logarithms of prices, and of every lot, towards products of `target`.
+    fn direction(&mut self, lots: &mut Lots, logs: &[f64], target: f64) -> Option<Vec<f64>> {
+        let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
+        for lot in &mut lots.all {
+            let value = lot.units * self.prices[lot.sell as usize];
+            lot.d_filled = lot.at_unchanged_prices(logs, target * self.scale / value);
+            let flow = value * (lot.d_filled + lot.second[2]);
+            right[lot.sell as usize] -= flow;
+            right[lot.buy as usize] += flow;
+        }
         let volume = |asset: usize| self.sold[asset] + self.bought[asset];
         let fixed = (1..right.len()).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let is_finite = self.system.solve(&mut right, fixed);
-        self.looks += self.system.spent() + 2 * lots.len() as u64;
+        self.looks += 2 * lots.len() as u64;
         for lot in &mut lots.all {
             let target = target * self.scale / (lot.units * self.prices[lot.sell as usize]);
             lot.complete(right[lot.sell as usize] - right[lot.buy as usize], target);
@@ -221,20 +242,63 @@ impl<'a> Step<'a> {
     }
 }
 
+impl Schur {
+    fn new(part: &Part) -> Schur {
+        let pairs: Vec<(u32, u32)> = part.pairs.iter().map(|pair| (pair.sell, pair.buy)).collect();
+        let direct = Elimination::new(part.assets.len(), &pairs);
+        direct.map_or_else(|| Schur::Plain(System::new(part)), Schur::Direct)
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Schur::Direct(system) => system.clear(),
+            Schur::Plain(system) => system.clear(),
+        }
+    }
+
+    fn add(&mut self, pair: usize, sell: usize, buy: usize, out: f64, back: f64) {
+        match self {
+            Schur::Direct(system) => system.add(pair, sell, buy, out, back),
+            Schur::Plain(system) => system.add(pair, sell, buy, out, back),
+        }
+    }
+
+    /// Prepares solutions for the flows added since the last one.
+    fn factor(&mut self) {
+        if let Schur::Direct(system) = self {
+            system.factor();
+        }
+    }
+
+    /// Solves for `right`; the price of `fixed`, or of an asset of the system's choice, stays. False if the solution is
+    /// not finite.
+    fn solve(&mut self, right: &mut [f64], fixed: usize) -> bool {
+        match self {
+            Schur::Direct(system) => system.solve(right),
+            Schur::Plain(system) => system.solve(right, fixed),
+        }
+    }
+
+    fn spent(&self) -> u64 {
+        match self {
+            Schur::Direct(system) => system.spent(),
+            Schur::Plain(system) => system.spent(),
+        }
+    }
+}
+
 impl Lot {
-    /// θ, and the change of the filled share at unchanged prices.
-    fn eliminated(&self, logs: &[f64], target: f64) -> (f64, f64) {
+    /// The change of the filled share at unchanged prices.
+    fn at_unchanged_prices(&self, logs: &[f64], target: f64) -> f64 {
         let (over, under) = (target - self.second[0], target - self.second[1]);
-        let slope = 1.0 / (self.above / self.open + self.below / self.filled);
         let residual = self.margin(logs) - (self.above - self.below);
-        (slope, slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below)))
+        self.slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below))
     }
 
     /// The changes of the lot when the logarithm of its rate changes by `change`.
     fn complete(&mut self, change: f64, target: f64) {
         let (over, under) = (target - self.second[0], target - self.second[1]);
-        let slope = 1.0 / (self.above / self.open + self.below / self.filled);
-        self.d_filled += slope * change;
+        self.d_filled += self.slope * change;
         self.d_above = over / self.open - self.above + self.above / self.open * self.d_filled;
         self.d_below = under / self.filled - self.below - self.below / self.filled * self.d_filled;
     }

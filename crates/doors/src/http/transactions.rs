@@ -126,6 +126,11 @@ fn read_named<T>(place: &str, bytes: &[u8], read: Reader<T>) -> Result<T, Failur
     read(bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
 }
 
+/// The JSON form of a body.
+fn form(several: bool) -> &'static str {
+    if several { r#"{"transactions":["0x…"]}"# } else { r#"{"transaction":"0x…"}"# }
+}
+
 /// Reads one or several transactions from a body of either content type.
 pub(super) fn decode<T: BorshDeserialize>(
     headers: &HeaderMap,
@@ -140,11 +145,13 @@ pub(super) fn decode<T: BorshDeserialize>(
                 true => borsh::from_slice(body).map_err(|error| error.to_string()),
                 false => read(body).map(|one| vec![one]),
             };
-            decoded.map_err(|error| Failure::malformed(format!("the body does not decode: {error}")))
+            let form = "the body does not decode as docs/specification.md describes it";
+            decoded.map_err(|error| Failure::malformed(format!("{form}: {error}")))
         }
         "application/json" => {
-            let sent: Sent = serde_json::from_slice(body)
-                .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
+            let sent: Sent = serde_json::from_slice(body).map_err(|error| {
+                Failure::malformed(format!("the body is not JSON such as {}: {error}", form(several)))
+            })?;
             let numbered = |(i, one): (usize, &String)| decode_hex(&format!("transactions[{i}]"), one, read);
             match (sent, several) {
                 (Sent { transaction: Some(one), transactions: None, signature: None }, false) => {

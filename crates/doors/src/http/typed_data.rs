@@ -16,6 +16,9 @@ use super::transactions::{bytes_of_hex, whole};
 use super::{Api, number, parse};
 use crate::json::{ErrorBody, TypedDataBody};
 
+/// The form of a body.
+const FORM: &str = r#"{"account":"0x…","operation":{"type":"pay","to":"0x…","asset":"EUR","amount":"1250"}}"#;
+
 /// A transaction to be signed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,7 +192,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
         (status = 413, body = ErrorBody)))]
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
     let wanted: Wanted = serde_json::from_slice(&whole(body)?)
-        .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
+        .map_err(|error| Failure::malformed(format!("the body is not JSON such as {FORM}: {error}")))?;
     api.blocking(move |api| {
         let account: Address = parse("account", &wanted.account)?;
         let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;

@@ -105,7 +105,7 @@ impl LaneAudit {
         for (asset, totals) in &facts.totals {
             let held = facts.escrow.get(asset).copied().unwrap_or(0);
             let [held, backing, deposits, redemptions, verdicts] =
-                [held.into(), totals.backing, totals.deposits, totals.redemptions, totals.verdicts]
+                [held, totals.backing, totals.deposits, totals.redemptions, totals.verdicts]
                     .map(|units| money(&network, *asset, units));
             println!("  {held} = {backing} + {deposits} - {redemptions} - {verdicts}");
         }

@@ -93,12 +93,12 @@ pub(super) fn redeem(
 /// Posts an operation of the lane to the ledger. Returns its transaction if it was committed; otherwise prints what
 /// happened.
 pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> anyhow::Result<Option<TransactionId>> {
-    let (transaction, assets) = sender.sign(|_, _, _| Ok(Operation::Lane(operation.encode().into())))?;
-    let fate = sender.commit(json, &transaction)?;
+    let signer = sender.signer()?;
+    let (id, fate) = sender.submit(json, &signer, &Operation::Lane(operation.encode().into()))?;
     if let Fate::Committed(_) = fate {
-        return Ok(Some(transaction.id()));
+        return Ok(Some(id));
     }
-    fate.print(json, &transaction.id(), &assets);
+    fate.print(json, &id, &signer.assets);
     Ok(None)
 }
 

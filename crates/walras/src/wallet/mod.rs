@@ -17,6 +17,7 @@ pub mod send;
 pub mod server;
 mod show;
 
+use reservation::Pin;
 use send::{Delivery, Sender};
 use server::{Assets, Server, text};
 use show::{show, watch};
@@ -228,8 +229,8 @@ impl Wallet {
                 print_key(json, &key, &keystore::address(&key)?, None);
                 Ok(ExitCode::SUCCESS)
             }
-            Wallet::Show { address, key, server } => show(json, account(address, key)?, &server),
-            Wallet::Watch { address, key, server } => watch(json, account(address, key)?, &server),
+            Wallet::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
+            Wallet::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
             Wallet::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Pay { to, asset, amount })
@@ -254,7 +255,7 @@ impl Wallet {
             Wallet::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
                 // Ids from this one on: the first is the offer, if it rests.
                 let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1&cursor={offer}"))?;
-                let found = Some(&listed["offers"][0]).filter(|resting| resting["id"] == offer.to_string());
+                let found = Some(&listed["offers"][0]).filter(|resting| text(&resting["id"]).parse() == Ok(offer));
                 let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
                 let (sell, buy) = (assets.find(text(&found["sell"]))?.asset, assets.find(text(&found["buy"]))?.asset);
                 Ok(Operation::CancelOffer { sell, buy, limit: text(&found["limit"]).parse()?, offer })
@@ -338,10 +339,16 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
     }
 }
 
-fn account(address: Option<Address>, key: Option<PathBuf>) -> anyhow::Result<Address> {
+/// The account to look at. Its key's network is compared with the node's.
+fn account(address: Option<Address>, key: Option<PathBuf>, server: &Server) -> anyhow::Result<Address> {
     match (address, key) {
         (Some(address), _) => Ok(address),
-        (None, Some(key)) => keystore::address(&key),
+        (None, Some(key)) => {
+            let (_, network) = server.chain()?;
+            let warning = Pin::of(&key).warning(&network, &server.url)?;
+            warning.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            keystore::address(&key)
+        }
         (None, None) => bail!("give an address or --key"),
     }
 }

@@ -71,6 +71,12 @@ impl Pin {
         if known == Some(*of_node) { Ok(()) } else { self.remember(of_node) }
     }
 
+    /// A warning for a reader, if the node is of another network than the key signed for before.
+    pub fn warning(&self, of_node: &Digest, url: &str) -> anyhow::Result<Option<String>> {
+        let another = self.known()?.filter(|known| known != of_node);
+        Ok(another.map(|known| format!("this key signed for network {known}, and the node at {url} is of {of_node}")))
+    }
+
     fn refuse_another(&self, known: Option<Digest>, of_node: &Digest, url: &str) -> anyhow::Result<()> {
         let Some(known) = known.filter(|known| known != of_node) else { return Ok(()) };
         anyhow::bail!(
@@ -100,6 +106,10 @@ mod tests {
         assert_eq!(pin.known().expect("readable"), None);
         assert!(pin.check(&first, Some(other), "here").is_err(), "the node is of another network than was named");
         pin.check(&first, None, "here").expect("the first one");
+        assert_eq!(pin.warning(&first, "here").expect("readable"), None);
+        assert!(
+            pin.warning(&other, "http://there").expect("readable").is_some_and(|text| text.contains("http://there"))
+        );
         let refused = pin.check(&other, None, "http://there").expect_err("another network").to_string();
         assert!(refused.contains("http://there") && refused.contains(&format!("--network {other}")), "{refused}");
         pin.check(&other, Some(other), "there").expect("it was named");

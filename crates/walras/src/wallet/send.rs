@@ -81,15 +81,27 @@ impl Sender {
     ) -> anyhow::Result<ExitCode> {
         let signer = self.signer()?;
         let operation = operation(&self.delivery.server, &signer.account, &signer.assets)?;
+        let (id, fate) = self.submit(json, &signer, &operation)?;
+        Ok(self.delivery.report(json, &id, &fate, &signer.assets))
+    }
+
+    /// Signs an operation, delivers it and returns its fate. If another wallet takes its number first, it is signed
+    /// again under another one.
+    pub fn submit(
+        &self,
+        json: bool,
+        signer: &Signatory,
+        operation: &Operation,
+    ) -> anyhow::Result<(TransactionId, Fate)> {
         let pending = Pending::of(&self.key);
         for _ in 0..RENUMBERED_MAX {
-            let transaction = self.sign_numbered(&signer, operation.clone())?;
+            let transaction = self.sign_numbered(signer, operation.clone())?;
             match self.delivery.outcome(json, &transaction, &pending) {
                 Err(NotSent::NumberTaken(error)) if self.sequence.is_none() => {
                     eprintln!("{error}; signed again under another number");
                 }
                 Err(NotSent::NumberTaken(error) | NotSent::Other(error)) => return Err(error),
-                Ok(fate) => return Ok(self.delivery.report(json, &transaction.id(), &fate, &signer.assets)),
+                Ok(fate) => return Ok((transaction.id(), fate)),
             }
         }
         bail!("others that use this account take every number first; nothing was done. Try again later")
@@ -127,16 +139,16 @@ impl Sender {
     }
 
     /// What signing needs, from the key file and the node.
-    fn signer(&self) -> anyhow::Result<Signer> {
+    pub fn signer(&self) -> anyhow::Result<Signatory> {
         let server = &self.delivery.server;
         let (chain, network) = server.chain()?;
         Pin::of(&self.key).check(&network, self.network, &server.url)?;
         let (account, assets) = (self.account()?, server.assets()?);
-        Ok(Signer { chain, network, account, assets, key: keystore::open(&self.key, &self.passphrase)? })
+        Ok(Signatory { chain, network, account, assets, key: keystore::open(&self.key, &self.passphrase)? })
     }
 
     /// Signs an operation under a free number, and stores it.
-    fn sign_numbered(&self, signer: &Signer, operation: Operation) -> anyhow::Result<Transaction> {
+    fn sign_numbered(&self, signer: &Signatory, operation: Operation) -> anyhow::Result<Transaction> {
         let (server, pending, account) = (&self.delivery.server, Pending::of(&self.key), signer.account);
         let _reservation = Reservation::wait(&self.key)?;
         // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
@@ -152,7 +164,7 @@ impl Sender {
             Some(sequence) => sequence,
             None => next_sequence(server, &account, stored)?,
         };
-        let Signer { chain, network, key, .. } = signer;
+        let Signatory { chain, network, key, .. } = signer;
         let until = match self.until {
             Some(until) => until,
             None => server.height()?.saturating_add(UNTIL_USUAL),
@@ -164,11 +176,11 @@ impl Sender {
 }
 
 /// What signing needs.
-struct Signer {
+pub struct Signatory {
     chain: u64,
     network: Digest,
     account: Address,
-    assets: Assets,
+    pub(crate) assets: Assets,
     key: SecretKey,
 }
 

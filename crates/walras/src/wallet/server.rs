@@ -98,8 +98,8 @@ impl Server {
     pub fn chain(&self) -> anyhow::Result<(u64, Digest)> {
         let limits = self.get("/v1/limits")?;
         let other = || format!("what answers at {} is no walras node of this version; give another --server", self.url);
-        let chain = text(&limits["chain"]).parse().with_context(other)?;
-        Ok((chain, text(&limits["network"]).parse().with_context(other)?))
+        let chain = text(&limits["chain"]).parse().ok().with_context(other)?;
+        Ok((chain, text(&limits["network"]).parse().ok().with_context(other)?))
     }
 
     pub fn assets(&self) -> anyhow::Result<Assets> {
