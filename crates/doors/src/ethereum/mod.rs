@@ -99,7 +99,7 @@ pub(crate) fn limits(body_bytes: usize) -> EthereumLimitsBody {
         body_bytes: body_bytes.min(BODY_BYTES_MAX),
         batch_requests: wire::BATCH_MAX,
         answer_bytes: ANSWER_BYTES_MAX,
-        calls_gas: GAS_MAX,
+        calls_gas: GAS_MAX.to_string(),
         waiting_of_one: HEAVY_WAITING_OF_ONE,
         logs: LOG_RESULTS_MAX,
         log_heights: LOG_HEIGHTS_MAX,

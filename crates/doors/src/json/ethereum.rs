@@ -62,7 +62,7 @@ pub struct EthereumLimitsBody {
     /// Approximate maximum bytes of the answers to a body.
     pub answer_bytes: usize,
     /// Maximum gas of all calls of a body.
-    pub calls_gas: u64,
+    pub calls_gas: String,
     /// Maximum number of requests of an address that execute or scan and wait for their turn.
     pub waiting_of_one: usize,
     /// Maximum number of logs in an answer, or in a page of one.
