@@ -26,14 +26,14 @@
 //! Newton's method follows the path, as a predictor and a corrector with second-order terms (Mehrotra 1992). The
 //! unknowns of each offer are eliminated one by one: df = θ·(dx_A − dx_B + …) with 1/θ = s⁺/g + s⁻/f. What remains is
 //! one row for each asset, with V·(f+θ) and V·θ in the places where Newton's method on smoothed demand has the slopes
-//! of a pair: again an M-matrix, eliminated in `dense` without cancellation however many decades θ spans.
+//! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
 //! - **Scaling**: shares, margins and logarithms have no unit. τ is relative to the mean over offers of what their
 //!   assets can trade. The first τ is the mean distance of offers from the initial prices.
-//! - **Step bound**: steps stay [`BACK`] inside of every bound and move no price by more than a factor e^[`CAP`].
+//! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`.
 //!   Products that fall far behind their target are lifted to a tenth of it. Every [`RESTART`] steps the shares are
 //!   centred anew at the current prices.
-//! - **Cost**: a few looks for each offer and one elimination, twice each step. Thin books take 10 to 30 steps. The
+//! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
 //!   smaller; or when τ is 0 for all purposes. Then a real-valued full clearing exists at these prices, and only whole
@@ -42,9 +42,10 @@
 //!
 //! # Far from the margin
 //!
-//! What is far in or out of the money contributes a constant (the remark that ends §F.1). In large parts, a run of
-//! offers far from the initial prices is one variable, at its mean limit; where the prices found lie within such a
-//! run, its offers become variables of their own, and the search goes on. Sides of pools are smooth functions of
+//! What is far in or out of the money contributes a constant (the remark that ends §F.1). So adjacent offers of a pair
+//! share one variable, at their mean limit, if their limits differ by less than an eighth of their distance from the
+//! initial rate; at the margin, by less than a hundredth of the band. Where the prices found lie within a variable that
+//! is too coarse, offers are divided anew around them, and the search goes on. Sides of pools are smooth functions of
 //! prices and need no variables.
 //!
 //! # Deviations from the paper

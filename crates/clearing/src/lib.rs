@@ -30,7 +30,7 @@
 //! |---|---|---|
 //! | check the book, sum up supply by price | `book`, `run`, `effective`, `supply` | appendix G |
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
-//! | prices of thick parts: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
+//! | prices of thick parts: Newton, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
 //! | prices of thin parts: an interior-point method | `interior` | appendix F.1 |
 //! | linear systems of both | `system`, `dense`, `sparse` | |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
@@ -90,8 +90,8 @@
 //!   and a clearing does not depend on how the runs are cut.
 //! - **Newton's method** finds prices of thick parts; Tâtonnement is kept for comparison. Both compute the exact slope
 //!   of demand from the same prefix sums.
-//! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for which
-//!   Newton's method fails. The paper dismisses the program because its size grows with the number of offers; here
+//! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for
+//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers; here
 //!   adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.

@@ -80,8 +80,8 @@ fn obstacles(books: impl Iterator<Item = Thin>) -> BTreeMap<&'static str, u32> {
     reasons
 }
 
-/// Meshes within 5 % of fair prices: of the smallest about 1 in 80 was not full by Newton's method alone, of the largest
-/// more than half.
+/// Meshes within 5 % of fair prices: of the smallest about 1 in 80 was not full by Newton's method alone, of the
+/// largest more than half.
 #[test]
 fn thin_meshes_are_full() {
     for (assets, offers, books) in [(10, 40, 150), (10, 100, 100), (20, 100, 60), (50, 300, 8)] {

@@ -1,6 +1,6 @@
 //! Books of an attacker who wants to break a clearing or to make it slow, books within the minimum sizes, and thin
-//! books. Every clearing is verified, and its work is compared with that of ordinary books of the same number of assets and
-//! offers.
+//! books. Every clearing is verified, and its work is compared with that of ordinary books of the same number of
+//! assets and offers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
