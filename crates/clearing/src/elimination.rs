@@ -1,9 +1,9 @@
 //! Sparse linear systems of flows, eliminated exactly: the assets' Schur complement of the interior-point method.
 //!
 //! As in `dense`, each column lists the targets of the flow that its x drives, every pivot is the sum of the rest of
-//! its column (Grassmann, Taksar and Heyman 1985), and nothing is ever subtracted from a number of its own size. Rows are
-//! eliminated in an order of minimum degree, found once from the pairs alone, so that trees and hubs fill no cell at
-//! all, and thin meshes few. The last asset in that order keeps its price. The factors are kept, so that a second
+//! its column (Grassmann, Taksar and Heyman 1985), and nothing is ever subtracted from a number of its own size. Rows
+//! are eliminated in an order of minimum degree, found once from the pairs alone, so that trees and hubs fill no cell
+//! at all, and thin meshes few. The last asset in that order keeps its price. The factors are kept, so that a second
 //! right-hand side costs next to nothing.
 
 use std::collections::BTreeSet;

@@ -91,8 +91,8 @@
 //! - **Newton's method** finds prices of thick parts; Tâtonnement is kept for comparison. Both compute the exact slope
 //!   of demand from the same prefix sums.
 //! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for
-//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers; here
-//!   adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
+//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers;
+//!   here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.

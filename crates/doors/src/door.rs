@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use sockets::{Entry, PlaceId, PlaceLimits, Places, Proxies, Standing};
+use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Proxies};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -67,9 +67,9 @@ impl Acquaintances {
         })
     }
 
-    fn standing(&self, address: IpAddr) -> Standing {
+    fn standing(&self, address: IpAddr) -> Acquaintance {
         let is_known = self.known.trusts(address) || self.proxies.trusts(address);
-        if is_known { Standing::Known } else { Standing::Stranger }
+        if is_known { Acquaintance::Known } else { Acquaintance::Stranger }
     }
 }
 
@@ -146,7 +146,7 @@ impl Visitors {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit(&self, address: IpAddr, standing: Standing) -> Option<Visit> {
+    fn admit(&self, address: IpAddr, standing: Acquaintance) -> Option<Visit> {
         let mut room = self.room();
         let now_ms = room.now_ms();
         let Entry::Admitted { place, displaced } = room.places.enter(address, standing, now_ms) else { return None };

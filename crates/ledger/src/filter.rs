@@ -2,14 +2,14 @@
 //!
 //! For a block, each transaction is first checked alone against the state before the block. Of those of one account
 //! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
-//! removed. Then all transactions of
-//! the account are checked together: if they could spend more than the account has, or claim a key of the account
-//! twice (its key, its stake), all of them are removed but its cancels, which stand if the balance covers their fees:
-//! they only give money back. Of two cancels of one offer, one counts and both pay. Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues
-//! together exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits
-//! them, such as those that create one account. Of these, the one with the lowest id counts, and the others do
-//! nothing ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block
-//! opens more pairs than there is room for, the lowest are opened and the offers of the others are removed.
+//! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
+//! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
+//! the balance covers their fees: they only give money back. Of two cancels of one offer, one counts and both pay.
+//! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
+//! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
+//! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
+//! ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block opens
+//! more pairs than there is room for, the lowest are opened and the offers of the others are removed.
 //!
 //! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
 //!
@@ -20,8 +20,9 @@
 //! is free; a substitute that ends later stands against it.
 //!
 //! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
-//! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A transaction that is in the block more than once (clients retry at several
-//! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
+//! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A
+//! transaction that is in the block more than once (clients retry at several validators) counts once and is no
+//! conflict. Issues are limited here because any account may be an issuer.
 
 use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
 use rayon::prelude::*;

@@ -1,5 +1,5 @@
-//! The time of a developers' chain: the machine's clock plus an offset, unless the developer has chosen otherwise. Pure:
-//! callers read the machine's clock.
+//! The time of a developers' chain: the machine's clock plus an offset, unless the developer has chosen otherwise.
+//! Pure: callers read the machine's clock.
 
 use doors::DeveloperRefusal;
 use ledger::TIME_MAX_MS;

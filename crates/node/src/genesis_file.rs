@@ -61,8 +61,8 @@ impl LimitsEntry {
     }
 
     fn limits(&self) -> Limits {
-        let LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
-            *self;
+        let LimitsEntry { resting_offers, open_pairs, validators, .. } = *self;
+        let LimitsEntry { block_gas, sub_block_gas, least_base_fee, until_max, .. } = *self;
         Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
     }
 }

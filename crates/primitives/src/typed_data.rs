@@ -1,8 +1,9 @@
 //! Native transactions as typed data (EIP-712), which an Ethereum wallet shows field by field before it signs.
 //!
-//! The *domain* is name `Walras`, version `1`, the number of the chain, and as `salt` the identity of the network:
-//! two networks with one chain number share no signature. The *message* is one flat structure for each kind of
-//! operation. It begins with the account, the sequence number and the last height, so that the signature covers the whole [`Body`].
+//! The *domain* is name `Walras`, version `1`, the number of the chain, and as `salt` the identity of the network: two
+//! networks with one chain number share no signature. The *message* is one flat structure for each kind of operation.
+//! It begins with the account, the sequence number and the last height, so that the signature covers the whole
+//! [`Body`].
 //!
 //! | kind | structure |
 //! |---|---|

@@ -8,7 +8,7 @@
 //!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
 //! a substitute: another transaction of the account with the same number that ends later. This costs a search of the
-//! queue and no fee, so it is done [`SUBSTITUTES_MAX`] times for each block.
+//! queue and no fee, so it is done 64 times for each block.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -19,6 +19,6 @@ mod places;
 mod proxies;
 mod shares;
 
-pub use places::{Entry, PlaceId, PlaceLimits, Places, Prefix, Standing};
+pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
 pub use proxies::{Proxies, ProxyError};
 pub use shares::{Share, Shares};

@@ -47,7 +47,7 @@ pub struct PlaceLimits {
 
 /// What is known about the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Acquaintance {
     /// Anybody.
     Stranger,
     /// A validator, an operator, or somebody whose request was paid for.
@@ -74,7 +74,7 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug)]
 struct Visitor {
     address: IpAddr,
-    standing: Standing,
+    standing: Acquaintance,
     progressed_ms: u64,
 }
 
@@ -100,10 +100,10 @@ impl Places {
     }
 
     /// Admits a newcomer, or turns it away.
-    pub fn enter(&mut self, address: IpAddr, standing: Standing, now_ms: u64) -> Entry {
+    pub fn enter(&mut self, address: IpAddr, standing: Acquaintance, now_ms: u64) -> Entry {
         let address = address.to_canonical();
         let of_address = || self.visitors.values().filter(|visitor| visitor.address == address).count();
-        if standing == Standing::Stranger && of_address() >= self.limits.of_address {
+        if standing == Acquaintance::Stranger && of_address() >= self.limits.of_address {
             return Entry::TurnedAway;
         }
         let displaced = match self.visitors.len() < self.limits.total {
@@ -121,15 +121,15 @@ impl Places {
         Entry::Admitted { place: self.next, displaced }
     }
 
-    fn slowest_of_most_numerous(&self, newcomer: IpAddr, standing: Standing, now_ms: u64) -> Option<PlaceId> {
+    fn slowest_of_most_numerous(&self, newcomer: IpAddr, standing: Acquaintance, now_ms: u64) -> Option<PlaceId> {
         let mut held: HashMap<Prefix, Held> = HashMap::new();
         for visitor in self.visitors.values() {
             let held = held.entry(Prefix::of(visitor.address)).or_default();
             held.all += 1;
-            held.known += usize::from(visitor.standing == Standing::Known);
+            held.known += usize::from(visitor.standing == Acquaintance::Known);
         }
         let is_kept = |visitor: &Visitor| {
-            visitor.standing == Standing::Known && held[&Prefix::of(visitor.address)].known <= self.limits.kept
+            visitor.standing == Acquaintance::Known && held[&Prefix::of(visitor.address)].known <= self.limits.kept
         };
         let newcomers = Prefix::of(newcomer);
         let count = |prefix: Prefix| held[&prefix].all + usize::from(prefix == newcomers);
@@ -138,7 +138,7 @@ impl Places {
         let of_most = candidates().filter(|(_, visitor)| count(Prefix::of(visitor.address)) == most);
         let (place, slowest) = of_most.min_by_key(|(_, visitor)| visitor.progressed_ms)?;
         // A newcomer of a less numerous prefix waits for nobody: the others hold more than their share.
-        let is_due = standing == Standing::Known
+        let is_due = standing == Acquaintance::Known
             || held.get(&newcomers).map_or(1, |held| held.all + 1) < most
             || now_ms.saturating_sub(slowest.progressed_ms) >= self.limits.patience_ms;
         is_due.then_some(*place)
@@ -154,7 +154,7 @@ impl Places {
     /// The connection is known from now on: somebody paid for what it asked, or it has shown a key that counts.
     pub fn recognize(&mut self, place: PlaceId) {
         if let Some(visitor) = self.visitors.get_mut(&place) {
-            visitor.standing = Standing::Known;
+            visitor.standing = Acquaintance::Known;
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use sockets::{Entry, PlaceId, PlaceLimits, Places, Prefix, Proxies, ProxyError, Shares, Standing};
+use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix, Proxies, ProxyError, Shares};
 
 const LIMITS: PlaceLimits = PlaceLimits { total: 64, of_address: 64, kept: 2, patience_ms: 1_000 };
 
@@ -23,14 +23,14 @@ fn admitted(entry: Entry) -> (PlaceId, Option<PlaceId>) {
 fn sixteen_prefixes_that_hold_all_places_do_not_keep_out_the_seventeenth() {
     let mut places = Places::new(LIMITS);
     for at in 0..64 {
-        admitted(places.enter(address(at % 16, at), Standing::Stranger, 0));
+        admitted(places.enter(address(at % 16, at), Acquaintance::Stranger, 0));
     }
-    let (honest, displaced) = admitted(places.enter(address(99, 1), Standing::Stranger, 1));
+    let (honest, displaced) = admitted(places.enter(address(99, 1), Acquaintance::Stranger, 1));
     assert!(displaced.is_some());
     // The others come again and again, and displace only each other.
     for at in 0..1_000u64 {
         if let Entry::Admitted { displaced, .. } =
-            places.enter(address((at % 16) as u8, at as u8), Standing::Stranger, 2 + at * 100)
+            places.enter(address((at % 16) as u8, at as u8), Acquaintance::Stranger, 2 + at * 100)
         {
             assert_ne!(displaced, Some(honest));
         }
@@ -41,52 +41,53 @@ fn sixteen_prefixes_that_hold_all_places_do_not_keep_out_the_seventeenth() {
 #[test]
 fn within_a_prefix_whoever_makes_progress_stays_and_the_slowest_goes() {
     let mut places = Places::new(LIMITS);
-    let all: Vec<PlaceId> = (0..64).map(|at| admitted(places.enter(address(1, at), Standing::Stranger, 0)).0).collect();
+    let all: Vec<PlaceId> =
+        (0..64).map(|at| admitted(places.enter(address(1, at), Acquaintance::Stranger, 0)).0).collect();
     // Nobody has been idle for long yet.
-    assert_eq!(places.enter(address(1, 200), Standing::Stranger, 500), Entry::TurnedAway);
+    assert_eq!(places.enter(address(1, 200), Acquaintance::Stranger, 500), Entry::TurnedAway);
     for place in &all[1..] {
         places.progress(*place, 5_000);
     }
-    let (_, displaced) = admitted(places.enter(address(1, 200), Standing::Stranger, 5_100));
+    let (_, displaced) = admitted(places.enter(address(1, 200), Acquaintance::Stranger, 5_100));
     assert_eq!(displaced, Some(all[0]));
-    assert_eq!(places.enter(address(1, 201), Standing::Stranger, 5_200), Entry::TurnedAway);
+    assert_eq!(places.enter(address(1, 201), Acquaintance::Stranger, 5_200), Entry::TurnedAway);
 }
 
 #[test]
 fn a_few_known_connections_are_never_displaced_and_always_admitted() {
     let mut places = Places::new(LIMITS);
-    let (payer, _) = admitted(places.enter(address(7, 7), Standing::Stranger, 0));
+    let (payer, _) = admitted(places.enter(address(7, 7), Acquaintance::Stranger, 0));
     places.recognize(payer);
     // A stranger with as many prefixes as there are places, all of them busy.
     for at in 0..=255u8 {
         if let Entry::Admitted { displaced, .. } =
-            places.enter(IpAddr::from([11, at, 0, 1]), Standing::Stranger, 10_000 + u64::from(at) * 2_000)
+            places.enter(IpAddr::from([11, at, 0, 1]), Acquaintance::Stranger, 10_000 + u64::from(at) * 2_000)
         {
             assert_ne!(displaced, Some(payer));
         }
     }
-    admitted(places.enter(IpAddr::from([13, 0, 0, 1]), Standing::Known, 520_002));
+    admitted(places.enter(IpAddr::from([13, 0, 0, 1]), Acquaintance::Known, 520_002));
     // With more known connections than are kept, they are counted like all others.
     let mut many = Places::new(LIMITS);
     for at in 0..64 {
-        let (place, _) = admitted(many.enter(address(1, at), Standing::Stranger, 0));
+        let (place, _) = admitted(many.enter(address(1, at), Acquaintance::Stranger, 0));
         many.recognize(place);
     }
-    admitted(many.enter(address(2, 1), Standing::Stranger, 1));
+    admitted(many.enter(address(2, 1), Acquaintance::Stranger, 1));
 }
 
 #[test]
 fn one_address_has_its_own_limit() {
     let mut places = Places::new(PlaceLimits { of_address: 3, ..LIMITS });
     for _ in 0..3 {
-        admitted(places.enter(address(1, 1), Standing::Stranger, 0));
+        admitted(places.enter(address(1, 1), Acquaintance::Stranger, 0));
     }
-    assert_eq!(places.enter(address(1, 1), Standing::Stranger, 0), Entry::TurnedAway);
-    admitted(places.enter(address(1, 1), Standing::Known, 0));
-    admitted(places.enter(address(1, 2), Standing::Stranger, 0));
+    assert_eq!(places.enter(address(1, 1), Acquaintance::Stranger, 0), Entry::TurnedAway);
+    admitted(places.enter(address(1, 1), Acquaintance::Known, 0));
+    admitted(places.enter(address(1, 2), Acquaintance::Stranger, 0));
     // An IPv4 address inside IPv6 is the same address.
     let mapped: IpAddr = "::ffff:10.0.1.1".parse().expect("an address");
-    assert_eq!(places.enter(mapped, Standing::Stranger, 0), Entry::TurnedAway);
+    assert_eq!(places.enter(mapped, Acquaintance::Stranger, 0), Entry::TurnedAway);
 }
 
 #[test]
@@ -186,7 +187,7 @@ proptest! {
                     let of_address = model.values().filter(|one| one.0 == from).count();
                     let has_known = model.values().any(|one| one.1);
                     let most = model.values().map(|one| count(Prefix::of(one.0))).max().unwrap_or(0);
-                    match places.enter(from, Standing::Stranger, now) {
+                    match places.enter(from, Acquaintance::Stranger, now) {
                         Entry::Admitted { place, displaced } => {
                             prop_assert_eq!(displaced.is_some(), model.len() == limits.total);
                             if let Some((gone, _)) = displaced.and_then(|gone| model.remove(&gone)) {

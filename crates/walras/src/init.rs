@@ -63,7 +63,8 @@ pub struct Init {
     block_gas: Option<u64>,
     /// Use this genesis instead of making one.
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu", "contracts", "block_gas"])]
+    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
+    #[arg(conflicts_with_all = ["contracts", "block_gas"])]
     genesis: Option<PathBuf>,
     /// Make the homes of this many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]

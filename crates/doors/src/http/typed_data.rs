@@ -187,7 +187,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
 /// The data that an Ethereum wallet signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
-        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` and `until` or without"),
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence`, `until`"),
     responses((status = 200, body = TypedDataBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 413, body = ErrorBody)))]
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
