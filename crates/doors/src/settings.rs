@@ -44,7 +44,7 @@ pub struct Http {
     /// Whether the trusted proxies begin each connection with a header of the PROXY protocol (version 1 or 2).
     pub proxy_protocol: bool,
     /// Addresses or networks (of validators, probes, the operator's desks) whose connections are not displaced when
-    /// all places are taken.
+    /// all places are taken, up to sixteen of a /24 or /48.
     pub known: Vec<String>,
     /// A file with the operator's token; only its owner may be able to read it. Without it nobody is the operator.
     pub operator_token_file: Option<PathBuf>,
