@@ -236,6 +236,7 @@ fn start(
             backed: backed.clone(),
             peers: None,
             limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },
+            known: Default::default(),
             post: Box::new(drop),
         };
         Ok(LaneShard::start(setup, &disk)?)

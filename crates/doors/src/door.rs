@@ -11,10 +11,9 @@
 //! **Properties.** At most [`DoorLimits::connections`] are open, [`DoorLimits::connections_of_one`] from one address,
 //! and bodies hold at most [`DoorLimits::body_bytes_waiting`] bytes.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::HeaderMap;
@@ -22,8 +21,8 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Proxies};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use sockets::{Acquaintances, Networks, PlaceLimits, Visit, Visitors};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -43,34 +42,6 @@ pub(crate) struct DoorLimits {
     pub(crate) head: Duration,
     /// Maximum bytes of all bodies held at once.
     pub(crate) body_bytes_waiting: usize,
-}
-
-/// Whom the operator knows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Acquaintances {
-    /// Proxies that name their clients.
-    pub(crate) proxies: Proxies,
-    /// Whether they do so by a PROXY header.
-    pub(crate) proxy_protocol: bool,
-    /// Networks whose connections are not displaced.
-    pub(crate) known: Proxies,
-}
-
-impl Acquaintances {
-    /// The configured ones.
-    pub(crate) fn new(http: &Http) -> Result<Acquaintances, (&'static str, String)> {
-        let read = |key, texts: &[String]| Proxies::parse(texts).map_err(|text| (key, text));
-        Ok(Acquaintances {
-            proxies: read("trusted_proxies", &http.trusted_proxies)?,
-            proxy_protocol: http.proxy_protocol,
-            known: read("known", &http.known)?,
-        })
-    }
-
-    fn standing(&self, address: IpAddr) -> Acquaintance {
-        let is_known = self.known.trusts(address) || self.proxies.trusts(address);
-        if is_known { Acquaintance::Known } else { Acquaintance::Stranger }
-    }
 }
 
 /// Known connections of a prefix that are never displaced.
@@ -105,27 +76,6 @@ fn descriptors() -> usize {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(UNKNOWN)
 }
 
-/// The open connections.
-struct Room {
-    places: Places,
-    /// Tells a connection that it is displaced.
-    open: HashMap<PlaceId, watch::Sender<bool>>,
-    begun: Instant,
-}
-
-/// A door's connections; clones are the same.
-#[derive(Clone)]
-struct Visitors(Arc<Mutex<Room>>);
-
-/// A connection; it has its place as long as this is held.
-pub(crate) struct Visit {
-    visitors: Visitors,
-    place: PlaceId,
-    /// The other end, or the client that a PROXY header names.
-    address: IpAddr,
-    displaced: watch::Receiver<bool>,
-}
-
 /// Who sends a request; every request of a door has this extension.
 #[derive(Clone)]
 pub(crate) struct Visitor {
@@ -133,65 +83,6 @@ pub(crate) struct Visitor {
     pub(crate) address: IpAddr,
     /// Its connection.
     pub(crate) visit: Arc<Visit>,
-}
-
-impl Visitors {
-    fn new(limits: DoorLimits) -> Visitors {
-        let (total, of_address) = (limits.connections, limits.connections_of_one);
-        let places = Places::new(PlaceLimits { total, of_address, kept: KEPT, patience_ms: PATIENCE_MS });
-        Visitors(Arc::new(Mutex::new(Room { places, open: HashMap::new(), begun: Instant::now() })))
-    }
-
-    fn room(&self) -> MutexGuard<'_, Room> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn admit(&self, address: IpAddr, standing: Acquaintance) -> Option<Visit> {
-        let mut room = self.room();
-        let now_ms = room.now_ms();
-        let Entry::Admitted { place, displaced } = room.places.enter(address, standing, now_ms) else { return None };
-        if let Some(displaced) = displaced.and_then(|place| room.open.remove(&place)) {
-            displaced.send_replace(true);
-        }
-        let (sender, displaced) = watch::channel(false);
-        room.open.insert(place, sender);
-        Some(Visit { visitors: self.clone(), place, address, displaced })
-    }
-}
-
-impl Room {
-    fn now_ms(&self) -> u64 {
-        self.begun.elapsed().as_millis() as u64
-    }
-}
-
-impl Visit {
-    /// A request was served, or a message delivered.
-    pub(crate) fn progress(&self) {
-        let mut room = self.visitors.room();
-        let now_ms = room.now_ms();
-        room.places.progress(self.place, now_ms);
-    }
-
-    /// Somebody paid for what it asked, or showed a token.
-    pub(crate) fn recognize(&self) {
-        self.visitors.room().places.recognize(self.place);
-    }
-
-    /// Ends when the connection has to make room for another one.
-    pub(crate) async fn displaced(&self) {
-        let mut displaced = self.displaced.clone();
-        // The sender goes when the place does.
-        drop(displaced.wait_for(|is_displaced| *is_displaced).await);
-    }
-}
-
-impl Drop for Visit {
-    fn drop(&mut self) {
-        let mut room = self.visitors.room();
-        room.places.leave(self.place);
-        room.open.remove(&self.place);
-    }
 }
 
 /// A door's settings and its connections.
@@ -214,7 +105,9 @@ pub(crate) async fn serve(
     known: Arc<Acquaintances>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let visitors = Visitors::new(limits);
+    let (total, of_address) = (limits.connections, limits.connections_of_one);
+    let places = PlaceLimits { total, of_address, kept: KEPT, patience_ms: PATIENCE_MS };
+    let visitors = Visitors::new(places, known.clone());
     let door = Door { tls, router, limits, known, visitors, stopped: stopped.clone() };
     let mut open = JoinSet::new();
     loop {
@@ -228,8 +121,7 @@ pub(crate) async fn serve(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let peer = from.ip().to_canonical();
-        if let Some(visit) = door.visitors.admit(peer, door.known.standing(peer)) {
+        if let Some(visit) = door.visitors.admit(from.ip()) {
             open.spawn(door.clone().welcome(stream, visit));
         }
     }
@@ -239,19 +131,7 @@ pub(crate) async fn serve(
 impl Door {
     async fn welcome(self, mut stream: TcpStream, visit: Visit) {
         let head = self.limits.head;
-        let visit = match self.known.proxy_protocol && self.known.proxies.trusts(visit.address) {
-            false => visit,
-            true => {
-                let Ok(Some(client)) = tokio::time::timeout(head, read_client(&mut stream, visit.address)).await else {
-                    tracing::warn!(proxy = %visit.address, "a connection of a trusted proxy has no PROXY header");
-                    return;
-                };
-                // From here on the client has a place, and its proxy none.
-                drop(visit);
-                let Some(visit) = self.visitors.admit(client, self.known.standing(client)) else { return };
-                visit
-            }
-        };
+        let Some(visit) = visit.of_client(&mut stream, head).await else { return };
         let visit = Arc::new(visit);
         match self.tls.clone() {
             None => self.answer(stream, visit).await,
@@ -276,7 +156,7 @@ impl Door {
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             let visit = visitor.clone();
-            let address = client_of(&known.proxies, visit.address, request.headers());
+            let address = client_of(&known.proxies, visit.address(), request.headers());
             request.extensions_mut().insert(Visitor { address, visit: visit.clone() });
             request.extensions_mut().insert(Client::at(address));
             let answer = router.call(request);
@@ -298,19 +178,7 @@ impl Door {
     }
 }
 
-/// The client that a proxy's header names. Nothing behind the header is read.
-async fn read_client(stream: &mut TcpStream, proxy: IpAddr) -> Option<IpAddr> {
-    let mut bytes = Vec::new();
-    loop {
-        match Proxies::header(&bytes) {
-            Ok(Some((length, client))) if length == bytes.len() => return Some(client.unwrap_or(proxy)),
-            Ok(None) => bytes.push(stream.read_u8().await.ok()?),
-            _ => return None,
-        }
-    }
-}
-
-fn client_of(proxies: &Proxies, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+fn client_of(proxies: &Networks, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let forwarded = headers.get_all("x-forwarded-for").iter().collect::<Vec<_>>();
     proxies.client(peer, forwarded.iter().filter_map(|value| value.to_str().ok()))
 }

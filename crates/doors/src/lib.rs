@@ -47,6 +47,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sockets::Acquaintances;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -106,7 +107,7 @@ pub struct Bound {
     ethereum: Option<TcpListener>,
     address: SocketAddr,
     access: Access,
-    known: Arc<door::Acquaintances>,
+    known: Arc<Acquaintances>,
     tls: Option<TlsAcceptor>,
 }
 
@@ -132,7 +133,8 @@ impl Bound {
             _ => return Err(ListenError::HalfTls),
         };
         let access = Access::new(&settings)?;
-        let known = door::Acquaintances::new(&settings).map_err(|(key, text)| ListenError::NoNetwork { key, text })?;
+        let known = Acquaintances::parse(&settings.trusted_proxies, settings.proxy_protocol, &settings.known)
+            .map_err(|(key, text)| ListenError::NoNetwork { key, text })?;
         let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
         let probes = match settings.probes {

@@ -211,14 +211,17 @@ impl<D: Disk> Machine<D> {
                 // The syncer ends only after a failed sync, which it has reported.
                 LaneEffect::Sync(position) => drop(positions.send(position)),
                 LaneEffect::Answer { peer, kind, digest, answer } => {
+                    self.recognize(peer);
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
                     write_answer(self.out.entry(peer).or_default(), kind, &digest, &answer);
                 }
                 LaneEffect::BlsAnswer { peer, kind, digest, signature } => {
+                    self.recognize(peer);
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
                     write_bls_answer(self.out.entry(peer).or_default(), kind, &digest, self.index, &signature);
                 }
                 LaneEffect::BatchAnswer(peer, answer) => {
+                    self.recognize(peer);
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
                     write_batch_answer(self.out.entry(peer).or_default(), &answer);
                 }
@@ -235,6 +238,15 @@ impl<D: Disk> Machine<D> {
                     tracing::error!(%reason, log, "this shard signs nothing until its next lane epoch");
                 }
             }
+        }
+    }
+
+    /// A payment was signed for this connection: it belongs to somebody who has money.
+    fn recognize(&mut self, peer: LanePeer) {
+        let link = self.links.get_mut(&peer).filter(|link| !link.has_paid);
+        if let Some(link) = link {
+            link.has_paid = true;
+            link.visit.recognize();
         }
     }
 

@@ -13,6 +13,7 @@ use payments::{
     LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
 };
 use primitives::{Digest, SecretKey};
+use sockets::{Acquaintances, Visit};
 use store::Disk;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -21,7 +22,7 @@ use crate::client::{LaneDirectory, highest_told};
 use crate::door::listen as listen_at;
 use crate::log::{FileLog, LogError};
 use crate::machine::{Machine, sync};
-use crate::sockets::accept;
+use crate::sockets::Server;
 use crate::tls::acceptor;
 
 /// Batches of requests that may be queued for the machine; readers wait when the queue is full.
@@ -36,10 +37,12 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 pub struct ShardLimits {
     /// Total connections.
     pub connections: usize,
-    /// Connections of one address.
+    /// Connections of one address that is not known.
     pub connections_of_address: usize,
-    /// How long a connection may be idle.
+    /// How long a connection may be idle between two requests.
     pub idle: Duration,
+    /// How long a request may take to arrive.
+    pub request: Duration,
     /// Bytes of replies that may be pending for one connection; it is closed if it does not read.
     pub reply_bytes: usize,
     /// An open tree is closed after this time.
@@ -47,12 +50,13 @@ pub struct ShardLimits {
 }
 
 impl Default for ShardLimits {
-    /// 1,024 connections, 64 of one address, 60 s, 4 MiB, 2 ms.
+    /// 1,024 connections, 64 of one address, 60 s, 10 s, 4 MiB, 2 ms.
     fn default() -> ShardLimits {
         ShardLimits {
             connections: 1_024,
             connections_of_address: 64,
             idle: Duration::from_secs(60),
+            request: Duration::from_secs(10),
             reply_bytes: 4 << 20,
             tick: Duration::from_millis(2),
         }
@@ -100,6 +104,9 @@ pub struct ShardSetup {
     pub peers: Option<LaneDirectory>,
     /// Its limits.
     pub limits: ShardLimits,
+    /// Proxies whose word on their clients counts, and networks that are never shut out. The committee's addresses
+    /// belong to them without being listed.
+    pub known: Acquaintances,
     /// Receives effects to post to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), to send to the other
     /// shards ([`LaneEffect::Barred`]) or to apply to the shard ([`LaneEffect::Destroy`]). It must not block.
     pub post: Box<dyn FnMut(LaneEffect) + Send>,
@@ -182,6 +189,9 @@ pub(crate) enum Event {
 pub(crate) struct Link {
     pub(crate) replies: mpsc::Sender<Vec<u8>>,
     pub(crate) waiting: Arc<AtomicUsize>,
+    pub(crate) visit: Arc<Visit>,
+    /// Whether a payment was signed for it: whoever sent it has money.
+    pub(crate) has_paid: bool,
 }
 
 impl LaneShard {
@@ -196,7 +206,7 @@ impl LaneShard {
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
     pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
-        let ShardSetup { settings, key, bls_key, share, listen, tls, backed, peers, limits, post } = setup;
+        let ShardSetup { settings, key, bls_key, share, listen, tls, backed, peers, limits, known, post } = setup;
         let tls = if tls { Some(acceptor(&key)?) } else { None };
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
@@ -222,10 +232,11 @@ impl LaneShard {
         let first = sockets.block_on(TcpListener::bind(listen));
         counts.is_listening.store(first.is_ok(), Ordering::Release);
         let address = first.as_ref().ok().and_then(|listener| listener.local_addr().ok()).unwrap_or(listen);
-        let (served, counted) = (events.clone(), counts.clone());
+        let known = Arc::new(with_members(known, peers.as_ref()));
+        let server = Server { events: events.clone(), counts: counts.clone(), tls, known, limits, body_max };
         sockets.spawn(async move {
-            let listener = listen_at(first, listen, &counted).await;
-            accept(listener, served, counted, tls, limits, body_max).await;
+            let listener = listen_at(first, listen, &server.counts).await;
+            server.accept(listener).await;
         });
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(run).map_err(ShardError::Thread)
@@ -310,6 +321,14 @@ impl ShardError {
         let place = format!("{}, shard {}", disk.place(), owner.shard);
         ShardError::Mute { place, reason: MuteReason::MissingLog }
     }
+}
+
+/// The addresses of the committee are known: a shard asks others how far it had signed before it begins.
+fn with_members(known: Acquaintances, peers: Option<&LaneDirectory>) -> Acquaintances {
+    let addresses = peers.into_iter().flat_map(|peers| peers.addresses.iter().flatten().map(SocketAddr::ip));
+    // On loopback everybody has the members' address.
+    let addresses = addresses.filter(|address| !address.is_loopback());
+    Acquaintances { known: known.known.with(addresses), ..known }
 }
 
 fn owner(settings: &LaneSettings) -> LogOwner {

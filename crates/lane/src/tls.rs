@@ -1,9 +1,7 @@
-//! TLS with the key of the shard, as an option of the clients' socket.
+//! TLS with the key of the shard, as an option of the clients' socket: see [`sockets::raw_keys`].
 //!
-//! TLS 1.3 with the shard's raw ed25519 public key (RFC 7250), which the client pins: there are no certificates,
-//! names or authorities. Answers authenticate themselves. So TLS only prevents someone on the network path from
-//! reading who pays whom, or dropping selected payments. Bytes that TLS signs begin with 64 spaces and bytes that the
-//! lane signs with its tag, so neither can be mistaken for the other.
+//! Answers authenticate themselves. So TLS only prevents someone on the network path from reading who pays whom, or
+//! dropping selected payments.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,116 +9,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use primitives::{PublicKey, SecretKey};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
-use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
-use rustls::sign::CertifiedKey;
-use rustls::version::TLS13;
-use rustls::{CertificateError, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{ClientConnection, Error};
+use sockets::raw_keys::{self, Callers, Identity};
 use tokio_rustls::TlsAcceptor;
-use zeroize::Zeroizing;
 
-/// Both sides name this protocol in the handshake, so that no client uses a server of another protocol by mistake.
+/// The name of the protocol in the handshake.
 const PROTOCOL: &[u8] = b"walras-lane";
-/// DER around the 32 bytes of an ed25519 public key (RFC 8410).
-const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// DER around the 32 bytes of an ed25519 seed (RFC 8410).
-const SECRET_PREFIX: [u8; 16] =
-    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(2);
 /// Bytes of TLS records that are read at once.
 const RECORDS: usize = 64 << 10;
 
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
-}
-
 /// The server side: the shard proves that it has the key.
 pub(crate) fn acceptor(key: &SecretKey) -> Result<TlsAcceptor, Error> {
-    let mut der = Zeroizing::new([0; SECRET_PREFIX.len() + 32]);
-    der[..SECRET_PREFIX.len()].copy_from_slice(&SECRET_PREFIX);
-    der[SECRET_PREFIX.len()..].copy_from_slice(&*Zeroizing::new(key.to_seed()));
-    let signing = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(&der[..]))?;
-    let public = [&PUBLIC_PREFIX[..], &key.public().0].concat();
-    let identity = Arc::new(CertifiedKey::new(vec![public.into()], signing));
-    let mut config = rustls::ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(identity)));
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    config.alpn_protocols = vec![PROTOCOL.into()];
+    let config = raw_keys::server(&Identity::new(key)?, Callers::Anybody, PROTOCOL)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 fn client(expected: PublicKey) -> Result<ClientConnection, Error> {
-    let mut config = rustls::ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Pinned::new(expected)))
-        .with_no_client_auth();
-    config.resumption = rustls::client::Resumption::disabled();
-    config.enable_sni = false;
-    config.alpn_protocols = vec![PROTOCOL.into()];
-    let name = ServerName::try_from("shard").expect("a placeholder name, which is not checked");
-    ClientConnection::new(Arc::new(config), name)
-}
-
-/// Accepts exactly one key.
-#[derive(Debug)]
-struct Pinned {
-    key: PublicKey,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl Pinned {
-    fn new(key: PublicKey) -> Pinned {
-        Pinned { key, algorithms: ring::default_provider().signature_verification_algorithms }
-    }
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        shown: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let is_expected = shown.strip_prefix(&PUBLIC_PREFIX) == Some(&self.key.0);
-        let refused = Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure);
-        is_expected.then(ServerCertVerified::assertion).ok_or(refused)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not spoken here".into()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        shown: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let key = SubjectPublicKeyInfoDer::from(shown.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    let config = raw_keys::client(None, expected, PROTOCOL)?;
+    ClientConnection::new(Arc::new(config), raw_keys::server_name())
 }
 
 /// The state of a client's TLS connection, which both its ends share.

@@ -85,6 +85,7 @@ fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
         backed,
         peers: None,
         limits: ShardLimits::default(),
+        known: Default::default(),
         post: Box::new(drop),
     };
     LaneShard::start(setup, disk)

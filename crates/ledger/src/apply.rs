@@ -289,7 +289,7 @@ impl Ledger {
         let credits = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).chain(redeemed);
         let credits: Vec<Credit> = credits.collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
-        let fees = i128::from(self.fee) * filtered.admitted_len() as i128 + i128::from(burnt);
+        let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
         let custody = [
             ("balances", &effects.balances),

@@ -155,7 +155,7 @@ impl<'a> ShardEffects<'a> {
         let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
         let mut sender = Sender { account, effects: &mut self.effects, refund: admitted.refund };
         match admitted.is_idle {
-            true => footprint::pay_for(body.sequence, fee, &mut sender),
+            true => footprint::pay_for(body, fee, &mut sender),
             false => visit(body, fee, &mut sender),
         }
     }

@@ -61,9 +61,10 @@ pub(crate) struct Filtered {
 }
 
 impl Filtered {
-    /// Number of transactions that are applied.
-    pub(crate) fn admitted_len(&self) -> usize {
-        self.admitted.iter().map(Vec::len).sum()
+    /// Fees that the applied transactions cost together.
+    pub(crate) fn weight(&self, transactions: &[&Transaction]) -> u64 {
+        let of = |admitted: &Admitted| transactions[admitted.index as usize].body.operation.weight();
+        self.admitted.iter().flatten().map(of).sum()
     }
 }
 

@@ -180,7 +180,7 @@ pub(crate) trait Visitor<'a> {
 
 /// Anything that has a footprint.
 pub(crate) trait Footprint {
-    /// Emits the whole footprint to the visitor; the cost is `fee`.
+    /// Emits the whole footprint to the visitor; one unit of weight costs `fee`.
     fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal>;
 }
 
@@ -188,7 +188,7 @@ impl Footprint for Body {
     #[inline]
     fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
         let sender = self.account;
-        pay_for(self.sequence, fee, visitor);
+        pay_for(self, fee, visitor);
         match &self.operation {
             &Operation::CreateAccount { account, key } if account == sender => {
                 visitor.once(Once::Key);
@@ -266,9 +266,9 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
 }
 
 /// What every transaction uses up, whatever its operation: fee and sequence number.
-pub(crate) fn pay_for<'a>(sequence: Sequence, fee: Amount, visitor: &mut impl Visitor<'a>) {
-    visitor.once(Once::Sequence(sequence));
-    visitor.sum(Sum::Spent(AssetId(0)), fee);
+pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
+    visitor.once(Once::Sequence(body.sequence));
+    visitor.sum(Sum::Spent(AssetId(0)), body.cost(fee));
 }
 
 fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Result<Pair, Refusal> {

@@ -77,7 +77,8 @@ pub struct Genesis {
     pub rules: u32,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
-    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted the fee is
+    /// Units of asset 0 that each native transaction costs, times its weight ([`primitives::Operation::weight`]). They
+    /// are burnt. Where clients are not trusted the fee is
     /// at least one: see [`usual_fee`].
     pub fee: Amount,
     /// The auctioneer's commission ε (SPEEDEX §4.1).

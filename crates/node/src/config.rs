@@ -7,9 +7,10 @@ use doors::Http;
 use ledger::LaneTerms;
 use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
+use sockets::Acquaintances;
 
 use crate::lane_keys::LaneKeySafe;
-use crate::lane_member::{LaneKeys, LaneMember};
+use crate::lane_member::{LaneKeys, LaneMember, LaneStartError};
 
 /// The operator's settings. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,18 +57,27 @@ pub struct LaneConfig {
     pub tls: bool,
     /// This node's index among the members.
     pub member: u8,
+    /// Proxies, as addresses or networks, whose PROXY header names the client.
+    pub trusted_proxies: Vec<String>,
+    /// Whether the trusted proxies send a PROXY header (version 1 or 2) before everything else.
+    pub proxy_protocol: bool,
+    /// Networks whose connections are never shut out; the members' addresses belong to them.
+    pub known: Vec<String>,
 }
 
 impl LaneConfig {
     /// The lane membership of the node with this key: its registrar key, or where keys do not change the key of its
     /// one shard.
+    ///
+    /// # Errors
+    /// [`LaneStartError::Network`] if a listed network is none.
     pub fn member(
         &self,
         terms: &LaneTerms,
         key: SecretKey,
         account: SecretKey,
         safe: Option<LaneKeySafe>,
-    ) -> LaneMember {
+    ) -> Result<LaneMember, LaneStartError> {
         let mut rest = self.addresses.as_slice();
         let mut of_member = |shards: &Vec<_>| {
             let (own, others) = rest.split_at(shards.len().min(rest.len()));
@@ -79,7 +89,9 @@ impl LaneConfig {
         addresses.extend(rest.iter().map(|one| vec![*one]));
         let keys =
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
-        LaneMember { index: self.member, keys, addresses, tls: self.tls, account, safe }
+        let known = Acquaintances::parse(&self.trusted_proxies, self.proxy_protocol, &self.known)
+            .map_err(|(key, text)| LaneStartError::Network { key, text })?;
+        Ok(LaneMember { index: self.member, keys, addresses, tls: self.tls, known, account, safe })
     }
 }
 

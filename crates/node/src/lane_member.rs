@@ -6,6 +6,7 @@ use lane::{LogError, ShardError};
 use ledger::LaneBridge;
 use payments::HomeEpoch;
 use primitives::{PublicKey, SecretKey};
+use sockets::Acquaintances;
 
 use crate::lane_keys::LaneKeySafe;
 
@@ -23,6 +24,8 @@ pub struct LaneMember {
     pub addresses: Vec<Vec<SocketAddr>>,
     /// Whether they all speak TLS.
     pub tls: bool,
+    /// Whom its operator knows.
+    pub known: Acquaintances,
     /// The key of the account that posts votes and views.
     pub account: SecretKey,
     /// How the node encrypts the keys that it creates; `None` if it does not.
@@ -72,6 +75,14 @@ pub enum LaneStartError {
         "`[lane] addresses` needs one address for each shard of each member, whose port and the 7 above it are valid"
     )]
     Addresses,
+    /// A setting does not list networks.
+    #[error("[lane] {key}: {text:?} is neither an address nor a network such as 10.0.0.0/8")]
+    Network {
+        /// The setting.
+        key: &'static str,
+        /// What it says.
+        text: String,
+    },
     /// A directory or a log failed.
     #[error(transparent)]
     Log(#[from] LogError),

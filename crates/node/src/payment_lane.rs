@@ -445,6 +445,7 @@ impl LaneHost {
             backed: term.backed.clone(),
             peers,
             limits: ShardLimits::default(),
+            known: self.member.known.clone(),
             post: Box::new(move |effect| match told.try_send(LaneHeard::Asked(home, shard, effect)) {
                 // The shard asks again after a restart.
                 Err(TrySendError::Full(_)) => tracing::error!(

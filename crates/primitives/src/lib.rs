@@ -31,7 +31,7 @@ pub use statement::{
 };
 pub use transaction::{
     Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
-    verify_transactions,
+    WEIGHT_BYTES, verify_transactions,
 };
 pub use typed_data::{
     TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedValue, WalletKey, WalletSignature, WalletSignatureError,

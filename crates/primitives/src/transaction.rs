@@ -31,6 +31,9 @@ pub const UNTIL_USUAL: u64 = 256;
 /// The number that an account gives to a transaction; each is used once (rule 4).
 pub type Sequence = u64;
 
+/// Bytes of an operation that one fee pays for.
+pub const WEIGHT_BYTES: u64 = 1_024;
+
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Operation {
@@ -198,6 +201,11 @@ impl Body {
         bytes
     }
 
+    /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
+    pub fn cost(&self, fee: Amount) -> Amount {
+        fee.saturating_mul(self.operation.weight())
+    }
+
     /// Signs with `key`, for a network.
     pub fn sign(self, network: &Digest, key: &SecretKey) -> Transaction {
         let signature = key.sign(&self.signing_bytes(network));
@@ -260,6 +268,23 @@ impl Operation {
             | Operation::Stake(_)
             | Operation::Accuse(_)
             | Operation::Lane(_) => None,
+        }
+    }
+
+    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
+            Operation::CreateAccount { .. }
+            | Operation::CreateOffer { .. }
+            | Operation::CancelOffer { .. }
+            | Operation::Pay { .. }
+            | Operation::Issue { .. }
+            | Operation::Burn { .. }
+            | Operation::Stake(_)
+            | Operation::Unstake { .. }
+            | Operation::Accuse(_)
+            | Operation::Withdraw { .. } => 1,
         }
     }
 

@@ -85,7 +85,7 @@ impl Shadow {
         for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
             self.add(account, AssetId(0), units);
         }
-        self.settle(receipts, effective.len())?;
+        self.settle(receipts, &effective)?;
         self.follow_contracts(receipts, after)
     }
 
@@ -140,11 +140,20 @@ impl Shadow {
         if !holder.used.insert(body.sequence) {
             return Err(format!("sequence number {} of {} is used twice", body.sequence, body.account));
         }
-        self.add(body.account, AssetId(0), -i128::from(self.fee));
+        self.add(body.account, AssetId(0), -self.cost(transaction));
         if let Some((asset, units)) = body.operation.debit() {
             self.add(body.account, asset, -i128::from(units));
         }
         Ok(())
+    }
+
+    /// A fee for each KiB begun of a lane post, and one for everything else.
+    fn cost(&self, transaction: &Transaction) -> i128 {
+        let fees = match &transaction.body.operation {
+            Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
+            _ => 1,
+        };
+        fees * i128::from(self.fee)
     }
 
     fn check_overdrafts(&self) -> Result<(), String> {
@@ -200,10 +209,10 @@ impl Shadow {
     }
 
     /// Processes fills, and the burnt amounts.
-    fn settle(&mut self, receipts: &BlockReceipts, effective: usize) -> Result<(), String> {
+    fn settle(&mut self, receipts: &BlockReceipts, effective: &[(&Transaction, Outcome)]) -> Result<(), String> {
         let batch = &receipts.batch;
         let mut kept = vec![0; self.issued.len()];
-        kept[0] = i128::from(self.fee) * effective as i128;
+        kept[0] = effective.iter().map(|(transaction, _)| self.cost(transaction)).sum();
         for fill in &batch.fills {
             let key = (fill.pair, fill.place);
             if self.offers.get(&key) != Some(&(fill.sold + fill.left + fill.returned)) || fill.sold == 0 {

@@ -7,7 +7,10 @@
 //! - *Shares* ([`Shares`]) are held for one request: a slot, bytes of bodies, a filter. An address may hold as much as
 //!   it leaves free, so k greedy addresses leave 1/(k+1) of everything to the next one.
 //!
-//! Both ask who is at the other end. Behind a proxy that the operator trusts, this is not the proxy ([`Proxies`]).
+//! Both ask who is at the other end. Behind a proxy that the operator trusts, this is not the proxy ([`Networks`]).
+//! [`Visitors`] are the places of one running socket: its clock, and what tells a connection that it is displaced.
+//!
+//! [`raw_keys`] is the authentication that links between validators and the lane's clients share.
 //!
 //! **Properties.** No limit is exceeded. With P prefixes of which one wants at most 1/P of the places, that one is
 //! admitted, and stays as long as it makes progress. Whoever pays, or is a validator, is *known*: a few connections
@@ -17,8 +20,11 @@
 
 mod places;
 mod proxies;
+pub mod raw_keys;
 mod shares;
+mod visitors;
 
 pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
-pub use proxies::{Proxies, ProxyError};
+pub use proxies::{Networks, ProxyError, read_proxy_header};
 pub use shares::{Share, Shares};
+pub use visitors::{Acquaintances, Visit, Visitors};

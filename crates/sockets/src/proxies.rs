@@ -1,4 +1,4 @@
-//! Proxies that the operator trusts, and the address of a client behind them.
+//! Networks that the operator lists, and the address of a client behind a proxy that is trusted.
 //!
 //! A proxy says who its client is in the header `X-Forwarded-For`, or in a PROXY protocol header (versions 1 and 2)
 //! before everything else. Neither is read from anybody who is not listed: a client could name any address.
@@ -25,63 +25,70 @@ pub enum ProxyError {
     TooLong,
 }
 
-/// Networks of trusted proxies.
+/// Networks that the operator lists.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Vec<IpNet>);
+pub struct Networks(Vec<IpNet>);
 
-impl Proxies {
+impl Networks {
     /// Reads networks such as `10.0.0.0/8`, or single addresses.
     ///
     /// # Errors
     /// The first text that is neither.
-    pub fn parse(texts: &[String]) -> Result<Proxies, String> {
+    pub fn parse(texts: &[String]) -> Result<Networks, String> {
         let network = |text: &String| {
             text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| text.clone())
         };
-        texts.iter().map(network).collect::<Result<_, _>>().map(Proxies)
+        texts.iter().map(network).collect::<Result<_, _>>().map(Networks)
     }
 
-    /// Whether a connection from this address is from a trusted proxy.
-    pub fn trusts(&self, address: IpAddr) -> bool {
+    /// These, and single addresses.
+    #[must_use]
+    pub fn with(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Networks {
+        self.0.extend(addresses.into_iter().map(|address| IpNet::from(address.to_canonical())));
+        self
+    }
+
+    /// Whether the address is in one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client of a request, from the values of `X-Forwarded-For`: of the addresses that the proxies appended, the
+    /// The client of a request that came through proxies of these networks, from the values of `X-Forwarded-For`: of the addresses that the proxies appended, the
     /// last one that is not a trusted proxy itself. What stands before it came from that client.
     pub fn client<'v>(&self, peer: IpAddr, forwarded: impl DoubleEndedIterator<Item = &'v str>) -> IpAddr {
-        if !self.trusts(peer) {
+        if !self.contains(peer) {
             return peer.to_canonical();
         }
         let mut client = peer.to_canonical();
         for hop in forwarded.rev().flat_map(|value| value.rsplit(',')) {
             let Some(address) = address_of_hop(hop.trim()) else { break };
             client = address;
-            if !self.trusts(address) {
+            if !self.contains(address) {
                 break;
             }
         }
         client
     }
+}
 
-    /// Reads a PROXY header at the start of `bytes`: its length and the client's address, or no address if the proxy
-    /// speaks for itself. `None` if more bytes are needed.
-    ///
-    /// # Errors
-    /// [`ProxyError`] if there is none.
-    pub fn header(bytes: &[u8]) -> Result<Option<(usize, Option<IpAddr>)>, ProxyError> {
-        if is_begun_v1(bytes) {
-            return Ok(None);
-        }
-        let read = HeaderResult::parse(&bytes[..bytes.len().min(HEADER_MAX)]);
-        if read.is_incomplete() {
-            return if bytes.len() < HEADER_MAX { Ok(None) } else { Err(ProxyError::TooLong) };
-        }
-        match read {
-            HeaderResult::V1(Ok(header)) => Ok(Some((header.header.len(), source_of_v1(&header.addresses)))),
-            HeaderResult::V2(Ok(header)) => Ok(Some((header.len(), source_of_v2(&header)))),
-            HeaderResult::V1(Err(_)) | HeaderResult::V2(Err(_)) => Err(ProxyError::Malformed),
-        }
+/// Reads a PROXY header at the start of `bytes`: its length and the client's address, or no address if the proxy
+/// speaks for itself. `None` if more bytes are needed.
+///
+/// # Errors
+/// [`ProxyError`] if there is none.
+pub fn read_proxy_header(bytes: &[u8]) -> Result<Option<(usize, Option<IpAddr>)>, ProxyError> {
+    if is_begun_v1(bytes) {
+        return Ok(None);
+    }
+    let read = HeaderResult::parse(&bytes[..bytes.len().min(HEADER_MAX)]);
+    if read.is_incomplete() {
+        return if bytes.len() < HEADER_MAX { Ok(None) } else { Err(ProxyError::TooLong) };
+    }
+    match read {
+        HeaderResult::V1(Ok(header)) => Ok(Some((header.header.len(), source_of_v1(&header.addresses)))),
+        HeaderResult::V2(Ok(header)) => Ok(Some((header.len(), source_of_v2(&header)))),
+        HeaderResult::V1(Err(_)) | HeaderResult::V2(Err(_)) => Err(ProxyError::Malformed),
     }
 }
 

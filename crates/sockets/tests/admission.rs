@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix, Proxies, ProxyError, Shares};
+use sockets::{
+    Acquaintance, Entry, Networks, PlaceId, PlaceLimits, Places, Prefix, ProxyError, Shares, read_proxy_header,
+};
 
 const LIMITS: PlaceLimits = PlaceLimits { total: 64, of_address: 64, kept: 2, patience_ms: 1_000 };
 
@@ -115,7 +117,7 @@ fn greedy_addresses_leave_a_share_to_the_next() {
 
 #[test]
 fn a_client_is_the_last_hop_that_no_proxy_added_for_another_proxy() {
-    let proxies = Proxies::parse(&["10.0.0.0/8".into(), "2001:db8::1".into()]).expect("networks");
+    let proxies = Networks::parse(&["10.0.0.0/8".into(), "2001:db8::1".into()]).expect("networks");
     let client = |peer: &str, forwarded: &[&str]| {
         proxies.client(peer.parse().expect("an address"), forwarded.iter().copied()).to_string()
     };
@@ -126,25 +128,25 @@ fn a_client_is_the_last_hop_that_no_proxy_added_for_another_proxy() {
     assert_eq!(client("2001:db8::1", &["[2001:db8:7::7]:443"]), "2001:db8:7::7");
     assert_eq!(client("10.1.1.1", &["unknown"]), "10.1.1.1");
     assert_eq!(client("10.1.1.1", &[]), "10.1.1.1");
-    assert_eq!(Proxies::parse(&["10.0.0.0/8".into(), "proxy".into()]).err(), Some("proxy".to_string()));
+    assert_eq!(Networks::parse(&["10.0.0.0/8".into(), "proxy".into()]).err(), Some("proxy".to_string()));
 }
 
 #[test]
 fn headers_of_the_proxy_protocol_name_the_client() {
     let v1 = b"PROXY TCP4 198.51.100.7 192.0.2.1 5000 8080\r\nGET / HTTP/1.1\r\n";
-    assert_eq!(Proxies::header(v1), Ok(Some((45, Some(IpAddr::from([198, 51, 100, 7]))))));
-    assert_eq!(Proxies::header(b"PROXY UNKNOWN\r\nrest"), Ok(Some((15, None))));
+    assert_eq!(read_proxy_header(v1), Ok(Some((45, Some(IpAddr::from([198, 51, 100, 7]))))));
+    assert_eq!(read_proxy_header(b"PROXY UNKNOWN\r\nrest"), Ok(Some((15, None))));
     for end in 0..45 {
-        assert_eq!(Proxies::header(&v1[..end]), Ok(None), "{end}");
+        assert_eq!(read_proxy_header(&v1[..end]), Ok(None), "{end}");
     }
     let signature = b"\r\n\r\n\0\r\nQUIT\n";
     let v2 = [&signature[..], &[0x21, 0x11, 0, 12, 198, 51, 100, 7, 192, 0, 2, 1, 0, 1, 0, 2], b"rest"].concat();
-    assert_eq!(Proxies::header(&v2), Ok(Some((28, Some(IpAddr::from([198, 51, 100, 7]))))));
+    assert_eq!(read_proxy_header(&v2), Ok(Some((28, Some(IpAddr::from([198, 51, 100, 7]))))));
     let local = [&signature[..], &[0x20, 0x00, 0, 0], b"rest"].concat();
-    assert_eq!(Proxies::header(&local), Ok(Some((16, None))));
-    assert_eq!(Proxies::header(b"GET / HTTP/1.1\r\n"), Err(ProxyError::Malformed));
+    assert_eq!(read_proxy_header(&local), Ok(Some((16, None))));
+    assert_eq!(read_proxy_header(b"GET / HTTP/1.1\r\n"), Err(ProxyError::Malformed));
     assert_eq!(
-        Proxies::header(&[&signature[..], &[0x21, 0x11, 0xff, 0xff], &[0; 600]].concat()),
+        read_proxy_header(&[&signature[..], &[0x21, 0x11, 0xff, 0xff], &[0; 600]].concat()),
         Err(ProxyError::TooLong)
     );
 }
@@ -152,9 +154,9 @@ fn headers_of_the_proxy_protocol_name_the_client() {
 proptest! {
     #[test]
     fn headers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600), is_v2: bool) {
-        let _ = Proxies::header(&bytes);
+        let _ = read_proxy_header(&bytes);
         let signed: &[u8] = if is_v2 { b"\r\n\r\n\0\r\nQUIT\n" } else { b"PROXY " };
-        if let Ok(Some((length, _))) = Proxies::header(&[signed, &bytes].concat()) {
+        if let Ok(Some((length, _))) = read_proxy_header(&[signed, &bytes].concat()) {
             prop_assert!(length <= signed.len() + bytes.len());
         }
     }

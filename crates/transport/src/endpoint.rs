@@ -9,8 +9,9 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::crypto::{CryptoError, HmacKey};
 use quinn::{ConnectionId, ConnectionIdGenerator, TransportConfig, VarInt};
 
+use sockets::raw_keys::{self, Callers, Identity};
+
 use super::TransportError;
-use super::tls::Identity;
 
 /// Time without any packet after which a peer counts as gone.
 const IDLE_MS: u32 = 2_000;
@@ -29,6 +30,8 @@ const INITIAL_WINDOW_BYTES: u64 = 256 << 10;
 /// The assumed round-trip time until it is measured. If too low, a first packet is repeated; if too high, a lost one
 /// is repeated late.
 const INITIAL_RTT: Duration = Duration::from_millis(150);
+/// The name of the protocol in the handshake.
+const PROTOCOL: &[u8] = b"walras";
 /// Requested buffer size for each direction of the socket; the system may give less.
 const SOCKET_BYTES: usize = 4 << 20;
 /// Largest datagram that is tried: the UDP payload of an Ethernet packet over IPv6.
@@ -47,7 +50,7 @@ pub(crate) fn bind(
     let failed = |error| TransportError::Listen(listen, error);
     let socket = UdpSocket::bind(listen).map_err(failed)?;
     enlarge(&socket).map_err(failed)?;
-    let crypto = identity.server(allowed).map_err(TransportError::tls)?;
+    let crypto = raw_keys::server(identity, Callers::Keys(allowed), PROTOCOL).map_err(TransportError::tls)?;
     let crypto = QuicServerConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
     let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     // Validators do not migrate; one whose address changes opens a new connection.
@@ -59,7 +62,7 @@ pub(crate) fn bind(
 
 /// The configuration for a connection to the holder of this key.
 pub(crate) fn client(identity: &Identity, expected: PublicKey) -> Result<quinn::ClientConfig, TransportError> {
-    let crypto = identity.client(expected).map_err(TransportError::tls)?;
+    let crypto = raw_keys::client(Some(identity), expected, PROTOCOL).map_err(TransportError::tls)?;
     let crypto = QuicClientConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
     let mut client = quinn::ClientConfig::new(Arc::new(crypto));
     client.transport_config(transport());

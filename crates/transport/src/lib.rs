@@ -7,7 +7,7 @@
 //! it, after growing pauses, forever. If it has not done so for three seconds, the other one tries too. This helps
 //! when only one address is right, and lets a second process detect that its key is in use.
 //!
-//! *Handshake* (`tls`). TLS 1.3; both sides present raw public keys (RFC 7250). The caller expects the key of the
+//! *Handshake* ([`sockets::raw_keys`]). TLS 1.3; both sides present raw public keys (RFC 7250). The caller expects the key of the
 //! peer that it calls, the callee accepts any key on the list. Unknown keys are rejected here.
 //!
 //! *Greeting* (`wire`). The caller opens the votes stream, the only bidirectional one, with a *hello*: version,
@@ -51,7 +51,6 @@ mod link;
 mod session;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod wire;
 
 use std::fmt;
@@ -64,6 +63,7 @@ use std::time::Duration;
 
 use primitives::{Digest, PublicKey, SecretKey};
 use quinn::{Connection, VarInt};
+use sockets::raw_keys::Identity;
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -544,7 +544,7 @@ impl Drop for Transport {
 
 impl Shared {
     fn new(settings: TransportSettings, events: SyncSender<Event>) -> Result<Shared, TransportError> {
-        let identity = tls::Identity::new(&settings.secret).map_err(TransportError::tls)?;
+        let identity = Identity::new(&settings.secret).map_err(TransportError::tls)?;
         let mut links = Vec::with_capacity(settings.peers.len());
         for (index, peer) in settings.peers.iter().enumerate() {
             let index = index as PeerIndex;

@@ -8,7 +8,10 @@ use std::sync::mpsc::TrySendError;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use primitives::PublicKey;
 use quinn::{Connection, ConnectionError, RecvStream, SendStream};
+use rustls::pki_types::CertificateDer;
+use sockets::raw_keys;
 use tokio::sync::{MutexGuard, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -16,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::BULK_STREAMS;
 use super::link::{Link, Live};
 use super::wire::{self, Decoder, Hello, Message};
-use super::{Event, Lane, LinkReason, ReceivedFrame, Shared, tls};
+use super::{Event, Lane, LinkReason, ReceivedFrame, Shared};
 
 /// Maximum time for an unknown caller to authenticate.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -136,7 +139,7 @@ pub(crate) async fn answer_calls(shared: Arc<Shared>) {
             let connection = timeout(HANDSHAKE, incoming).await;
             drop(permit);
             let known = connection.ok().and_then(Result::ok).and_then(|connection| {
-                let key = tls::key_of(&connection)?;
+                let key = key_of(&connection)?;
                 let link = shared.links.iter().flatten().find(|link| link.key == key)?.clone();
                 Some((connection, link))
             });
@@ -481,4 +484,10 @@ async fn read_frame(mut stream: RecvStream, most: usize, bulk_room: Arc<Semaphor
         bytes.extend_from_slice(&chunk.bytes);
     }
     (bytes.len() == length).then_some(ReceivedFrame { bytes, _room: room }).ok_or(End::Refuse(LinkReason::Malformed))
+}
+
+/// The key that the other side of a connection has proved to hold.
+fn key_of(connection: &Connection) -> Option<PublicKey> {
+    let shown = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    raw_keys::key_shown(&shown)
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use sockets::raw_keys;
+
 use super::*;
 
 /// The validators of a test network: keys by seed, and ports that were free a moment ago.
@@ -355,7 +357,7 @@ impl Intruder {
     }
 
     fn connect(&self, to: SocketAddr, key: &SecretKey, expected: PublicKey) -> Result<Connection, String> {
-        let identity = tls::Identity::new(key).expect("a key");
+        let identity = Identity::new(key).expect("a key");
         let client = endpoint::client(&identity, expected).expect("settings");
         self.connect_with(to, client)
     }
@@ -419,8 +421,7 @@ fn strangers_end_at_the_handshake() {
     let refused = connection.map(|connection| intruder.runtime.block_on(connection.closed()).to_string());
     assert!(format!("{refused:?}").contains("cryptographic handshake failed"), "{refused:?}");
     // Another protocol.
-    let mut crypto = tls::Identity::new(&secret(0)).expect("a key").client(expected).expect("settings");
-    crypto.alpn_protocols = vec![b"h3".into()];
+    let crypto = raw_keys::client(Some(&Identity::new(&secret(0)).expect("a key")), expected, b"h3").expect("settings");
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(crypto).expect("TLS 1.3");
     let refused = intruder.connect_with(to, quinn::ClientConfig::new(Arc::new(crypto)));
     assert!(refused.expect_err("refused").contains("handshake failed"));

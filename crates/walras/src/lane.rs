@@ -141,7 +141,7 @@ pub fn member(
     let key = keystore::open_under(&home.join(LANE_KEY_FILE), &passphrase)?;
     let account = account.unwrap_or(&key).clone();
     // The node makes and opens the keys of each epoch by itself.
-    Ok(Some(config.lane.member(terms, key, account, Some(safe(&passphrase)))))
+    Ok(Some(config.lane.member(terms, key, account, Some(safe(&passphrase)))?))
 }
 
 /// Takes part in the lane. If that fails, the node runs without it.

@@ -241,7 +241,8 @@ impl Api {
 
     /// What an overdrawing transaction needs of each asset, and what its account has.
     fn overdraft(&self, body: &Body) -> String {
-        let fee = self.published().views().outline().fee;
+        let rate = self.published().views().outline().fee;
+        let fee = body.cost(rate);
         let account = self.backend.account(&body.account).account;
         let has = |asset: AssetId| {
             let balances = account.iter().flat_map(|account| &account.balances);
@@ -256,7 +257,7 @@ impl Api {
             };
             format!("needs {}{fee} and has {}", money(asset, needed), money(asset, has(asset)))
         };
-        let needs = ledger::spending(body, fee);
+        let needs = ledger::spending(body, rate);
         let missing: Vec<_> = needs.iter().map(|(asset, units)| (*asset, *units)).collect();
         let short: Vec<_> = missing.iter().copied().filter(|(asset, units)| has(*asset) < *units).collect();
         let (named, remedy) = match short.is_empty() {

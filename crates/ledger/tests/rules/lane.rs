@@ -27,6 +27,23 @@ fn money_goes_into_the_lane_and_comes_back() {
 }
 
 #[test]
+fn a_post_costs_a_fee_for_each_kibibyte_begun() {
+    let mut world = World::new(terms());
+    let coin = world.withdraw(1, USD, 960);
+    let redemption = world.redemption(&world.pay(&coin, &[(2, 60); 16]));
+    let Operation::Lane(bytes) = &redemption else { panic!("a post") };
+    let fees = FEE * (1 + (bytes.len() as Amount - 1) / 1_024);
+    assert!(fees > FEE, "{} bytes are too few for this test", bytes.len());
+    // Whoever has less is refused, though it could pay one fee.
+    let poor = world.balance(5, USD) - fees;
+    world.block(vec![(5, Operation::Pay { to: address(6), asset: USD, amount: poor })]);
+    assert_eq!(world.outcome(5, redemption.clone()), Some(Refusal::Overdraft));
+    assert_eq!(world.outcome(4, redemption), None);
+    assert_eq!((world.balance(4, USD), world.balance(2, USD)), (START - fees, START + 960));
+    world.ledger.audit().expect("conserved");
+}
+
+#[test]
 fn genesis_outputs_are_backed_by_genesis_escrow() {
     let mut world = World::new(with_output(terms(), 1, 500));
     assert_eq!(world.escrow(USD), 500);

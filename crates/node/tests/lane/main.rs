@@ -100,7 +100,18 @@ impl Net {
         config.blocks.interval_ms = 5;
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
         exchange
-            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account(), safe: None }, data)
+            .start_lane(
+                LaneMember {
+                    index: 0,
+                    keys,
+                    addresses,
+                    tls: false,
+                    known: Default::default(),
+                    account: account(),
+                    safe: None,
+                },
+                data,
+            )
             .expect("takes part");
         Net { exchange, addresses: own }
     }
@@ -387,6 +398,7 @@ fn a_member_with_other_keys_does_not_start() {
         keys: LaneKeys::Fixed(vec![key]),
         addresses,
         tls: false,
+        known: Default::default(),
         account: account(),
         safe: None,
     };

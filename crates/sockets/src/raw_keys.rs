@@ -1,24 +1,25 @@
-//! Authentication: TLS 1.3 with raw ed25519 public keys (RFC 7250), pinned on both sides.
+//! TLS 1.3 with raw ed25519 public keys (RFC 7250), pinned by the other side.
 //!
-//! There are no certificates, names, dates or authorities: a validator presents its key, proves by a signature over
-//! the handshake that it holds the secret half, and is accepted if that key is in the list.
+//! There are no certificates, names, dates or authorities: an end presents its key, proves by a signature over the
+//! handshake that it holds the secret half, and is accepted if that key is expected. Links between validators pin both
+//! ends; a client of the payment lane pins the shard's key and shows none. Bytes that TLS signs begin with 64 spaces,
+//! and whatever else such a key signs begins with its own tag, so neither can be mistaken for the other.
 
 use std::sync::Arc;
 
 use primitives::{PublicKey, SecretKey};
-use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+};
 use zeroize::Zeroizing;
-
-/// The protocol name in the handshake, so that nobody talks to a server of another protocol by mistake.
-pub(crate) const PROTOCOL: &[u8] = b"walras";
 
 /// DER around the 32 bytes of an ed25519 public key (RFC 8410).
 const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -26,48 +27,76 @@ const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65,
 const SECRET_PREFIX: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
-/// This validator's key in the form that TLS needs.
-pub(crate) struct Identity(Arc<CertifiedKey>);
+/// A key in the form that TLS needs.
+pub struct Identity(Arc<CertifiedKey>);
 
 impl Identity {
-    pub(crate) fn new(secret: &SecretKey) -> Result<Identity, Error> {
+    /// The identity of whoever holds this key.
+    ///
+    /// # Errors
+    /// If the key cannot be used for TLS.
+    pub fn new(secret: &SecretKey) -> Result<Identity, Error> {
         let mut der = Zeroizing::new([0; SECRET_PREFIX.len() + 32]);
         der[..SECRET_PREFIX.len()].copy_from_slice(&SECRET_PREFIX);
         der[SECRET_PREFIX.len()..].copy_from_slice(&*Zeroizing::new(secret.to_seed()));
         let key = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(&der[..]))?;
         Ok(Identity(Arc::new(CertifiedKey::new(vec![encode(&secret.public()).into()], key))))
     }
-
-    /// The configuration for connections that others open: any of these keys is accepted.
-    pub(crate) fn server(&self, allowed: Vec<PublicKey>) -> Result<rustls::ServerConfig, Error> {
-        let mut config = rustls::ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&TLS13])?
-            .with_client_cert_verifier(Arc::new(Pinned::new(allowed)))
-            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.0.clone())));
-        // A resumed session would not prove the key again.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 0;
-        config.alpn_protocols = vec![PROTOCOL.into()];
-        Ok(config)
-    }
-
-    /// The configuration for a connection to the holder of this key.
-    pub(crate) fn client(&self, expected: PublicKey) -> Result<rustls::ClientConfig, Error> {
-        let mut config = rustls::ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Pinned::new(vec![expected])))
-            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.0.clone())));
-        config.resumption = rustls::client::Resumption::disabled();
-        config.enable_sni = false;
-        config.alpn_protocols = vec![PROTOCOL.into()];
-        Ok(config)
-    }
 }
 
-/// The key that the other side of a connection has proved to hold.
-pub(crate) fn key_of(connection: &quinn::Connection) -> Option<PublicKey> {
-    let shown = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+/// Who may open a connection.
+pub enum Callers {
+    /// Anybody; a caller shows no key.
+    Anybody,
+    /// The holders of these keys.
+    Keys(Vec<PublicKey>),
+}
+
+/// The configuration for connections that others open. Both ends name `protocol`, so that nobody talks to a server of
+/// another protocol by mistake.
+///
+/// # Errors
+/// If the library has no TLS 1.3.
+pub fn server(own: &Identity, callers: Callers, protocol: &[u8]) -> Result<ServerConfig, Error> {
+    let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13])?;
+    let builder = match callers {
+        Callers::Anybody => builder.with_no_client_auth(),
+        Callers::Keys(keys) => builder.with_client_cert_verifier(Arc::new(Pinned::new(keys))),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own.0.clone())));
+    // A resumed session would not prove the key again.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols = vec![protocol.into()];
+    Ok(config)
+}
+
+/// The configuration for a connection to the holder of this key, under one's own key or none.
+///
+/// # Errors
+/// If the library has no TLS 1.3.
+pub fn client(own: Option<&Identity>, expected: PublicKey, protocol: &[u8]) -> Result<ClientConfig, Error> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned::new(vec![expected])));
+    let mut config = match own {
+        None => builder.with_no_client_auth(),
+        Some(own) => builder.with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own.0.clone()))),
+    };
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    config.alpn_protocols = vec![protocol.into()];
+    Ok(config)
+}
+
+/// The name that a client gives the server: it is not checked, the key is.
+pub fn server_name() -> ServerName<'static> {
+    ServerName::try_from("walras").expect("a valid name")
+}
+
+/// The key that the other end has shown, and by the handshake proved to hold.
+pub fn key_shown(shown: &[CertificateDer<'_>]) -> Option<PublicKey> {
     decode(shown.first()?)
 }
 
