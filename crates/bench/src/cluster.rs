@@ -9,8 +9,8 @@ use ledger::{Genesis, Limits, Listing};
 use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
+use sockets::free_address;
 use store::StoreError;
-use transport::free_address;
 
 use crate::switch::Switch;
 use ::clearing::workload::Seeded;

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
-use transport::{Event, Lane, Peer, Transport, TransportError, TransportSettings, free_address};
+use sockets::free_address;
+use transport::{Event, Lane, Peer, Transport, TransportError, TransportSettings};
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bench::switch::{Switch, SwitchLink, between_regions};
 use primitives::{Digest, SecretKey};
-use transport::{Event, Lane, Peer, Transport, TransportSettings, free_address};
+use sockets::free_address;
+use transport::{Event, Lane, Peer, Transport, TransportSettings};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])

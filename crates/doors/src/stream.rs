@@ -157,7 +157,7 @@ async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
             event = events.recv() => match event {
                 Ok(committed) => connection.send_block(&committed).await,
                 Err(RecvError::Lagged(_)) => Err("too slow: connect again and take a snapshot"),
-                Err(RecvError::Closed) => Err("the node is stopping"),
+                Err(RecvError::Closed) => Err(STOPPING),
             },
             // An open connection would keep the stores in use and prevent the node's restart.
             _ = heartbeat.tick() => match api.blocking(|api| api.backend.standing()).await {
@@ -165,7 +165,7 @@ async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
                     Err("the node begins again with a fetched state: connect again")
                 }
                 Ok(_) => connection.send_heartbeat().await,
-                Err(_) => Err("the node is stopping"),
+                Err(_) => Err(STOPPING),
             },
             () = visitor.visit.displaced() => Err(DISPLACED),
         };
@@ -185,6 +185,8 @@ async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
 }
 
 type Delivered = Result<(), &'static str>;
+
+const STOPPING: &str = "the node is stopping";
 
 impl Connection<'_> {
     async fn send(&mut self, mut message: Value) -> Delivered {
@@ -231,7 +233,7 @@ impl Connection<'_> {
                     let of = channel.clone();
                     let snapshot = tokio::task::spawn_blocking(move || snapshot(&api, &of)).await;
                     self.channels.insert(channel);
-                    self.send(snapshot.map_err(|_| "the node is stopping")?).await?;
+                    self.send(snapshot.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?).await?;
                 }
             }
         }
@@ -241,9 +243,10 @@ impl Connection<'_> {
     async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
         let (channels, committed) = (self.channels.clone(), committed.clone());
         let messages = self.api.blocking(move |api| {
-            channels.iter().flat_map(|channel| increments(api, channel, &committed)).collect::<Vec<Value>>()
+            let of = |channel| increments(api, channel, &committed);
+            channels.iter().map(of).collect::<Result<Vec<_>, Failure>>()
         });
-        for message in messages.await.map_err(|_| "the node is stopping")? {
+        for message in messages.await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?.into_iter().flatten() {
             self.send(message).await?;
         }
         Ok(())
@@ -256,7 +259,7 @@ fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
     value
 }
 
-fn snapshot(api: &Api, channel: &Channel) -> Value {
+fn snapshot(api: &Api, channel: &Channel) -> Result<Value, Failure> {
     let published = api.published();
     let mut message = match channel {
         Channel::Blocks => {
@@ -273,23 +276,22 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
             json!({"trades": trades.unwrap_or_default()})
         }
         Channel::Candles(base, quote, interval) => {
-            let sides = api.sides(base, quote).ok();
-            let candles = sides.map(|sides| api.candles_body(sides, *interval, u64::MAX, CANDLES));
-            json!({"candles": candles.map(|body| body.candles).unwrap_or_default()})
+            let sides = api.sides(base, quote)?;
+            json!({"candles": api.candles_body(sides, *interval, u64::MAX, CANDLES).candles})
         }
         Channel::Account(address) => {
-            let account = api.account_body(address).ok().flatten();
+            let account = api.account_body(address)?;
             let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
             json!({"account": account, "offers": offers, "more": more, "next": next})
         }
     };
     message["type"] = "snapshot".into();
     message["channel"] = name(channel).into();
-    message
+    Ok(message)
 }
 
-fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Vec<Value> {
-    match channel {
+fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Result<Vec<Value>, Failure> {
+    Ok(match channel {
         Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
         Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
         Channel::Trades(market) => {
@@ -298,8 +300,8 @@ fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Vec<V
         Channel::Candles(base, quote, interval) => {
             candle(api, base, quote, *interval, &committed.batch).into_iter().collect()
         }
-        Channel::Account(address) => account_increment(api, address, committed).into_iter().collect(),
-    }
+        Channel::Account(address) => account_increment(api, address, committed)?.into_iter().collect(),
+    })
 }
 
 /// The trades of each market in a batch; of one market, or of all.
@@ -345,7 +347,7 @@ fn candle(api: &Api, base: &str, quote: &str, interval: Interval, batch: &crate:
     }))
 }
 
-fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Option<Value> {
+fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Result<Option<Value>, Failure> {
     let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
     let outcomes: Vec<Value> = outcomes
         .map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::OutcomeBody::from(outcome)}))
@@ -367,15 +369,15 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
         .collect();
     let received = committed.credited.contains(address);
     if outcomes.is_empty() && fills.is_empty() && !received {
-        return None;
+        return Ok(None);
     }
-    let balances = api.account_body(address).ok().flatten().map(|account| account.balances);
-    Some(json!({
+    let balances = api.account_body(address)?.map(|account| account.balances);
+    Ok(Some(json!({
         "type": "account",
         "height": committed.summary.height,
         "address": address.to_string(),
         "outcomes": outcomes,
         "fills": fills,
         "balances": balances.unwrap_or_default(),
-    }))
+    })))
 }

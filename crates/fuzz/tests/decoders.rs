@@ -611,7 +611,7 @@ fn genesis_files() {
         ..Genesis::default()
     };
     let path = std::env::temp_dir().join(format!("walras-fuzz-{}.json", std::process::id()));
-    node::genesis_file::write(&path, &genesis).expect("written");
+    founding::genesis_file::write(&path, &genesis).expect("written");
     let written = std::fs::read(&path).expect("readable");
     std::fs::remove_file(&path).expect("removed");
     let words = [
@@ -633,7 +633,7 @@ fn genesis_files() {
     let target = Target { words: &words, room, ..Target::new("genesis", vec![written]) };
     target.run(|bytes| {
         let (genesis, founding) =
-            node::genesis_file::parse("genesis.json", bytes).map_err(|error| error.to_string())?;
+            founding::genesis_file::parse("genesis.json", bytes).map_err(|error| error.to_string())?;
         // An accepted file makes a ledger, or an error says why not.
         Ok(format!("{} {}", Ledger::new(&genesis).is_ok(), founding.is_some()))
     });

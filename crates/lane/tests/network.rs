@@ -70,7 +70,7 @@ struct Network {
 
 /// An address that no one else takes while a shard is stopped.
 fn free_address() -> SocketAddr {
-    transport::free_address().expect("a free port")
+    sockets::free_address().expect("a free port")
 }
 
 impl Network {

@@ -12,12 +12,12 @@ use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBloc
 use replica::state_sync::base::{Base, constants_of};
 use replica::state_sync::message::StateMessage;
 use replica::{OwnKeys, Past};
+use sockets::free_address;
 use store::RealDisk;
-use transport::free_address;
 
-use crate::founding::{Founder, Founding, FoundingEngine};
 use crate::shared::poisoned;
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
+use founding::{Founder, Founding, FoundingEngine};
 
 const SIZE: usize = 4;
 const CHAIN: u64 = 1;

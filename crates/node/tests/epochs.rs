@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use founding::{Founder, Founding, FoundingEngine};
 use ledger::{Genesis, Listing};
-use node::founding::{Founder, Founding, FoundingEngine};
 use node::{Answer, Config, Exchange, Lineage, OwnKeys};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
-use transport::free_address;
+use sockets::free_address;
 
 const FOUNDERS: usize = 4;
 /// The node that stakes later has the last index.

@@ -7,9 +7,9 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use founding::genesis_file;
 use ledger::contracts::{EthereumKey, EthereumRequest, contract_address, recover_senders};
 use ledger::{BlockReceipts, Genesis, Ledger, Limits, Listing, Roots, Signatures, Snapshot};
-use node::genesis_file;
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Superblock};
 use store::{CheckpointReader, Options, RealDisk, SnapshotWriter, Store};
 

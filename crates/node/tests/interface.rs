@@ -474,7 +474,7 @@ fn slow_senders_keep_nobody_from_being_served() {
 #[test]
 fn idle_connections_are_closed_and_one_address_has_its_share() {
     let directory = tempfile::tempdir().expect("a directory");
-    let probes = transport::free_address().expect("a free port");
+    let probes = sockets::free_address().expect("a free port");
     let mut config = config();
     (config.http.connections_of_one, config.http.head_seconds, config.http.probes) = (6, 2, Some(probes));
     with_node(config, &directory.path().join("data"), move |server| {

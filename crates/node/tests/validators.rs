@@ -10,7 +10,8 @@ use node::{Answer, Config, Exchange, Network, OwnKeys, PeerAddress};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
-use transport::{Event, Lane, Transport, TransportSettings, free_address};
+use sockets::free_address;
+use transport::{Event, Lane, Transport, TransportSettings};
 
 const SIZE: usize = 4;
 const NETWORK: Digest = Digest([8; 32]);

@@ -19,12 +19,14 @@
 //! **Invariant**: [`Places`] and [`Shares`] have no clock and no socket; callers pass the time.
 
 mod places;
+mod ports;
 mod proxies;
 pub mod raw_keys;
 mod shares;
 mod visitors;
 
 pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
+pub use ports::{free_address, free_ports};
 pub use proxies::{Networks, ProxyError, read_proxy_header};
 pub use shares::{Share, Shares};
 pub use visitors::{Acquaintances, Visit, Visitors};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use sockets::raw_keys;
+use sockets::{free_address, raw_keys};
 
 use super::*;
 

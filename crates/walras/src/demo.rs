@@ -139,7 +139,7 @@ impl Demo {
         network.stop();
         let disk =
             RealDisk::existing(network.home(0).join("data")).context("cannot open the first validator's store")?;
-        let genesis = node::genesis_file::read(&network.home(0).join("genesis.json"))?;
+        let genesis = ::founding::genesis_file::read(&network.home(0).join("genesis.json"))?;
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
         let sound = audit.is_ok();

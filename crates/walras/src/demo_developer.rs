@@ -31,9 +31,9 @@ impl DeveloperDemo {
         let path = home.join("genesis.json");
         if !path.exists() {
             crate::init::make_home(home)?;
-            node::genesis_file::write(&path, &Genesis { is_developers: true, ..genesis })?;
+            ::founding::genesis_file::write(&path, &Genesis { is_developers: true, ..genesis })?;
         }
-        let genesis = node::genesis_file::read(&path)?;
+        let genesis = ::founding::genesis_file::read(&path)?;
         ensure!(
             genesis.is_developers,
             "{} is not the home of a developers' chain: choose another --home, or leave --developer out",

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ::founding::{Founder, Founding};
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis, LaneBls};
 use node::HOME_PORTS;
-use node::founding::{Founder, Founding};
 use primitives::{Address, AssetId, Digest, Transaction};
 use serde_json::Value;
 use store::RealDisk;
@@ -85,10 +85,10 @@ impl DemoNetwork {
         let genesis = &with_lane(genesis, &lane_keys, payer, &founders);
         let lanes = free_addresses(count, HOME_PORTS)?;
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
-        let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
+        let founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
-            node::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
+            ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
             let config = format!(
                 "[http]\nlisten = \"{}\"\n\n[ethereum]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n\
                  [blocks]\ninterval_ms = {interval_ms}\n\n[lane]\naddresses = [{lanes}]\nmember = {index}\n",
@@ -305,5 +305,5 @@ pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<So
 
 /// Addresses on this machine, each with `ports` consecutive free ports.
 fn free_addresses(count: usize, ports: u16) -> anyhow::Result<Vec<SocketAddr>> {
-    (0..count).map(|_| transport::free_ports(ports).context("no ports are free on this machine")).collect()
+    (0..count).map(|_| sockets::free_ports(ports).context("no ports are free on this machine")).collect()
 }

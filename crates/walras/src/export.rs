@@ -123,7 +123,7 @@ pub struct Export {
 
 impl Export {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let genesis = node::genesis_file::read(&self.home.join("genesis.json"))
+        let genesis = ::founding::genesis_file::read(&self.home.join("genesis.json"))
             .with_context(|| format!("{} is no home", self.home.display()))?;
         let data = self.home.join("data");
         let disk = RealDisk::existing(&data).with_context(|| format!("{} holds no store yet", data.display()))?;

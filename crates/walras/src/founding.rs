@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::founding::{Founder, Founding, FoundingEngine};
 use anyhow::{Context, ensure};
 use ledger::Genesis;
-use node::founding::{Founder, Founding, FoundingEngine};
 use primitives::{AssetId, PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
@@ -70,7 +70,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;
     for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
-        node::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
+        ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
     report(folder, &genesis, &founding, &made, &issuer.to_string(), json);
     Ok(ExitCode::SUCCESS)

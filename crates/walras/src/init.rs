@@ -3,9 +3,9 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
 use ledger::{Genesis, Limits, Listing};
-use node::founding::Succession;
 use primitives::{AssetId, Fraction};
 
 use crate::decimal::to_units;
@@ -153,7 +153,7 @@ impl Init {
         make_home(home)?;
         let mut issuer = None;
         let (genesis, founding) = match &self.genesis {
-            Some(path) => node::genesis_file::read_with_founding(path)?,
+            Some(path) => ::founding::genesis_file::read_with_founding(path)?,
             None => {
                 let key = keystore::create(&file("issuer-key.json"), &self.passphrase)?;
                 issuer = Some(key.public().address());
@@ -165,7 +165,7 @@ impl Init {
             false => (genesis, node::config::TEMPLATE.into()),
         };
         genesis.issued_assets()?;
-        node::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
+        ::founding::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
         std::fs::write(file("walras.toml"), config).with_context(|| home.display().to_string())?;
         let validator = founding.map(|_| founding::make_newcomer(home, &self.passphrase)).transpose()?;
         let digest = genesis.digest();

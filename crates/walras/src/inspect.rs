@@ -66,7 +66,7 @@ struct OfContracts {
 
 impl OfContracts {
     fn of(home: &Path, data: &Path) -> anyhow::Result<OfContracts> {
-        let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
+        let genesis = ::founding::genesis_file::read(&home.join("genesis.json"))?;
         let view = || Ok::<_, anyhow::Error>(store::view(RealDisk::existing(data).context("cannot open the store")?)?);
         let ledger = node::snapshot::state_of(view()?, &genesis, |_| ())?.ledger;
         let (accounts, codes) = (evm_accounts(&ledger), ledger.contracts().codes());
@@ -90,7 +90,7 @@ impl OfContracts {
         let account = |(address, evm, slots): &(Address, EvmRecord, u64)| {
             let code = (evm.code != Digest::default()).then(|| evm.code.to_string());
             json!({
-                "account": address.to_string(), "nonce": evm.nonce, "code_hash": code, "slots": slots,
+                "account": address.to_string(), "nonce": evm.nonce.to_string(), "code_hash": code, "slots": slots,
                 "is_contract": evm.is_contract, "wei_below_a_unit": evm.remainder.to_string(),
             })
         };

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ::founding::Founding;
 use anyhow::Context;
 use ledger::Genesis;
-use node::founding::Founding;
 use node::{Config, ExchangeError, Network, Node, ReplicaError, StartError};
 use store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -49,7 +49,7 @@ impl NodeCommand {
         let missing =
             || format!("{} is no home; make one with: walras init --home {}", self.home.display(), self.home.display());
         anyhow::ensure!(genesis_path.exists(), missing());
-        let (genesis, founding) = node::genesis_file::read_with_founding(&genesis_path)?;
+        let (genesis, founding) = ::founding::genesis_file::read_with_founding(&genesis_path)?;
         let config_path = self.home.join("walras.toml");
         let config_path = config_path.exists().then_some(config_path.as_path());
         let mut config = Config::load(config_path, std::env::vars())?;

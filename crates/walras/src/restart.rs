@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::founding::{Founding, Restarted};
 use anyhow::{Context, ensure};
 use consensus::Finality;
 use ledger::{BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restart, Roots, Snapshot, outcome_root};
-use node::founding::{Founding, Restarted};
 use primitives::{Digest, PublicKey};
 use serde_json::json;
 use store::{Options, RealDisk, Store};
@@ -49,7 +49,7 @@ pub struct RestartCommand {
 
 impl RestartCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let (genesis, founding) = node::genesis_file::read_with_founding(&self.from.join("genesis.json"))
+        let (genesis, founding) = ::founding::genesis_file::read_with_founding(&self.from.join("genesis.json"))
             .with_context(|| format!("{} is no home", self.from.display()))?;
         let founding = founding.with_context(|| {
             format!("{}: a single node restarts with `walras snapshot restore`", self.from.display())
@@ -127,7 +127,7 @@ impl RestartCommand {
         }
         let data = self.home.join("data");
         node::snapshot::begin_again(ledger, &data, founding.lineage(genesis))?;
-        node::genesis_file::write_with_founding(&self.home.join("genesis.json"), genesis, Some(founding))?;
+        ::founding::genesis_file::write_with_founding(&self.home.join("genesis.json"), genesis, Some(founding))?;
         Ok(())
     }
 }

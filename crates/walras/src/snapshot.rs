@@ -124,7 +124,7 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
 fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
     let name = |path: &Path| path.display().to_string();
     let text = std::fs::read(genesis).with_context(|| name(genesis))?;
-    node::genesis_file::read(genesis)?;
+    ::founding::genesis_file::read(genesis)?;
     std::fs::create_dir_all(home).with_context(|| name(home))?;
     let own = home.join("genesis.json");
     if own.exists() {
@@ -152,7 +152,7 @@ fn archive_votes(data: &Path) -> anyhow::Result<bool> {
 }
 
 fn home_of(home: &Path) -> anyhow::Result<(Genesis, PathBuf)> {
-    let genesis = node::genesis_file::read(&home.join("genesis.json"))
+    let genesis = ::founding::genesis_file::read(&home.join("genesis.json"))
         .with_context(|| format!("{} is no home", home.display()))?;
     Ok((genesis, home.join("data")))
 }

@@ -122,7 +122,7 @@ fn a_solo_node_takes_part_in_its_lane() {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("solo");
     made(&["--lane"], &home);
-    let address = transport::free_ports(node::HOME_PORTS).expect("free ports").to_string();
+    let address = sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
     let node = Process::start(&home, &[("WALRAS_LANE__ADDRESSES", &address)]);
     let (status, lane) = get(&agent(), &node.server, "/v1/lane");
     let said = (status, &lane["epoch"], &lane["halted"], &lane["assets"][0]["escrow"]);
@@ -195,7 +195,7 @@ impl Network {
     fn start(size: usize) -> Network {
         let folder = TempDir::new().expect("a folder");
         let addresses: Vec<String> =
-            (0..size).map(|_| transport::free_address().expect("a free port").to_string()).collect();
+            (0..size).map(|_| sockets::free_address().expect("a free port").to_string()).collect();
         let arguments: Vec<&str> = addresses.iter().flat_map(|address| ["--address", address]).collect();
         made(&[&["--validators", &size.to_string()], &arguments[..]].concat(), folder.path());
         let mut network = Network { folder, running: (0..size).map(|_| None).collect() };

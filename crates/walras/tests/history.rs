@@ -41,7 +41,7 @@ fn genesis() -> ledger::Genesis {
 fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
     let home = folder.join(name);
     std::fs::create_dir(&home).expect("a home");
-    node::genesis_file::write(&home.join("genesis.json"), &genesis()).expect("written");
+    founding::genesis_file::write(&home.join("genesis.json"), &genesis()).expect("written");
     home
 }
 
@@ -264,11 +264,11 @@ fn receipts_logs_and_contracts_are_exported() {
     let key = EthereumKey::from_seed([3; 32]).expect("a key");
     let other = EthereumKey::from_seed([4; 32]).expect("a key");
     let path = home.join("genesis.json");
-    let mut genesis = node::genesis_file::read(&path).expect("sound");
+    let mut genesis = founding::genesis_file::read(&path).expect("sound");
     genesis.limits = genesis.limits.with_contracts(1);
     genesis.balances.push((key.address(), AssetId(0), 100_000));
     genesis.balances.extend([0, 1].map(|asset| (other.address(), AssetId(asset), 100_000)));
-    node::genesis_file::write(&path, &genesis).expect("written");
+    founding::genesis_file::write(&path, &genesis).expect("written");
     let node = Process::start(&home, &SETTINGS);
     let counter = contract_address(&key.address(), 0);
     let creation = [&[0x60, COUNTER.len() as u8, 0x80, 0x60, 9, 0x5f, 0x39, 0x5f, 0xf3], COUNTER].concat();

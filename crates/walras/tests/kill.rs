@@ -323,7 +323,7 @@ fn newest_root(server: &str, height: u64) -> Value {
 
 fn make_home(folder: &TempDir) -> std::path::PathBuf {
     let (home, file) = (folder.path().join("home"), folder.path().join("genesis.json"));
-    node::genesis_file::write(&file, &genesis()).expect("written");
+    founding::genesis_file::write(&file, &genesis()).expect("written");
     let made = walras().args(["init", "--home"]).arg(&home).arg("--genesis").arg(&file).output().expect("walras runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     home

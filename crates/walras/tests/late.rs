@@ -42,7 +42,7 @@ fn asked(node: &Process, path: &str) -> Option<Value> {
 #[test]
 fn a_late_validator_begins_with_a_fetched_state_in_one_process() {
     let folder = tempfile::TempDir::new().expect("a folder");
-    let addresses: Vec<String> = (0..4).map(|_| transport::free_address().expect("a free port").to_string()).collect();
+    let addresses: Vec<String> = (0..4).map(|_| sockets::free_address().expect("a free port").to_string()).collect();
     let mut init = walras();
     init.args(["init", "--json", "--supply", "1000", "--validators", "4", "--epoch-heights", "20"]);
     for address in &addresses {

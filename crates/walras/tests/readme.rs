@@ -38,7 +38,7 @@ impl Shell {
     fn new() -> Shell {
         let folder = TempDir::new().expect("a folder");
         std::os::unix::fs::symlink(walras().get_program(), folder.path().join("walras")).expect("a link");
-        let free = |count| transport::free_ports(count).expect("free ports").to_string();
+        let free = |count| sockets::free_ports(count).expect("free ports").to_string();
         let (listen, lane) = (free(1), free(node::HOME_PORTS));
         let settings = vec![
             ("WALRAS_HTTP__LISTEN", listen.clone()),

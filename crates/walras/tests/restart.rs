@@ -75,7 +75,7 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     let mut command = walras();
     command.args(init.split_whitespace()).arg(&network);
     for _ in 0..2 {
-        command.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+        command.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
     }
     good(&command.output().expect("walras runs"));
     let homes: Vec<PathBuf> = (0..2).map(|index| network.join(format!("validator-{index}"))).collect();

@@ -21,7 +21,7 @@ impl Network {
         let mut init = walras();
         init.args(["init", "--validators", "4", "--asset", "USD:2", "--supply", "1000"]);
         for _ in 0..4 {
-            init.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+            init.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
         }
         let output = init.arg("--home").arg(folder.path()).output().expect("walras runs");
         assert!(output.status.success(), "{}", text(&output.stderr));

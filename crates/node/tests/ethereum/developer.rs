@@ -316,7 +316,7 @@ fn an_impersonated_contract_sends_in_one_block() {
 /// The genesis file of a developers' chain says so; this gives it another identity, and allows nothing else.
 #[test]
 fn its_genesis_says_so() {
-    use node::genesis_file::{parse, read, write};
+    use founding::genesis_file::{parse, read, write};
 
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("genesis.json");

@@ -60,7 +60,7 @@ fn genesis() -> Genesis {
 
 /// An address with as many free ports above it as a shard takes.
 fn free_address() -> SocketAddr {
-    transport::free_ports(HOME_PORTS).expect("free ports")
+    sockets::free_ports(HOME_PORTS).expect("free ports")
 }
 
 /// A directory readable by its owner only, as a node demands.

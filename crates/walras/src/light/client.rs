@@ -47,7 +47,7 @@ struct Certified {
 
 impl Client {
     pub fn new(source: &Source) -> anyhow::Result<Client> {
-        let (genesis, founding) = node::genesis_file::read_with_founding(&source.genesis)?;
+        let (genesis, founding) = ::founding::genesis_file::read_with_founding(&source.genesis)?;
         let founding = founding.with_context(|| {
             format!(
                 "{}: the genesis names no validators, so nobody signs blocks of this chain",

@@ -133,7 +133,7 @@ impl LaneAudit {
 
 /// The newest state of a home, and the issue of each asset.
 fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
-    let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
+    let genesis = ::founding::genesis_file::read(&home.join("genesis.json"))?;
     let data = home.join("data");
     let disk = RealDisk::existing(&data).with_context(|| data.display().to_string())?;
     let state = node::snapshot::state_of(store::view(disk)?, &genesis, |_| ())?.ledger;

@@ -77,7 +77,7 @@ impl PartialEq for LaneNetwork {
 impl LaneNetwork {
     /// Reads it from a genesis file of a trusted source.
     pub fn of_genesis(path: &Path) -> anyhow::Result<LaneNetwork> {
-        let (genesis, _) = node::genesis_file::read_with_founding(path)?;
+        let (genesis, _) = ::founding::genesis_file::read_with_founding(path)?;
         let state = Ledger::new(&genesis)?;
         let lane = state.lane().with_context(|| format!("{}: this chain has no payment lane", path.display()))?;
         let money = |entry: &ledger::LaneAsset| {

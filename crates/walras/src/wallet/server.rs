@@ -70,7 +70,9 @@ impl Server {
         if response.status().is_success() {
             return Ok(None);
         }
-        let value: Value = response.body_mut().read_json().unwrap_or_default();
+        let status = response.status();
+        let foreign = || format!("{} answers {status} and no walras node does: give another --server", self.url);
+        let value: Value = response.body_mut().read_json().with_context(foreign)?;
         Ok(Some((text(&value["error"]["code"]).into(), text(&value["error"]["message"]).into())))
     }
 

@@ -39,7 +39,7 @@ impl Network {
         init.args(["init", "--validators", &count, "--lane", "--lane-epoch-heights", &epoch]);
         init.args(["--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000"]);
         for _ in 0..validators {
-            init.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+            init.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
         }
         let output = init.args(arguments).arg("--home").arg(folder.path()).output().expect("walras runs");
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -50,7 +50,7 @@ impl Network {
             edit(&mut genesis);
             std::fs::write(&path, serde_json::to_string_pretty(&genesis).expect("JSON")).expect("written");
         }
-        let lane_address = |_| transport::free_ports(node::HOME_PORTS).expect("free ports").to_string();
+        let lane_address = |_| sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
         let addresses: Vec<String> = (0..validators).map(lane_address).collect();
         let mut network = Network { folder, addresses: addresses.join(","), nodes: Vec::new() };
         network.nodes = (0..validators).map(|index| network.start(index)).collect();

@@ -9,7 +9,7 @@ use ledger::{Genesis, GenesisError, LEAST_UNITS, Limits, Listing};
 use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
-use crate::founding::{Founding, Part};
+use crate::founders::{Founding, Part};
 use crate::lane_part::LanePart;
 
 #[derive(Serialize, Deserialize)]
@@ -250,7 +250,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::founding::{Founder, FoundingEngine};
+    use crate::founders::{Founder, FoundingEngine};
     use consensus::Rules;
     use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms};
     use primitives::{Fraction, SecretKey};
