@@ -7,21 +7,18 @@
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
-//! a substitute: another transaction of the account with the same number that ends later. This costs a search of the
-//! queue and no fee, so it is done 64 times for each block.
+//! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever
+//! pay, so an account may do this once for each block.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::EthereumPool;
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
-use primitives::{Address, Amount, Height, Sequence, Transaction, TransactionId};
+use primitives::{Address, Amount, Body, Height, Sequence, Transaction, TransactionId};
 use rayon::prelude::*;
 
 /// Batches smaller than this are judged on one thread.
 const PARALLEL_LEN: usize = 64;
-
-/// Substitutes that are accepted between two blocks.
-const SUBSTITUTES_MAX: usize = 64;
 
 /// A pending transaction.
 #[derive(Clone, Debug)]
@@ -45,17 +42,29 @@ pub enum Reject {
     Refused(Refusal),
 }
 
+impl From<ReserveError> for Reject {
+    fn from(error: ReserveError) -> Reject {
+        match error {
+            ReserveError::Refused(refusal) => Reject::Refused(refusal),
+            ReserveError::NoRoom => Reject::Full,
+        }
+    }
+}
+
 /// The pool; see the module text.
 pub struct Mempool {
     limit: usize,
     queue: VecDeque<PoolEntry>,
+    /// The place of the first queued transaction; the next one has the next place.
+    front: i64,
     /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, PoolEntry)>,
     ids: HashSet<TransactionId>,
-    sequences: HashMap<Address, Vec<Sequence>>,
+    /// Pending sequence numbers of each account, and the place in the queue that each had last.
+    sequences: HashMap<Address, Vec<(Sequence, i64)>>,
     reserved: Reservations,
-    /// Substitutes that may still be accepted before the next block.
-    substitutes: usize,
+    /// Accounts that have substituted a transaction since the last block.
+    substituted: HashSet<Address>,
     /// The lowest height at which a queued transaction ends.
     ends_first: Height,
     /// Ethereum transactions; they reserve nothing natively.
@@ -68,11 +77,12 @@ impl Mempool {
         Mempool {
             limit,
             queue: VecDeque::new(),
+            front: 0,
             handed: VecDeque::new(),
             ids: HashSet::new(),
             sequences: HashMap::new(),
             reserved: Reservations::default(),
-            substitutes: SUBSTITUTES_MAX,
+            substituted: HashSet::new(),
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
         }
@@ -106,7 +116,7 @@ impl Mempool {
 
     /// The highest pending sequence number of an account.
     pub fn highest(&self, account: &Address) -> Option<Sequence> {
-        self.sequences.get(account).and_then(|waiting| waiting.iter().max().copied())
+        self.sequences.get(account).and_then(|waiting| waiting.iter().map(|(sequence, _)| *sequence).max())
     }
 
     /// Adds a transaction, if it would be valid in the next block on top of `ledger`.
@@ -137,10 +147,7 @@ impl Mempool {
         if self.ids.len() >= self.limit {
             return Err(Reject::Full);
         }
-        self.reserved.admit(&entry.transaction, ledger).map_err(|error| match error {
-            ReserveError::Refused(refusal) => Reject::Refused(refusal),
-            ReserveError::NoRoom => Reject::Full,
-        })
+        self.reserved.admit(&entry.transaction, ledger).map_err(Reject::from)
     }
 
     fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, ledger: &Ledger) -> Result<(), Reject> {
@@ -149,7 +156,7 @@ impl Mempool {
             Err(Reject::Refused(Refusal::SequenceConflict)) if self.ids.contains(&entry.id) => {
                 return Err(Reject::Waiting);
             }
-            Err(Reject::Refused(Refusal::SequenceConflict)) => self.substitute(&entry, ledger)?,
+            Err(Reject::Refused(Refusal::SequenceConflict)) => return self.substitute(entry, ledger),
             verdict => verdict?,
         }
         if self.ids.len() >= self.limit {
@@ -162,38 +169,51 @@ impl Mempool {
 
     /// Queues a transaction that has reserved what it may spend.
     fn insert(&mut self, entry: PoolEntry) {
-        let body = &entry.transaction.body;
-        self.sequences.entry(body.account).or_default().push(body.sequence);
-        self.ends_first = self.ends_first.min(body.until);
-        self.ids.insert(entry.id);
+        let place = self.front + self.queue.len() as i64;
+        self.note(&entry, place);
         self.queue.push_back(entry);
     }
 
-    /// Reserves for a transaction in place of a queued one with its number that ends earlier, which leaves the pool.
-    /// If the substitute is refused, the other one stays.
-    fn substitute(&mut self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
-        let refused = Reject::Refused(Refusal::SequenceConflict);
-        self.substitutes = self.substitutes.checked_sub(1).ok_or(refused)?;
+    fn note(&mut self, entry: &PoolEntry, place: i64) {
         let body = &entry.transaction.body;
-        let ids = &self.ids;
-        let gives_way = |queued: &PoolEntry| {
-            let other = &queued.transaction.body;
-            (other.account, other.sequence) == (body.account, body.sequence)
-                && other.until < body.until
-                && ids.contains(&queued.id)
-        };
-        let at = self.queue.iter().position(gives_way).ok_or(refused)?;
-        let before = self.queue.remove(at).expect("it is there");
+        self.sequences.entry(body.account).or_default().push((body.sequence, place));
+        self.ends_first = self.ends_first.min(body.until);
+        self.ids.insert(entry.id);
+    }
+
+    /// Puts a transaction into the place of a queued one with its number that ends earlier. If it is refused, the other
+    /// one stays.
+    fn substitute(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
+        let conflict = Err(Reject::Refused(Refusal::SequenceConflict));
+        let body = &entry.transaction.body;
+        let Some((place, before)) = self.queued(&body.account, body.sequence) else { return conflict };
+        if before.transaction.body.until >= body.until || self.substituted.contains(&body.account) {
+            return conflict;
+        }
+        let before = before.clone();
         self.remove(&before, ledger.fee());
-        self.reserved.admit(&entry.transaction, ledger).map_err(|error| {
-            if self.reserved.admit(&before.transaction, ledger).is_ok() {
-                self.insert(before);
+        let admitted = self.reserved.admit(&entry.transaction, ledger);
+        let stays = match admitted {
+            Ok(()) => {
+                self.substituted.insert(body.account);
+                entry
             }
-            match error {
-                ReserveError::Refused(refusal) => Reject::Refused(refusal),
-                ReserveError::NoRoom => Reject::Full,
-            }
-        })
+            // What stood before stands again, unless the ledger has changed under it.
+            Err(_) if self.reserved.admit(&before.transaction, ledger).is_ok() => before,
+            Err(error) => return Err(error.into()),
+        };
+        self.note(&stays, place);
+        self.queue[(place - self.front) as usize] = stays;
+        admitted.map_err(Reject::from)
+    }
+
+    /// The queued transaction of an account with this number, and its place.
+    fn queued(&self, account: &Address, sequence: Sequence) -> Option<(i64, &PoolEntry)> {
+        let (_, place) = *self.sequences.get(account)?.iter().find(|(pending, _)| *pending == sequence)?;
+        let entry = self.queue.get(usize::try_from(place - self.front).ok()?)?;
+        let body = &entry.transaction.body;
+        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains(&entry.id);
+        is_it.then_some((place, entry))
     }
 
     fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
@@ -204,7 +224,7 @@ impl Mempool {
 
     /// Drops the queued transactions that end with the block of a height, which has been applied.
     pub fn end(&mut self, height: Height, fee: Amount) {
-        self.substitutes = SUBSTITUTES_MAX;
+        self.substituted.clear();
         if self.ends_first > height {
             return;
         }
@@ -212,13 +232,15 @@ impl Mempool {
             self.queue.drain(..).partition(|entry| entry.transaction.body.until <= height);
         self.queue = going_on.into();
         ended.iter().for_each(|entry| self.remove(entry, fee));
+        (0..self.queue.len()).for_each(|at| self.place_again(at));
         self.ends_first = self.queue.iter().map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
     /// Takes the oldest pending transactions, at most `count`. Their reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
-        let ids = &self.ids;
-        self.queue.drain(..count.min(self.queue.len())).filter(|entry| ids.contains(&entry.id)).collect()
+        let (ids, count) = (&self.ids, count.min(self.queue.len()));
+        self.front += count as i64;
+        self.queue.drain(..count).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
     /// Takes the oldest pending transactions while they `fit`, at most `count`; see [`Mempool::take`].
@@ -257,6 +279,8 @@ impl Mempool {
             if self.ids.contains(&entry.id) {
                 self.ends_first = self.ends_first.min(entry.transaction.body.until);
                 self.queue.push_front(entry);
+                self.front -= 1;
+                self.place_again(0);
             }
         }
     }
@@ -271,14 +295,22 @@ impl Mempool {
         // Others may have proposed some of the queued transactions; `take` skips those.
         while self.queue.front().is_some_and(|entry| !self.ids.contains(&entry.id)) {
             self.queue.pop_front();
+            self.front += 1;
         }
+    }
+
+    /// Notes the place of a queued transaction that has moved.
+    fn place_again(&mut self, at: usize) {
+        let Body { account, sequence, .. } = self.queue[at].transaction.body;
+        let pending = self.sequences.get_mut(&account).into_iter().flatten();
+        pending.filter(|(number, _)| *number == sequence).for_each(|(_, place)| *place = self.front + at as i64);
     }
 
     fn release(&mut self, transaction: &Transaction, fee: Amount) {
         self.reserved.release(transaction, fee);
         let body = &transaction.body;
         if let Some(waiting) = self.sequences.get_mut(&body.account) {
-            waiting.retain(|sequence| *sequence != body.sequence);
+            waiting.retain(|(sequence, _)| *sequence != body.sequence);
             if waiting.is_empty() {
                 self.sequences.remove(&body.account);
             }
@@ -482,15 +514,37 @@ mod tests {
         assert_eq!(pool.admit(ending(1, 6, 950), &ledger), Ok(()));
         assert_eq!((pool.len(), pool.contains(&ending(1, 5, 900).id)), (1, false));
         assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+        pool.end(1, 0);
         // One that is in a proposal stays.
         let taken = pool.take(1);
         assert_eq!(pool.admit(ending(1, 8, 1), &ledger), conflict);
         pool.restore(taken);
-        for until in 7..7 + SUBSTITUTES_MAX as u64 {
-            let _ = pool.admit(ending(1, until, 1), &ledger);
-        }
-        assert_eq!(pool.admit(ending(1, 500, 1), &ledger), conflict, "so many between two blocks");
+        assert_eq!(pool.admit(ending(1, 8, 1), &ledger), Ok(()));
+        assert_eq!(pool.admit(ending(1, 500, 1), &ledger), conflict, "once between two blocks");
         pool.end(1, 0);
         assert_eq!(pool.admit(ending(1, 500, 1), &ledger), Ok(()));
+    }
+    #[test]
+    fn a_substitute_takes_the_place_in_the_queue() {
+        let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+        for sequence in 1..=4 {
+            assert_eq!(pool.admit(ending(sequence, 5, 10), &ledger), Ok(()));
+        }
+        // The first one is proposed and comes back, and the second one ends.
+        let first = pool.take(1);
+        pool.restore(first);
+        assert_eq!(pool.admit(ending(3, 9, 20), &ledger), Ok(()));
+        let order = |pool: &mut Mempool| {
+            let taken = pool.take(10);
+            let bodies = taken.iter().map(|entry| (entry.transaction.body.sequence, entry.transaction.body.until));
+            let order: Vec<_> = bodies.collect();
+            pool.restore(taken);
+            order
+        };
+        assert_eq!(order(&mut pool), [(1, 5), (2, 5), (3, 9), (4, 5)]);
+        pool.end(5, 0);
+        assert_eq!(order(&mut pool), [(3, 9)]);
+        assert_eq!(pool.admit(ending(3, 20, 30), &ledger), Ok(()));
+        assert_eq!(order(&mut pool), [(3, 20)]);
     }
 }
