@@ -19,7 +19,8 @@ impl Visitor<'_> for Spending {
     }
 }
 
-/// Units by asset that a transaction takes from its sender's balance, on a chain with this fee, in units of the first asset.
+/// Units by asset that a transaction takes from its sender's balance, on a chain with this fee (units of the first
+/// asset).
 /// What is malformed in it is ignored.
 pub fn spending(body: &Body, fee: Amount) -> BTreeMap<AssetId, Amount> {
     let mut spending = Spending::default();

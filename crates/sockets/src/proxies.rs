@@ -54,8 +54,9 @@ impl Networks {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client of a request that came through proxies of these networks, from the values of `X-Forwarded-For`: of the addresses that the proxies appended, the
-    /// last one that is not a trusted proxy itself. What stands before it came from that client.
+    /// The client of a request that came through proxies of these networks, from the values of `X-Forwarded-For`: of
+    /// the addresses that the proxies appended, the last one that is not a trusted proxy itself. What stands before it
+    /// came from that client.
     pub fn client<'v>(&self, peer: IpAddr, forwarded: impl DoubleEndedIterator<Item = &'v str>) -> IpAddr {
         if !self.contains(peer) {
             return peer.to_canonical();

@@ -7,8 +7,8 @@
 //! it, after growing pauses, forever. If it has not done so for three seconds, the other one tries too. This helps
 //! when only one address is right, and lets a second process detect that its key is in use.
 //!
-//! *Handshake* ([`sockets::raw_keys`]). TLS 1.3; both sides present raw public keys (RFC 7250). The caller expects the key of the
-//! peer that it calls, the callee accepts any key on the list. Unknown keys are rejected here.
+//! *Handshake* ([`sockets::raw_keys`]). TLS 1.3; both sides present raw public keys (RFC 7250). The caller expects the
+//! key of the peer that it calls, the callee accepts any key on the list. Unknown keys are rejected here.
 //!
 //! *Greeting* (`wire`). The caller opens the votes stream, the only bidirectional one, with a *hello*: version,
 //! network (the digest of the genesis, which names the founders), and the *incarnation*, a random number drawn when

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use sockets::{free_address, raw_keys};
-
 use super::*;
+use sockets::{free_address, raw_keys};
 
 /// The validators of a test network: keys by seed, and ports that were free a moment ago.
 struct Net {

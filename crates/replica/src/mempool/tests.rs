@@ -1,0 +1,224 @@
+//! The pool, transaction by transaction.
+
+use super::*;
+use ledger::{Genesis, Listing, Signatures};
+use primitives::{AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey, SubBlock, Superblock};
+
+fn key() -> SecretKey {
+    SecretKey::from_seed([1; 32])
+}
+
+fn ledger(fee: Amount) -> Ledger {
+    let me = key().public().address();
+    let assets = vec![Listing::new("USD", 2, me), Listing::new("EUR", 2, Address([5; 20]))];
+    let balances = vec![(me, AssetId(0), 1_000), (me, AssetId(1), 1_000)];
+    let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
+    Ledger::new(&Genesis { chain: 1, fee, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound")
+}
+
+fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
+    let body = Body { chain: 1, account: key().public().address(), sequence, until: 50_000, operation };
+    let transaction = body.sign(&primitives::Digest::default(), &key());
+    PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
+}
+
+fn pay(sequence: Sequence, asset: u32, amount: Amount) -> PoolEntry {
+    entry(sequence, Operation::Pay { to: Address([9; 20]), asset: AssetId(asset), amount })
+}
+
+fn refused(refusal: Refusal) -> Result<(), Reject> {
+    Err(Reject::Refused(refusal))
+}
+
+#[test]
+fn what_waits_is_reserved_and_released() {
+    let ledger = ledger(1);
+    let mut pool = Mempool::new(100);
+    assert_eq!(pool.admit(pay(1, 0, 900), &ledger), Ok(()));
+    assert_eq!(pool.admit(pay(2, 0, 99), &ledger), refused(Refusal::Overdraft), "900 + 99 and two fees");
+    assert_eq!(pool.admit(pay(2, 0, 98), &ledger), Ok(()));
+    assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "nothing is left for a fee");
+    let taken = pool.take(10);
+    assert_eq!((taken.len(), pool.len(), pool.ready()), (2, 2, 0));
+    assert_eq!(
+        pool.admit(pay(3, 1, 5), &ledger),
+        refused(Refusal::Overdraft),
+        "still reserved while the block is applied"
+    );
+    pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
+    assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
+    assert_eq!(pool.admit(pay(3, 1, 5), &ledger), Ok(()));
+}
+
+#[test]
+fn conflicts_stop_at_the_door() {
+    let ledger = ledger(0);
+    let mut pool = Mempool::new(8);
+    let first = pay(1, 0, 1);
+    assert_eq!(pool.admit(first.clone(), &ledger), Ok(()));
+    assert_eq!(pool.admit(first, &ledger), Err(Reject::Waiting));
+    assert_eq!(pool.admit(pay(1, 0, 2), &ledger), refused(Refusal::SequenceConflict));
+    let me = key().public().address();
+    let rotate = |sequence| entry(sequence, Operation::CreateAccount { account: me, key: PublicKey([7; 32]) });
+    assert_eq!(pool.admit(rotate(2), &ledger), Ok(()));
+    assert_eq!(pool.admit(rotate(3), &ledger), refused(Refusal::KeyConflict));
+    let new_key = SecretKey::from_seed([3; 32]).public();
+    let create = |sequence| entry(sequence, Operation::CreateAccount { account: new_key.address(), key: new_key });
+    assert_eq!(pool.admit(create(4), &ledger), Ok(()));
+    assert_eq!(pool.admit(create(5), &ledger), Ok(()), "the account is the same, whoever creates it");
+    let issue = |sequence| entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 });
+    assert_eq!(pool.admit(issue(6), &ledger), Ok(()));
+    assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::IssueTooLarge));
+    let nothing = entry(8, Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 });
+    assert_eq!(pool.admit(nothing, &ledger), refused(Refusal::UnknownOffer));
+}
+
+#[test]
+fn the_pool_is_bounded_and_first_in_first_out() {
+    let ledger = ledger(0);
+    let mut pool = Mempool::new(3);
+    for sequence in [3, 1, 2] {
+        assert_eq!(pool.admit(pay(sequence, 0, 1), &ledger), Ok(()));
+    }
+    assert_eq!(pool.admit(pay(4, 0, 1), &ledger), Err(Reject::Full));
+    assert_eq!(pool.oldest_ms(), Some(3));
+    assert_eq!(pool.highest(&key().public().address()), Some(3));
+    let order: Vec<u64> = pool.take(2).iter().map(|entry| entry.transaction.body.sequence).collect();
+    assert_eq!(order, [3, 1]);
+}
+
+#[test]
+fn what_is_handed_over_is_given_again_only_when_it_is_late() {
+    let ledger = ledger(0);
+    let mut pool = Mempool::new(8);
+    for sequence in 1..=4 {
+        assert_eq!(pool.admit(pay(sequence, 0, 1), &ledger), Ok(()));
+    }
+    let (first, second) = (pool.take(2), pool.take(1));
+    pool.mark_forwarded(first.clone(), 10);
+    pool.mark_forwarded(second, 20);
+    assert_eq!((pool.len(), pool.ready(), pool.reclaim(10, None)), (4, 1, 0));
+    assert_eq!(pool.admit(first[0].clone(), &ledger), Err(Reject::Waiting));
+    // The first of them is in a block; the second one is late.
+    pool.settle(first[..1].iter().map(|entry| (entry.id, &entry.transaction)), 0);
+    assert_eq!(pool.reclaim(15, None), 1);
+    let sequences = |entries: Vec<PoolEntry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
+    assert_eq!(sequences(pool.take(9)), [2, 4]);
+    assert_eq!(pool.reclaim(100, None), 1);
+    assert_eq!(sequences(pool.take(9)), [3]);
+}
+
+#[test]
+fn what_was_handed_over_and_has_become_void_is_forgotten() {
+    let mut ledger = ledger(1);
+    let mut pool = Mempool::new(8);
+    let (void, sound) = (pay(1, 0, 5), pay(2, 0, 5));
+    for entry in [&void, &sound] {
+        assert_eq!(pool.admit(entry.clone(), &ledger), Ok(()));
+    }
+    // The account sends another transaction with the same number to another validator, and that one is committed
+    // first.
+    let other = pay(1, 1, 7);
+    let sub_blocks = vec![SubBlock { native: vec![other.transaction.clone()], ..SubBlock::default() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    pool.settle([(other.id, &other.transaction)].into_iter(), 1);
+    let taken = pool.take(2);
+    pool.mark_forwarded(taken, 10);
+    assert_eq!((pool.reclaim(20, Some(&ledger)), pool.len(), pool.ready()), (1, 1, 1));
+    assert!(pool.contains(&sound.id) && !pool.contains(&void.id));
+    pool.settle([(sound.id, &sound.transaction)].into_iter(), 1);
+    assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
+}
+
+#[test]
+fn many_enter_at_once() {
+    let ledger = ledger(1);
+    let mut pool = Mempool::new(70);
+    // 60 payments of 20 units each, and a copy of each; 1,000 units pay for 47 of them with their fees.
+    let entries: Vec<PoolEntry> = (1..=60).flat_map(|sequence| [pay(sequence, 0, 20), pay(sequence, 0, 20)]).collect();
+    let answers = pool.admit_all(entries, &ledger);
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1_000 / 21);
+    assert_eq!(pool.len(), 1_000 / 21);
+    let known = [Ok(()), Err(Reject::Waiting), refused(Refusal::Overdraft), refused(Refusal::SequenceConflict)];
+    assert!(answers.iter().all(|answer| known.contains(answer)), "{answers:?}");
+    let entries: Vec<PoolEntry> = (61..=64).chain(1..=64).map(|sequence| pay(sequence, 1, 1)).collect();
+    let answers = pool.admit_all(entries, &ledger);
+    let (ok, full) = (answers.iter().filter(|a| a.is_ok()).count(), answers.contains(&Err(Reject::Full)));
+    assert_eq!((ok, full), (1_000 % 21, false), "fees: 1,000 - 47 * 21 units are left");
+    let taken = pool.take(100);
+    pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
+    assert!(pool.is_empty() && pool.reserved.is_empty());
+}
+
+/// A payment under a number, which ends at a height.
+fn ending(sequence: Sequence, until: Height, amount: Amount) -> PoolEntry {
+    let operation = Operation::Pay { to: Address([5; 20]), asset: AssetId(0), amount };
+    let body = Body { chain: 1, account: key().public().address(), sequence, until, operation };
+    let transaction = body.sign(&ledger(0).network(), &key());
+    PoolEntry { id: transaction.id(), arrived_ms: 0, transaction }
+}
+
+#[test]
+fn transactions_leave_the_pool_after_their_last_height_with_what_they_reserved() {
+    let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+    for (sequence, until) in [(1, 3), (2, 5), (3, 3)] {
+        assert_eq!(pool.admit(ending(sequence, until, 300), &ledger), Ok(()));
+    }
+    pool.end(2, 0);
+    assert_eq!((pool.len(), pool.ready()), (3, 3));
+    // One is in a proposal when it ends: it comes back, and leaves with the next block.
+    let taken = pool.take(1);
+    pool.end(3, 0);
+    assert_eq!((pool.len(), pool.ready()), (2, 1));
+    pool.restore(taken);
+    pool.end(4, 0);
+    assert_eq!(pool.take(9).iter().map(|entry| entry.transaction.body.sequence).collect::<Vec<_>>(), [2]);
+    assert_eq!(pool.admit(ending(1, 9, 700), &ledger), Ok(()), "nothing is reserved for those that ended");
+    assert_eq!(pool.highest(&key().public().address()), Some(2));
+}
+
+#[test]
+fn a_substitute_displaces_what_ends_earlier_and_a_refused_one_does_not() {
+    let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+    assert_eq!(pool.admit(ending(1, 5, 900), &ledger), Ok(()));
+    let conflict = Err(Reject::Refused(Refusal::SequenceConflict));
+    assert_eq!(pool.admit(ending(1, 5, 1), &ledger), conflict, "it ends no later");
+    assert_eq!(pool.admit(ending(1, 6, 1_001), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+    assert!(pool.contains(&ending(1, 5, 900).id));
+    assert_eq!(pool.admit(ending(1, 6, 950), &ledger), Ok(()));
+    assert_eq!((pool.len(), pool.contains(&ending(1, 5, 900).id)), (1, false));
+    assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+    pool.end(1, 0);
+    // One that is in a proposal stays.
+    let taken = pool.take(1);
+    assert_eq!(pool.admit(ending(1, 8, 1), &ledger), conflict);
+    pool.restore(taken);
+    assert_eq!(pool.admit(ending(1, 8, 1), &ledger), Ok(()));
+    assert_eq!(pool.admit(ending(1, 500, 1), &ledger), conflict, "once between two blocks");
+    pool.end(1, 0);
+    assert_eq!(pool.admit(ending(1, 500, 1), &ledger), Ok(()));
+}
+#[test]
+fn a_substitute_takes_the_place_in_the_queue() {
+    let (mut pool, ledger) = (Mempool::new(10), ledger(0));
+    for sequence in 1..=4 {
+        assert_eq!(pool.admit(ending(sequence, 5, 10), &ledger), Ok(()));
+    }
+    // The first one is proposed and comes back, and the second one ends.
+    let first = pool.take(1);
+    pool.restore(first);
+    assert_eq!(pool.admit(ending(3, 9, 20), &ledger), Ok(()));
+    let order = |pool: &mut Mempool| {
+        let taken = pool.take(10);
+        let bodies = taken.iter().map(|entry| (entry.transaction.body.sequence, entry.transaction.body.until));
+        let order: Vec<_> = bodies.collect();
+        pool.restore(taken);
+        order
+    };
+    assert_eq!(order(&mut pool), [(1, 5), (2, 5), (3, 9), (4, 5)]);
+    pool.end(5, 0);
+    assert_eq!(order(&mut pool), [(3, 9)]);
+    assert_eq!(pool.admit(ending(3, 20, 30), &ledger), Ok(()));
+    assert_eq!(order(&mut pool), [(3, 20)]);
+}
