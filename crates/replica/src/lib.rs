@@ -60,6 +60,7 @@ pub mod ethereum_pool;
 pub mod handover;
 mod home;
 mod input;
+pub mod life;
 mod machine;
 pub mod mempool;
 mod network;
@@ -83,6 +84,7 @@ pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, Pending
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
+pub use life::{BlockJob, BlockWorker, Life, LifeInput, LifeMistake, LifeSettings, LifeStart};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
