@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Listing, Roots};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, SecretKey, SubBlock, Superblock};
-use store::{FaultDisk, Options, Surviving};
+use store::{FaultDisk, Options, Store, Surviving};
 
 use super::*;
 use crate::{Foundation, Replay, Restored, archive, encode, receipts, recover_state, write_checkpoint};
