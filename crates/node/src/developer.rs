@@ -38,13 +38,16 @@ use std::time::{Duration, Instant};
 use doors::{DeveloperOrder, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
-use primitives::Superblock;
-use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
-use store::{RealDisk, Store, StoreError};
+use primitives::{Height, Superblock};
+use replica::{BlockJob, Life, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedLane};
+use store::StoreError;
 
 use crate::candles::remember_candles;
 use crate::chain_clock::{ChainClock, MovedTime};
-use crate::pipeline::{LANE_BYTES, Log, apply_threads, follow_one, log_and_apply, publish_one};
+use crate::executor::{Executor, milliseconds};
+use crate::pipeline::follow_one;
+use crate::producer::select_pending;
+use crate::publisher::publish_one;
 use crate::recovery::recover_views;
 use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
 
@@ -143,15 +146,27 @@ fn is_nothing(entries: &[PoolEntry], lane: &ProposedLane) -> bool {
     entries.is_empty() && lane.transactions.is_empty()
 }
 
-/// Appends a block to the log; a later block syncs it.
-fn append(store: &mut Store<RealDisk>, block: &Superblock) -> Result<(), StoreError> {
-    store.append(block.height, &block.to_bytes())
+/// The life of the blocks above a state. There are no checkpoints: the chain may revert to below them.
+fn life_above(height: Height) -> Life {
+    let start = LifeStart { height, handover: None, certified: Height::MAX };
+    Life::new(LifeSettings::default(), start)
+}
+
+/// What the next block consists of.
+struct Contents {
+    native: Vec<PoolEntry>,
+    ethereum: ProposedLane,
+    /// Its time, if it is not that of the chain's clock.
+    time_ms: Option<u64>,
+    /// Whether the log is synced with it; a later block syncs it otherwise.
+    is_synced: bool,
 }
 
 struct DevelopersChain<'a> {
     shared: &'a Arc<Shared>,
     genesis: Genesis,
-    pool: rayon::ThreadPool,
+    life: Life,
+    executor: Executor<'a>,
     mining: Mining,
     /// When the next block of an interval is due.
     next_block: Instant,
@@ -165,7 +180,7 @@ struct DevelopersChain<'a> {
 
 impl<'a> DevelopersChain<'a> {
     fn new(shared: &'a Arc<Shared>, genesis: Genesis) -> Result<DevelopersChain<'a>, ExchangeError> {
-        let pool = apply_threads(shared).map_err(|error| ExchangeError::Thread(std::io::Error::other(error)))?;
+        let executor = Executor::new(shared)?;
         let (height, time_ms) = {
             let ledger = shared.read_ledger();
             (ledger.height(), ledger.time_ms())
@@ -178,7 +193,8 @@ impl<'a> DevelopersChain<'a> {
         Ok(DevelopersChain {
             shared,
             genesis,
-            pool,
+            life: life_above(height),
+            executor,
             mining,
             next_block: Instant::now(),
             // A chain whose time was moved into the future stays there.
@@ -241,52 +257,81 @@ impl<'a> DevelopersChain<'a> {
             self.next_block = Instant::now() + Duration::from_millis(interval);
             return self.mine(true);
         }
-        let (entries, lane) = self.select_pending();
+        let (native, ethereum) = self.select_pending();
         // A transaction above a nonce gap stays pending, and causes no block.
-        if is_nothing(&entries, &lane) { Ok(()) } else { self.commit(entries, lane, None, replica::log) }
+        if is_nothing(&native, &ethereum) {
+            return Ok(());
+        }
+        self.commit(Contents { native, ethereum, time_ms: None, is_synced: true })
     }
 
     /// Makes a block of the pending transactions, even if there are none. Of several empty blocks in a row only the
     /// last is synced, which syncs the others with it, before their order is answered.
     fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
-        let (entries, lane) = self.select_pending();
-        let log: Log = if is_last || !is_nothing(&entries, &lane) { replica::log } else { append };
-        self.commit(entries, lane, None, log)
+        let (native, ethereum) = self.select_pending();
+        let is_synced = is_last || !is_nothing(&native, &ethereum);
+        self.commit(Contents { native, ethereum, time_ms: None, is_synced })
     }
 
     fn select_pending(&self) -> (Vec<PoolEntry>, ProposedLane) {
-        let mut mempool = self.shared.lock_mempool();
-        let mut quota = ledger::Quota::default();
-        let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
-        let entries = mempool.take_while(self.shared.config.blocks.transactions, admits);
-        (entries, mempool.ethereum.take(LANE_BYTES, self.shared.now_ms()))
+        select_pending(self.shared, &mut self.shared.lock_mempool())
     }
 
-    /// Makes a block durable, applies and publishes it. Its time is that of the chain's clock unless it is
-    /// given.
-    fn commit(
-        &mut self,
-        entries: Vec<PoolEntry>,
-        lane: ProposedLane,
-        time_ms: Option<u64>,
-        log: Log,
-    ) -> Result<(), ExchangeError> {
-        let shared = self.shared;
-        let (height, foundation) = {
-            let ledger = shared.read_ledger();
-            (ledger.height() + 1, Foundation::of(&ledger, shared.newest_root().1))
-        };
-        let time_ms = time_ms.unwrap_or_else(|| self.clock.next(foundation.parent_ms, clock_ms()));
-        let ids = entries.iter().map(|entry| entry.id).collect();
-        let native = entries.into_iter().map(|entry| entry.transaction).collect();
-        let block = foundation.block_at(height, native, lane, time_ms);
-        self.pool.install(|| {
-            let (made, changes) = log_and_apply(shared, block, ids, log)?;
-            follow_one(shared, height, &changes)?;
-            Ok::<_, ExchangeError>(publish_one(shared, made, None)?)
-        })?;
+    /// Makes a block durable, applies and publishes it: performs the jobs of its life, one after another.
+    fn commit(&mut self, contents: Contents) -> Result<(), ExchangeError> {
+        let (shared, height, is_synced) = (self.shared, self.life.height() + 1, contents.is_synced);
+        let mut jobs = VecDeque::from(self.life.step(LifeInput::Decided(height)));
+        let block = self.build(height, contents);
+        let (mut log_ms, mut made, mut changes) = (0.0, None, None);
+        while let Some(job) = jobs.pop_front() {
+            let input = match job {
+                BlockJob::Build(_) => LifeInput::Built(height),
+                BlockJob::Log(_) => {
+                    log_ms = self.log(&block, is_synced)?;
+                    LifeInput::Logged(height)
+                }
+                BlockJob::Apply { .. } => {
+                    self.executor.apply(false)?;
+                    LifeInput::Applied(height)
+                }
+                BlockJob::Show(_) => {
+                    let shown = self.executor.show(log_ms);
+                    (made, changes) = (Some(shown.0), Some(shown.1));
+                    LifeInput::Shown { height, handover: None }
+                }
+                BlockJob::Hash(_) => {
+                    follow_one(shared, height, &changes.take().expect("it is shown"))?;
+                    LifeInput::Hashed(height)
+                }
+                BlockJob::Publish(_) => {
+                    publish_one(shared, made.take().expect("it is shown"), None)?;
+                    LifeInput::Published(height)
+                }
+                other => unreachable!("{other:?} is not for a developers' chain"),
+            };
+            jobs.extend(self.life.step(input));
+        }
         self.share_time();
         Ok(())
+    }
+
+    fn build(&mut self, height: Height, contents: Contents) -> Arc<Superblock> {
+        let Contents { native, ethereum, time_ms, .. } = contents;
+        let foundation = self.executor.foundation();
+        let time_ms = time_ms.unwrap_or_else(|| self.clock.next(foundation.parent_ms, clock_ms()));
+        let ids = native.iter().map(|entry| entry.id).collect();
+        let native = native.into_iter().map(|entry| entry.transaction).collect();
+        self.executor.begin(foundation.block_at(height, native, ethereum, time_ms), ids)
+    }
+
+    /// Logs a block; returns how many milliseconds that took.
+    fn log(&self, block: &Superblock, is_synced: bool) -> Result<f64, StoreError> {
+        let (begun, mut store) = (Instant::now(), self.shared.lock_store());
+        match is_synced {
+            true => replica::log(&mut store, block)?,
+            false => store.append(block.height, &block.to_bytes())?,
+        }
+        Ok(milliseconds(begun.elapsed()))
     }
 
     /// Tells calls and estimates at which time the next block would see them.
@@ -364,7 +409,8 @@ impl<'a> DevelopersChain<'a> {
         let parent_ms = self.shared.read_ledger().time_ms();
         let transactions = edits.iter().map(DeveloperEdit::encode).collect();
         let lane = ProposedLane { transactions, senders: vec![None; edits.len()] };
-        self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0), replica::log)
+        let time_ms = Some(parent_ms + 1).filter(|_| parent_ms > 0);
+        self.commit(Contents { native: Vec::new(), ethereum: lane, time_ms, is_synced: true })
     }
 
     /// Makes edits in order; returns their number. The balances that are possible depend on each other, so each has a
@@ -433,6 +479,7 @@ impl<'a> DevelopersChain<'a> {
             poisoned(shared.waiters.lock()).clear();
             are_views_back
         };
+        self.life = life_above(height);
         shared.note_pool();
         if !are_views_back {
             let views = {

@@ -9,7 +9,7 @@ use doors::{Answer, Closed, CommittedBlock};
 use ledger::contracts::EthereumFault;
 use ledger::{Genesis, Ledger};
 use primitives::{Address, Height, Transaction, TransactionId};
-use replica::{EthereumCandidate, EthereumReject, Handover, Home, Network, ReplicaError, ValidatorStatus};
+use replica::{EthereumCandidate, EthereumReject, Handover, Home, LifeStart, Network, ReplicaError, ValidatorStatus};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
@@ -20,15 +20,14 @@ use crate::developer::develop;
 use crate::intake::{admit_ethereum, admit_submissions, enter};
 use crate::lane_member::{LaneMember, LaneStartError};
 use crate::payment_lane::LaneHost;
-use crate::pipeline::{follow, produce, publish};
+use crate::pipeline::{Started, start_workers};
+use crate::producer::produce;
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
-use crate::validator::{self, Ends};
+use crate::validator;
 
 /// Maximum number of submissions queued for intake.
 const INTAKE_QUEUE: usize = 1_024;
-/// Maximum number of blocks queued for the publisher.
-const PUBLISH_QUEUE: usize = 2;
 
 fn home(data: &std::path::Path) -> Result<Home<RealDisk>, ReplicaError> {
     Home::at(data).map_err(|error| ReplicaError::Directory(data.display().to_string(), error))
@@ -59,8 +58,6 @@ impl Exchange {
         let height = recovered.ledger.height();
         let shared = Arc::new(Shared::new(config, recovered));
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
-        let (made, blocks) = sync_channel(PUBLISH_QUEUE);
-        let (changed, changes) = sync_channel(PUBLISH_QUEUE);
         let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
         if genesis.is_developers {
             let genesis = genesis.clone();
@@ -71,13 +68,13 @@ impl Exchange {
         threads.push(spawn("candles", &shared, move |shared| remember_candles(shared, height))?);
         match network.zip(home) {
             None => {
-                threads.push(spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?);
-                threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, None))?);
-                threads.push(spawn("publisher", &shared, move |shared| publish(shared, &blocks, None))?);
+                let start = LifeStart { height, handover: None, certified: Height::MAX };
+                let Started { executor, threads: workers } = start_workers(&shared, start, None)?;
+                threads.extend(workers);
+                threads.push(spawn("producer", &shared, move |shared| produce(shared, &executor))?);
             }
             Some((network, home)) => {
-                let ends = Ends { made, changed, blocks, changes, intake: intake.clone() };
-                threads.extend(validator::start(network, &home, ends, &shared)?);
+                threads.extend(validator::start(network, &home, intake.clone(), &shared)?);
             }
         }
         Ok(Exchange { shared, intake, threads: Mutex::new(threads) })

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use transport::Transport;
 
 use crate::config::Config;
+use crate::desk::Desk;
 use crate::developer::Orders;
 use crate::payment_lane::LaneHeard;
 use crate::recovery::Recovered;
@@ -113,6 +114,8 @@ pub(crate) struct Shared {
     pub bodies: Cache<Superblock>,
     pub receipts: Cache<ProvenReceipts>,
     store: Mutex<Store<RealDisk>>,
+    /// Where the workers on blocks meet; without workers on a developers' chain.
+    pub desk: Desk,
     pub metrics: Metrics,
     pub started: Instant,
     pub(crate) waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
@@ -129,8 +132,6 @@ pub(crate) struct Shared {
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
-    /// The last height whose certificate is durable; blocks above it are still needed here. No limit in a solo node.
-    pub(crate) certified_durably: AtomicU64,
     /// The proofs of later committees; unset in a solo node.
     pub(crate) handovers: OnceLock<Arc<Handovers<RealDisk>>>,
     #[cfg(test)]
@@ -183,6 +184,7 @@ impl Shared {
             roots: Mutex::new(roots),
             archive: store.archive(),
             store: Mutex::new(store),
+            desk: Desk::new(),
             metrics: Metrics::new(),
             started: Instant::now(),
             waiters: Mutex::default(),
@@ -194,7 +196,6 @@ impl Shared {
             verified: Verified::new(network),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
-            certified_durably: AtomicU64::new(u64::MAX),
             handovers: OnceLock::new(),
             #[cfg(test)]
             spoil: OnceLock::new(),
@@ -295,6 +296,7 @@ impl Shared {
 
     fn end(&self, reason: String) {
         poisoned(self.failure.lock()).get_or_insert(reason);
+        self.desk.close();
         self.stop();
         self.failed.notify_waiters();
         self.failed.notify_one();

@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | consensus | the replica, the links | this loop |
 //! | pool | what was given out of the pool | [`Proposals::perform`], accusations, the next epoch's network |
-//! | executor | the log of handovers | [`Agreed::block`], log and apply (`pipeline.rs`) |
+//! | executor | the log of handovers, the ledger while it is lent | its jobs of the life of a block (`pipeline.rs`) |
 //! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
@@ -34,25 +34,24 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use consensus::{Index, Payload, payload_digest};
-use ledger::{Changes, Ledger};
+use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
-    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Observation, Opened, Own, Past, PoolJob, Proposals, Replica,
-    ReplicaSettings, StateEffect, StateSync,
+    Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
+    Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
 };
 use store::RealDisk;
 use transport::Lane;
 
+use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
 use crate::links::Links;
-use crate::pipeline::{Made, execute, follow, publish};
+use crate::pipeline::{Started, start_workers};
 use crate::shared::{ExchangeError, Present, Shared, Submission, poisoned, spawn};
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
 
-/// Maximum number of superblocks queued for the executor; the engine never has more in progress.
-const DECIDED: usize = 256;
 /// Maximum number of jobs queued for the pool's worker: a few for each height in progress.
 const POOL_JOBS: usize = 1_024;
 /// Maximum number of queued messages about states.
@@ -66,19 +65,9 @@ const POLL: Duration = Duration::from_millis(2);
 /// How often it publishes the validator's status.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// The ends of the channels between the threads that commit.
-pub(crate) struct Ends {
-    pub made: SyncSender<Made>,
-    pub blocks: Receiver<Made>,
-    pub changed: SyncSender<(Height, Changes)>,
-    pub changes: Receiver<(Height, Changes)>,
-    pub intake: SyncSender<Submission>,
-}
-
 /// The queues of the worker threads.
 struct Workers {
     pool: SyncSender<PoolJob>,
-    executor: SyncSender<Agreed>,
     verifier: SyncSender<(Index, Digest, Payload)>,
     archive: Arc<Requests>,
     states: SyncSender<(u64, Index, FrameBytes)>,
@@ -107,7 +96,7 @@ struct Validator {
 pub(crate) fn start(
     genesis: Network,
     home: &Home<RealDisk>,
-    ends: Ends,
+    intake: SyncSender<Submission>,
     shared: &Arc<Shared>,
 ) -> Result<Vec<JoinHandle<()>>, ExchangeError> {
     let blocks = &shared.config.blocks;
@@ -125,38 +114,35 @@ pub(crate) fn start(
     let Opened { replica, past, handovers, unproved, certified_durably } = opened;
     shared.handovers.set(handovers.held.clone()).ok();
     shared.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
-    shared.certified_durably.store(certified_durably, Ordering::Release);
     let inbox = Inbox::new();
     let links = Links::open(replica.network(), inbox.sender())?;
     *poisoned(shared.links.lock()) = Present { generation: 0, transport: Arc::downgrade(links.transport()) };
 
     let (pool, pool_jobs) = sync_channel(POOL_JOBS);
-    let (executor, agreed) = sync_channel(DECIDED);
     let (verifier, unverified) = sync_channel(verified::WAITING_MAX);
     let (states, state_messages) = sync_channel(STATE_MESSAGES);
     let archive = Arc::new(Requests::default());
-    let Ends { made, blocks, changed, changes, intake } = ends;
-    let workers = Workers { pool, executor, verifier, archive: archive.clone(), states, intake };
+    let workers = Workers { pool, verifier, archive: archive.clone(), states, intake };
     let state_behind = shared.config.network.state_behind;
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
     // The size of one superblock at most: a frame has room for it.
     let answer_bytes = genesis.superblock_bytes_max();
-    let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
-    let (answered, logged) = (past.clone(), past);
+    let (results, consensus, answered) = (inbox.sender(), inbox.sender(), past.clone());
+    let height = shared.read_ledger().height();
+    let start = LifeStart { height, handover: due_handover(shared, &handovers)?, certified: certified_durably };
+    let Started { executor: jobs, mut threads } = start_workers(shared, start, Some(&consensus))?;
+    let execution = Execution { past, handovers, jobs, consensus };
     let key = genesis.own.account.clone();
     let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
-    Ok(vec![
-        spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
-        spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
-        spawn("executor", shared, move |shared| {
-            execute(shared, &logged, handovers, &agreed, &made, &changed, &executed);
-        })?,
+    threads.extend([
+        spawn("executor", shared, move |shared| execute(shared, execution))?,
         spawn("pool", shared, move |shared| work_on_pool(shared, key, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
         spawn("verifier", shared, move |shared| verify_ahead(&shared.verified, unverified))?,
         spawn("consensus", shared, move |shared| validator.run(shared))?,
-    ])
+    ]);
+    Ok(threads)
 }
 
 impl Validator {
@@ -173,6 +159,7 @@ impl Validator {
                 }
             }
             if shared.stopping.load(Ordering::Acquire) || poisoned(shared.failure.lock()).is_some() {
+                shared.desk.tell(LifeInput::Stop);
                 return self.links.transport().stop();
             }
             self.report(shared);
@@ -207,7 +194,9 @@ impl Validator {
     fn give(&mut self, job: Job, shared: &Shared) {
         let workers = &self.workers;
         match job {
-            Job::Apply(agreed) => drop(workers.executor.send(agreed)),
+            Job::Apply(agreed) => {
+                shared.desk.leave(LifeInput::Decided(agreed.height), |shelf| shelf.agreed.push_back(agreed));
+            }
             Job::Check { slot, digest, payload } => {
                 if shared.verified.announce((slot, digest)) {
                     // If the queue is full, the executor checks it.
@@ -271,7 +260,7 @@ fn count(observed: Observation, shared: &Shared) {
             metrics.certified.set(height as i64);
             shared.certified.store(height, Ordering::Release);
         }
-        Observation::CertifiedDurably(height) => shared.certified_durably.store(height, Ordering::Release),
+        Observation::CertifiedDurably(height) => shared.desk.tell(LifeInput::Certified(height)),
         Observation::Epoch(_) => {}
     }
 }

@@ -19,8 +19,7 @@
 //! | job | on | result |
 //! |---|---|---|
 //! | [`PoolJob`]: assemble a sub-block, forward transactions, take them back | the pool | [`Input::Assembled`], [`Input::HandedOver`], [`Input::TakenBack`] |
-//! | [`Job::Apply`] a decided superblock ([`Agreed::block`], [`log`], [`apply`], [`settle`]) | ledger, journal, then the pool | [`Input::Applied`] when the block is durable and applied |
-//! | its state root; its receipts root ([`archive`]) | tries; journal | [`Input::StateRoot`], [`Input::ReceiptsRoot`] |
+//! | [`Job::Apply`] a decided superblock: the jobs of its [`life`] | ledger, journal, tries, pool | [`Input::Applied`] when the block is durable and applied; [`Input::StateRoot`], [`Input::ReceiptsRoot`] |
 //! | [`Job::Check`] the signatures of a sub-block that is being agreed on ([`checked`]) | nothing | none: applying a block checks what is unchecked |
 //! | [`Job::Answer`] a validator that lags ([`Past::answer`]) | archives | none: the shell sends the frame |
 //! | [`Job::State`], a message about whole states ([`StateSync`]) | archives, `incoming` | none |
@@ -60,6 +59,7 @@ pub mod ethereum_pool;
 pub mod handover;
 mod home;
 mod input;
+pub mod life;
 mod machine;
 pub mod mempool;
 mod network;
@@ -83,12 +83,13 @@ pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, Pending
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
+pub use life::{BlockJob, BlockWorker, Life, LifeInput, LifeMistake, LifeSettings, LifeStart};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
-pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, hash, log, settle};
+pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, hash, log, settle};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

@@ -1,5 +1,5 @@
-//! The steps from a decided superblock to a block that is durable, applied, archived and finally dropped. Every shell
-//! takes these steps; each works on its own data only.
+//! The jobs of the life of a block: each works on its own data only. When each may begin is decided in
+//! [`life`](crate::life).
 
 use consensus::Index;
 use ledger::contracts::{Skip, recover_senders};
@@ -186,20 +186,6 @@ pub fn begin_checkpoint<D: Disk>(
         Err(StoreError::CheckpointRunning) => Ok(None),
         begun => begun.map(Some),
     }
-}
-
-/// Drops blocks that are more than `keep` below a checkpoint and below the last height whose certificate is durable.
-/// Returns the first retained height.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn forget<D: Disk>(
-    store: &mut Store<D>,
-    checkpoint: Height,
-    keep: u64,
-    certified_durably: Height,
-) -> Result<Height, StoreError> {
-    store.forget_below((checkpoint + 1).saturating_sub(keep).min(certified_durably))
 }
 
 #[cfg(test)]

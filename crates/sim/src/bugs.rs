@@ -1,17 +1,31 @@
-//! Bugs seeded at the simulator's boundary: a check that never fires proves nothing.
+//! Seeded bugs: a check that never fires proves nothing. Those in the life of a block live in `replica` and `store`;
+//! the others are at the simulator's boundary.
 
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{AccountState, Applied, Fault, Ledger, Offer, Outcome, Pair, Place, Restore, Signatures, Snapshot};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Price, Superblock, Transaction};
+use replica::LifeMistake;
+use store::StoreMistake;
 
-/// A mistake that a node could make. Production code contains none of them: the simulated node takes a wrong step, or
-/// the engines' results are changed before they are used.
+/// A mistake that a node could make. The life of blocks and the store make theirs when they are told to; of the
+/// others production code contains none: the simulated node performs a job wrongly, or the engines' results are
+/// changed before they are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Clients are answered before the log is synced.
-    AnswerBeforeSync,
+    AnswersBeforeSync,
+    /// The state root is told of a block that is not durable.
+    RootBeforeBlock,
+    /// A block is built on the root of an earlier state.
+    RootNotAwaited,
+    /// Blocks are published in another order.
+    PublishesOutOfOrder,
+    /// A checkpoint waits for no receipts.
+    CheckpointWithoutReceipts,
+    /// Blocks are forgotten before the checkpoint that replaces them is durable.
+    ForgetsBeforeCheckpoint,
     /// The log is never synced.
     SyncSkipped,
     /// A disk error is treated as success.
@@ -46,8 +60,13 @@ pub enum Bug {
 
 impl Bug {
     /// All bugs.
-    pub const ALL: [Bug; 16] = [
-        Bug::AnswerBeforeSync,
+    pub const ALL: [Bug; 21] = [
+        Bug::AnswersBeforeSync,
+        Bug::RootBeforeBlock,
+        Bug::RootNotAwaited,
+        Bug::PublishesOutOfOrder,
+        Bug::CheckpointWithoutReceipts,
+        Bug::ForgetsBeforeCheckpoint,
         Bug::SyncSkipped,
         Bug::DiskErrorIgnored,
         Bug::ReceiptsSkipped,
@@ -64,6 +83,28 @@ impl Bug {
         Bug::RewardTwice,
         Bug::OfferOfARevertedCall,
     ];
+
+    /// The mistake that the life of blocks makes.
+    pub(crate) fn of_life(self) -> Option<LifeMistake> {
+        Some(match self {
+            Bug::AnswersBeforeSync => LifeMistake::AnswersBeforeSync,
+            Bug::RootBeforeBlock => LifeMistake::RootBeforeBlock,
+            Bug::RootNotAwaited => LifeMistake::RootNotAwaited,
+            Bug::PublishesOutOfOrder => LifeMistake::PublishesOutOfOrder,
+            Bug::CheckpointWithoutReceipts => LifeMistake::CheckpointBeforeReceipts,
+            Bug::ForgetsBeforeCheckpoint => LifeMistake::ForgetsBeforeCheckpoint,
+            _ => return None,
+        })
+    }
+
+    /// The mistake that the store makes besides: it would tolerate that of the life alone.
+    pub(crate) fn of_store(self) -> Option<StoreMistake> {
+        match self {
+            Bug::CheckpointWithoutReceipts => Some(StoreMistake::CheckpointBeforeReceipts),
+            Bug::ForgetsBeforeCheckpoint => Some(StoreMistake::ForgetsAboveCheckpoints),
+            _ => None,
+        }
+    }
 }
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this bug would.

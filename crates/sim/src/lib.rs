@@ -1,7 +1,7 @@
 //! The whole system under faults, on one thread, from one seed.
 //!
-//! A run drives the engines that a node drives (mempool, ledger, tries, store, recovery) through the steps of the
-//! exchange's threads, in an order that the seed determines: intake, producer, publisher, roots, checkpoint. Clients
+//! A run drives the life of blocks ([`replica::life`]) and the engines that a node drives (mempool, ledger, tries,
+//! store, recovery): intake and the jobs of each worker come in an order that the seed determines. Clients
 //! send valid and invalid transactions; the clock is a number. The disk is [`store::FaultDisk`]: the process may
 //! crash after every change of it, with unsynced writes lost, torn and reordered; calls fail; the disk fills up; bits
 //! flip while the node is down. Recovery may crash too.
@@ -14,7 +14,7 @@
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
-//! 5. What a client was told remains true: its block, its outcome.
+//! 5. What a client was told remains true: its block, its outcome. What a reader saw remains too: state and root.
 //! 6. After a disk error the node stops and nothing is retried.
 //!
 //! A failure prints the seed. The same seed makes the same run: its [`SimReport::trace`] is a digest over all events.
@@ -30,8 +30,8 @@ mod crash_points;
 mod dice;
 mod ethereum;
 mod lane;
+mod node;
 mod oracle;
-mod pipeline;
 mod shadow;
 pub mod validators;
 mod world;

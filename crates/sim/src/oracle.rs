@@ -25,6 +25,10 @@ struct Epoch {
 pub(crate) struct Oracle {
     epochs: Vec<Epoch>,
     told: BTreeMap<TransactionId, (Height, Outcome)>,
+    /// The last height whose state a reader could see, and the last whose root.
+    shown: (Height, Height),
+    /// Blocks below this height may be gone.
+    forgotten_below: Height,
     threads: ThreadPool,
     bug: Option<Bug>,
 }
@@ -44,7 +48,7 @@ impl Oracle {
         let shadow = Shadow::new(genesis);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
         let first = Epoch { bytes: Vec::new(), ledger, root, receipts: Vec::new(), shadow };
-        Oracle { epochs: vec![first], told: BTreeMap::new(), threads, bug }
+        Oracle { epochs: vec![first], told: BTreeMap::new(), shown: (0, 0), forgotten_below: 0, threads, bug }
     }
 
     fn newest(&self) -> &Epoch {
@@ -124,6 +128,26 @@ impl Oracle {
         Ok(())
     }
 
+    /// Records that readers see the state after a block.
+    pub fn show(&mut self, height: Height) {
+        self.shown.0 = self.shown.0.max(height);
+    }
+
+    /// Records that readers see the root after a block.
+    pub fn show_root(&mut self, height: Height) {
+        self.shown.1 = self.shown.1.max(height);
+    }
+
+    /// Records that blocks below a height may be forgotten.
+    pub fn forget(&mut self, below: Height) {
+        self.forgotten_below = self.forgotten_below.max(below);
+    }
+
+    /// The height below which blocks may be gone.
+    pub fn forgotten_below(&self) -> Height {
+        self.forgotten_below
+    }
+
     /// Records what a client was told.
     pub fn acknowledge(&mut self, id: TransactionId, height: Height, outcome: Outcome) -> Result<(), String> {
         let receipts = decode(self.receipts(height));
@@ -150,8 +174,16 @@ impl Oracle {
         if height < told {
             return Err(format!("blocks {} to {told} were acknowledged and are lost", height + 1));
         }
+        for (what, shown) in [("state", self.shown.0), ("root", self.shown.1)] {
+            if height < shown {
+                return Err(format!("the {what} after block {shown} was shown and is lost"));
+            }
+        }
         self.epochs.truncate(height as usize + 1);
         for at in 1..=height {
+            if at < self.forgotten_below && archive.block(at).is_ok_and(|block| block.is_none()) {
+                continue;
+            }
             let bytes = archive.block(at).map_err(|e| e.to_string())?.ok_or(format!("block {at} is missing"))?;
             let known = self.epochs.get(at as usize).map(|epoch| epoch.bytes == bytes);
             if known == Some(false) {
@@ -161,6 +193,9 @@ impl Oracle {
                 self.extend(&borsh::from_slice(&bytes).map_err(|e| e.to_string())?, dice)?;
             }
             let receipts = archive.receipts(at).map_err(|error| error.to_string())?;
+            if receipts.is_none() && at < self.forgotten_below {
+                continue;
+            }
             if receipts.as_deref() != Some(self.receipts(at)) {
                 let what = if receipts.is_some() { "differ from before" } else { "are missing" };
                 return Err(format!("the receipts of block {at} {what}"));

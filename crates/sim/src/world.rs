@@ -4,23 +4,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::Genesis;
 use primitives::Transaction;
+use replica::BlockWorker;
 use store::{Disk, DiskFault, FaultDisk, Surviving};
 
 use crate::bugs::Bug;
 use crate::clients::{Clients, Drawn};
 use crate::dice::Dice;
+use crate::node::{Answer, Around, Setup, SimNode, Stop, recover};
 use crate::oracle::Oracle;
-use crate::pipeline::{Answer, Setup, SimNode, Stop, recover};
 use crate::{SimOptions, SimReport};
 
 /// The thread whose turn it is.
 #[derive(Clone, Copy)]
 enum Turn {
     Produce,
-    Publish,
-    Follow,
-    Checkpoint,
+    Work(BlockWorker),
 }
+
+/// All turns, in the order in which a node that is stopped takes them.
+const TURNS: [Turn; 6] = [
+    Turn::Produce,
+    Turn::Work(BlockWorker::Executor),
+    Turn::Work(BlockWorker::Logger),
+    Turn::Work(BlockWorker::Publisher),
+    Turn::Work(BlockWorker::Roots),
+    Turn::Work(BlockWorker::Checkpointer),
+];
 
 /// The disk as a crash will leave it.
 type Slot = Arc<Mutex<Option<FaultDisk>>>;
@@ -38,6 +47,8 @@ pub(crate) struct World {
     node: Option<SimNode>,
     /// Whether a disk error was injected since the last start.
     faulty: bool,
+    /// A worker that is slower than the others.
+    slow: Option<BlockWorker>,
     now_ms: u64,
     wall_ms: u64,
     /// Sent transactions that are not known to be in a block.
@@ -56,12 +67,20 @@ impl World {
             block: 1 + dice.index(30),
             interval_ms: 10 + dice.below(100),
             checkpoint_every: 1 + dice.below(8),
+            keep_blocks: if dice.once_in(2) { 1 + dice.below(6) } else { 0 },
             checkpoint_early: dice.once_in(2),
             segment_bytes: 2_000 + dice.below(60_000),
             bug: options.bug,
         };
+        let slow = match dice.below(6) {
+            0..3 => Some(BlockWorker::Publisher),
+            3 => Some(BlockWorker::Logger),
+            4 => Some(BlockWorker::Roots),
+            _ => None,
+        };
         World {
             setup,
+            slow,
             oracle: Oracle::new(&genesis, options.bug),
             disk: FaultDisk::new(dice.bits()),
             slot: Slot::default(),
@@ -113,26 +132,35 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        match self.dice.below(40) {
+        match self.dice.below(46) {
             0..14 => self.submit(),
-            14..22 => self.perform(Turn::Produce),
-            22..29 => self.perform(Turn::Publish),
-            29..33 => self.perform(Turn::Follow),
-            33..35 => self.perform(Turn::Checkpoint),
-            35..39 => self.pass_time(),
+            14..18 => self.perform(Turn::Produce),
+            18..26 => self.work(BlockWorker::Executor),
+            26..30 => self.work(BlockWorker::Logger),
+            30..34 => self.work(BlockWorker::Publisher),
+            34..38 => self.work(BlockWorker::Roots),
+            38..41 => self.work(BlockWorker::Checkpointer),
+            41..45 => self.pass_time(),
             _ => self.misfortune(),
         }
     }
 
+    /// One job of a worker, unless it is the slow one and not ready.
+    fn work(&mut self, worker: BlockWorker) -> Result<(), String> {
+        let rests = self.slow == Some(worker) && !self.dice.once_in(4);
+        if rests { Ok(()) } else { self.perform(Turn::Work(worker)) }
+    }
+
     /// One step of one of the node's threads.
     fn perform(&mut self, turn: Turn) -> Result<(), String> {
-        let (now, wall) = (self.now_ms, self.wall_ms);
-        let node = self.node.as_mut().expect("a node runs between steps");
+        let World { node, oracle, dice, now_ms, wall_ms, .. } = self;
+        let node = node.as_mut().expect("a node runs between steps");
         let (name, done) = match turn {
-            Turn::Produce => ("produce", node.produce(now, wall, &mut self.oracle, &mut self.dice).map(|n| n as u64)),
-            Turn::Publish => ("publish", node.publish(&mut self.oracle).map(|n| n as u64)),
-            Turn::Follow => ("follow", node.follow(&self.oracle).map(u64::from)),
-            Turn::Checkpoint => ("checkpoint", node.finish_checkpoint().map(u64::from)),
+            Turn::Produce => ("produce", Ok(node.produce(*now_ms).into())),
+            Turn::Work(worker) => {
+                let mut around = Around { oracle, dice, now_ms: *now_ms, wall_ms: *wall_ms };
+                ("work", node.work(worker, &mut around))
+            }
         };
         self.after(name, done)
     }
@@ -170,6 +198,10 @@ impl World {
     }
 
     fn submit(&mut self) -> Result<(), String> {
+        if self.node().is_locked {
+            // The intake waits until the block is shown.
+            return Ok(());
+        }
         if self.dice.once_in(4) {
             self.submit_ethereum();
             return Ok(());
@@ -263,6 +295,7 @@ impl World {
     fn stop_in_order(&mut self) -> Result<(), String> {
         self.note("stop", self.now_ms);
         if self.drain()? {
+            self.node().stop()?;
             let left = self.disk.after_crash(Surviving::Everything);
             self.flip(&left)?;
             self.restart_on(left)?;
@@ -275,7 +308,7 @@ impl World {
         let restarts = self.report.restarts;
         while !self.node().is_idle() {
             self.now_ms += self.setup.interval_ms;
-            for turn in [Turn::Produce, Turn::Publish, Turn::Follow, Turn::Checkpoint] {
+            for turn in TURNS {
                 self.perform(turn)?;
                 if self.report.restarts != restarts {
                     return Ok(false);
@@ -297,7 +330,7 @@ impl World {
         copy.flip(name, offset, 1 << bit);
         self.note("flip", offset);
         self.report.flips += 1;
-        let height = self.oracle.height();
+        let (height, first) = (self.oracle.height(), self.oracle.forgotten_below().max(1));
         match recover(&copy, &self.setup, &self.genesis) {
             Err(error) => {
                 self.report.flips_named += 1;
@@ -309,7 +342,7 @@ impl World {
             }
             Ok(restored) => {
                 let archive = restored.store.archive();
-                for at in 1..=height {
+                for at in first..=height {
                     match archive.receipts(at) {
                         // Reported when it is read.
                         Err(_) => {}

@@ -2,7 +2,7 @@
 //! fetched states and torn disk writes complete.
 
 use consensus::Protocol;
-use replica::Defect;
+use replica::{Defect, LifeMistake};
 use sim::validators::{NetworkReport, SimNetwork};
 
 fn settled(mut network: SimNetwork, each: u64) -> NetworkReport {
@@ -19,7 +19,7 @@ fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         Defect::VotesUnlogged => network.kills = 4,
         Defect::RelaysUnlogged => {
             // With one sub-block as enough, validators often give up a slot that others have already delivered.
-            network = SimNetwork::new(4, 4_090 + seed);
+            network = SimNetwork::new(4, 4_085 + seed);
             network.rules.enough = Some(1);
             (network.tears, network.cuts, each) = (6, 60, 40);
             (network.blackouts, network.blackout_loses_log) = (1, true);
@@ -160,4 +160,37 @@ fn a_validator_that_trusts_its_own_senders_is_caught() {
         })
     };
     assert!(run(None).is_ok() && run(Some(2)).is_err());
+}
+
+/// A seed of a network that finds each mistake in the life of blocks that one node alone does not show, and what the
+/// mistake costs.
+const LIFE: [(LifeMistake, u64, &str); 2] = [
+    (LifeMistake::ForgetsUncertified, 1, "unsound answer"),
+    (LifeMistake::HandoverNotAwaited, 0, "handovers lead to epoch 0"),
+];
+
+fn with_mistake(seed: u64, of: LifeMistake, mistake: Option<LifeMistake>) -> Result<(), String> {
+    let attempt = || {
+        let mut network = SimNetwork::new(5, 3_800 + seed);
+        match of {
+            LifeMistake::HandoverNotAwaited => network.epoch_heights = Some(10),
+            _ => {
+                network = SimNetwork::new(4, 3_800 + seed);
+                (network.blackouts, network.checkpoint_blocks, network.keep_blocks) = (3, 1, 1);
+            }
+        }
+        network.mistake = mistake;
+        settled(network, 40);
+    };
+    let panic = std::panic::catch_unwind(attempt).err();
+    panic.map_or(Ok(()), |panic| Err(panic.downcast_ref::<String>().cloned().unwrap_or_default()))
+}
+
+#[test]
+fn each_mistake_in_the_life_of_blocks_that_networks_show_is_found_by_its_seed() {
+    for (mistake, seed, cost) in LIFE {
+        let found = with_mistake(seed, mistake, Some(mistake)).expect_err("a mistake");
+        assert!(found.contains(cost), "{mistake:?}: {found}");
+        with_mistake(seed, mistake, None).unwrap_or_else(|found| panic!("without {mistake:?}: {found}"));
+    }
 }

@@ -139,6 +139,6 @@ pub use error::{Remedy, StoreError};
 pub use fault::{DiskFault, FaultDisk, Surviving};
 pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, inspect};
 pub use real::RealDisk;
-pub use store::{Options, Recovery, Repair, Store};
+pub use store::{Options, Recovery, Repair, Store, StoreMistake};
 pub use view::{View, view};
 pub use votes::{FoundVotes, VoteLog, VoteOptions};

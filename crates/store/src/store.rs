@@ -88,6 +88,16 @@ pub struct Store<D: Disk> {
     receipts: Log<D>,
     gate: Arc<CheckpointGate<D>>,
     checkpoint_height: u64,
+    mistake: Option<StoreMistake>,
+}
+
+/// Mistakes that the simulator seeds in a store: a check that never fails proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMistake {
+    /// A checkpoint gets its final name whether or not the receipts up to its height are durable.
+    CheckpointBeforeReceipts,
+    /// Blocks are forgotten although recovery may need them: above the older of the checkpoints.
+    ForgetsAboveCheckpoints,
 }
 
 impl<D: Disk> Store<D> {
@@ -127,8 +137,17 @@ impl<D: Disk> Store<D> {
             receipts,
             gate,
             checkpoint_height: base,
+            mistake: None,
         };
         Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
+    }
+
+    /// Seeds a mistake; only the simulator does.
+    pub fn seed(&mut self, mistake: StoreMistake) {
+        self.mistake = Some(mistake);
+        if mistake == StoreMistake::CheckpointBeforeReceipts {
+            self.gate.hurry();
+        }
     }
 
     /// The height of the last appended block, or of the one before the first.
@@ -296,8 +315,11 @@ impl<D: Disk> Store<D> {
 
     fn forget(&mut self, height: u64) -> Result<(), StoreError> {
         let checkpoints = checkpoint::list(&*self.disk)?;
-        let [oldest, _, ..] = checkpoints[..] else { return Ok(()) };
-        let floor = height.min(oldest);
+        let floor = match checkpoints[..] {
+            _ if self.mistake == Some(StoreMistake::ForgetsAboveCheckpoints) => height,
+            [oldest, _, ..] => height.min(oldest),
+            _ => return Ok(()),
+        };
         let (blocks, receipts) = (self.blocks.files_below(floor), self.receipts.files_below(floor));
         if blocks + receipts == 0 {
             return Ok(());

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use consensus::{Finality, Frame, Index, LogEntry, Mask, Protocol, Record, Vote, tendermint};
-use ledger::{Applied, outcomes_by_id};
-use primitives::{Digest, Evidence, Height, Superblock};
+use ledger::{Applied, Outcome, outcomes_by_id};
+use primitives::{Digest, Evidence, Height, Superblock, TransactionId};
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
 use super::{Event, NetworkReport, SimNetwork, ledgers};
@@ -111,22 +111,48 @@ impl SimNetwork {
         };
         assert!(block.sub_blocks.len() >= least);
         self.report.partial += u64::from(block.sub_blocks.len() < committee.size);
-        let transactions: Vec<_> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        let outcomes =
-            transactions.iter().zip(&applied.outcomes).map(|(transaction, outcome)| (transaction.id(), *outcome));
+        let ids = ledgers::ids(block).into_iter();
+        self.note_effective(of, block, ids.zip(applied.outcomes.iter().copied()));
+        self.host(of).blocks.insert(height, (block.clone(), applied.block));
+    }
+
+    /// Notes which of the transactions of a block took effect.
+    fn note_effective(
+        &mut self,
+        of: Index,
+        block: &Superblock,
+        outcomes: impl Iterator<Item = (TransactionId, Outcome)>,
+    ) {
         let effective: BTreeSet<_> = outcomes_by_id(outcomes)
             .into_iter()
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .map(|(id, _)| id)
             .collect();
-        let numbers = transactions.iter().filter(|one| effective.contains(&one.id()));
-        for number in numbers.filter_map(|one| ledgers::number_of(one)) {
+        let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let numbers = transactions.filter(|one| effective.contains(&one.id()));
+        for number in numbers.filter_map(ledgers::number_of) {
             if self.effective.insert(number) {
                 self.progress = self.now;
             }
             self.host(of).given.remove(&number);
         }
-        self.host(of).blocks.insert(height, (block.clone(), applied.block));
+    }
+
+    /// Notes the blocks that a crash left logged and not shown: the restart has applied them.
+    pub(super) fn note_recovered(&mut self, of: Index) {
+        let host = &self.hosts[usize::from(of)];
+        let process = host.process.as_ref().expect("it runs");
+        let from = host.blocks.last_key_value().map_or(0, |(height, _)| *height) + 1;
+        let past = process.past.clone();
+        for height in from..=process.ledger.height() {
+            let (block, receipts) = (past.block(height).expect("readable"), past.receipts(height).expect("readable"));
+            // Of a fetched state there are no blocks.
+            let (Some(block), Some(receipts)) = (block, receipts) else { continue };
+            let first = self.applied.get(&height).copied().unwrap_or(receipts.block);
+            assert_eq!(first, receipts.block, "{of} has applied another block at height {height}");
+            self.note_effective(of, &block, receipts.outcomes.iter().copied());
+            self.host(of).blocks.insert(height, (block, receipts.block));
+        }
     }
 
     /// Keeps the state after the requested height.

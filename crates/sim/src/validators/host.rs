@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use consensus::Index;
-use ledger::{Changes, Genesis, Ledger, Roots};
+use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
-    Agreed, Defect, HandoverLog, Home, Input, Mempool, Network as Epoch, Opened, Own, Past, PoolJob, Proposals,
-    Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
+    Agreed, Defect, HandoverLog, Home, Input, Life, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch,
+    Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
@@ -25,6 +25,8 @@ pub(super) struct Keeping {
     /// A validator that is further behind than this many heights fetches a state; 0: only when it cannot get the
     /// blocks.
     pub state_behind: u64,
+    /// A mistake in the life of blocks, to be caught.
+    pub mistake: Option<LifeMistake>,
 }
 
 /// The process's memory.
@@ -42,16 +44,21 @@ pub(super) struct Process {
     pub states: StateSync<FaultDisk>,
     pub certified_durably: Height,
     pub inbox: Vec<Input>,
-    /// Superblocks to be applied, in order.
+    /// The life of the blocks.
+    pub life: Life,
+    /// Decided superblocks that are not built yet, in order.
     pub agreed: VecDeque<Agreed>,
+    /// The block in progress, and what applying it gave.
+    pub block: Option<Superblock>,
+    pub applied: Option<(Ledger, Applied)>,
     /// Jobs on the pool, in order.
     pub pool_jobs: VecDeque<PoolJob>,
-    /// Blocks whose changes are not in the tries yet.
-    pub changes: VecDeque<(Height, Changes)>,
-    /// Blocks that are not published yet, with their receipts, and the state if a checkpoint of it is due.
-    pub made: VecDeque<(ledger::BlockReceipts, Option<Ledger>)>,
-    /// A checkpoint that is being written.
-    pub checkpoint: Option<(Ledger, CheckpointWriter<FaultDisk>)>,
+    /// Changes that are not in the tries yet, and receipts that are not archived yet.
+    pub changes: BTreeMap<Height, Changes>,
+    pub made: BTreeMap<Height, BlockReceipts>,
+    /// The state of a checkpoint that is due, and the checkpoint that is being written.
+    pub state: Option<Ledger>,
+    pub writer: Option<CheckpointWriter<FaultDisk>>,
     /// The time at which the last effects of a step are released: later effects are not released before.
     pub released_at: u64,
     /// Validators by their index among the peers of the present links, and the number of these peers.
@@ -61,7 +68,6 @@ pub(super) struct Process {
     pub before: Option<Epoch>,
     /// The network of the present links.
     pub links: Epoch,
-    pub keeping: Keeping,
 }
 
 impl Process {
@@ -83,6 +89,11 @@ impl Process {
         let held = handovers.held.clone();
         let states = StateSync::new(network.clone(), home, unproved, keeping.state_behind, past.clone(), held);
         let links = replica.network().clone();
+        let height = ledger.height();
+        let Keeping { checkpoint_blocks, keep_blocks, mistake, .. } = keeping;
+        let life = LifeSettings { checkpoint_blocks, keep_blocks, mistake };
+        let handover = due_handover(&ledger, &handovers, &past);
+        let start = LifeStart { height, handover, certified: certified_durably };
         Ok(Process {
             replica,
             ledger,
@@ -96,31 +107,33 @@ impl Process {
             states,
             certified_durably,
             inbox: Vec::new(),
+            life: Life::new(life, start),
             agreed: VecDeque::new(),
+            block: None,
+            applied: None,
             pool_jobs: VecDeque::new(),
-            changes: VecDeque::new(),
-            made: VecDeque::new(),
-            checkpoint: None,
+            changes: BTreeMap::new(),
+            made: BTreeMap::new(),
+            state: None,
+            writer: None,
             released_at: 0,
             order: Vec::new(),
             generation: 0,
             before: None,
             links,
-            keeping,
         })
-    }
-
-    /// Whether the next superblock can be applied: the tries have caught up, and the receipts and state of the block
-    /// before are archived.
-    pub fn can_apply(&self) -> bool {
-        self.newest.0 == self.ledger.height()
-            && (self.made.is_empty() || self.handovers.held.due(&self.ledger).is_none())
     }
 
     /// Whether no job is in progress.
     pub fn is_idle(&self) -> bool {
-        self.agreed.is_empty() && self.made.is_empty() && self.changes.is_empty() && self.pool_jobs.is_empty()
+        self.life.is_idle() && self.pool_jobs.is_empty()
     }
+}
+
+/// The epoch whose handover needs the registry of this state, if its block is held.
+pub(super) fn due_handover(ledger: &Ledger, handovers: &HandoverLog<FaultDisk>, past: &Past<FaultDisk>) -> Option<u64> {
+    let is_held = || past.blocks.block(ledger.height()).expect("readable").is_some();
+    handovers.held.due(ledger).filter(|_| is_held())
 }
 
 /// The data that state transfer reads.

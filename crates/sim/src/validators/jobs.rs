@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use consensus::{Frame, Index, Payload, Refused, payload_digest};
-use ledger::{ReceiptsTrie, outcome_root};
-use primitives::{Digest, Height, SubBlock};
-use replica::{Effect, Foundation, Input, Job, Observation, PoolEntry, Reject, StateEffect};
+use consensus::{Frame, Index, Refused};
+use primitives::{Digest, Height};
+use replica::{BlockJob, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
 use super::host::Seen;
 use super::{Event, SimNetwork, ledgers};
@@ -14,10 +13,8 @@ use super::{Event, SimNetwork, ledgers};
 #[derive(Debug)]
 pub(super) enum Due {
     Pool,
-    Apply,
-    Hash,
-    Publish,
-    Checkpoint,
+    /// A job of the life of a block.
+    Block(BlockJob),
     /// A step of the transfer of a state.
     States,
     Answer {
@@ -31,7 +28,7 @@ pub(super) enum Due {
 const STATES_TICK: u64 = 25_000;
 
 impl SimNetwork {
-    fn later(&mut self, of: Index, delay: u64, job: Due) {
+    pub(super) fn later(&mut self, of: Index, delay: u64, job: Due) {
         let life = self.hosts[usize::from(of)].life;
         self.push(delay, of, Event::Job { life, job });
     }
@@ -71,7 +68,6 @@ impl SimNetwork {
     }
 
     fn give(&mut self, of: Index, job: Job, order: &[Index]) {
-        let slow = self.slow == Some(of);
         let process = self.process(of).expect("it runs");
         match job {
             Job::Pool(job) => {
@@ -93,15 +89,10 @@ impl SimNetwork {
                     self.enter(of, transaction);
                 }
             }
-            Job::Apply(agreed) if agreed.height <= process.ledger.height() => {
-                agreed.is_logged(&process.past).expect("the same superblock is decided again");
-                process.inbox.push(Input::Applied(agreed.height));
-                self.nudge(of);
-            }
             Job::Apply(agreed) => {
+                let height = agreed.height;
                 process.agreed.push_back(agreed);
-                let delay = if slow { 60_000 } else { 2_000 } + self.dice.below(1_000);
-                self.later(of, delay, Due::Apply);
+                self.tell(of, LifeInput::Decided(height));
             }
             Job::Check { .. } => {}
             Job::Answer { generation, peer, from, to } => {
@@ -139,7 +130,10 @@ impl SimNetwork {
             }
             Observation::Evidence => self.report.evidence += 1,
             Observation::Certified(height) => self.note_certified(of, height),
-            Observation::CertifiedDurably(height) => self.process(of).expect("it runs").certified_durably = height,
+            Observation::CertifiedDurably(height) => {
+                self.process(of).expect("it runs").certified_durably = height;
+                self.tell(of, LifeInput::Certified(height));
+            }
             Observation::Epoch(_) => self.report.epochs += u64::from(of == self.correct()[0]),
             Observation::VotesSynced | Observation::Forwarded(_) | Observation::Decided(_) => {}
         }
@@ -173,10 +167,7 @@ impl SimNetwork {
         }
         match job {
             Due::Pool => self.work_on_pool(of),
-            Due::Apply => self.apply(of),
-            Due::Hash => self.hash(of),
-            Due::Publish => self.publish(of),
-            Due::Checkpoint => self.end_checkpoint(of),
+            Due::Block(job) => self.work_on_block(of, job),
             Due::States => self.transfer(of),
             Due::Answer { peer, from, to } => self.answer(of, peer, from, to),
         }
@@ -189,102 +180,6 @@ impl SimNetwork {
         let result = process.proposals.perform(job, &mut process.pool, Some(&process.ledger), now);
         process.inbox.extend(result);
         self.nudge(of);
-    }
-
-    /// Checks each sub-block once, for all validators.
-    fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
-        let known = self.checked.entry((slot, payload_digest(payload)));
-        known.or_insert_with(|| replica::checked(network, slot, payload)).clone()
-    }
-
-    fn apply(&mut self, of: Index) {
-        let process = self.process(of).expect("it runs");
-        if !process.can_apply() {
-            return self.later(of, 500, Due::Apply);
-        }
-        let agreed = process.agreed.pop_front().expect("one for each event");
-        let applied_to = process.ledger.height();
-        if let Some(epoch) = process.handovers.held.due(&process.ledger)
-            && process.past.blocks.block(applied_to).expect("readable").is_some()
-        {
-            let receipts = process.past.receipts(applied_to).expect("readable").expect("it was published");
-            let root = ReceiptsTrie::new(&receipts).root();
-            process.handovers.keep(epoch, &process.ledger, &mut process.roots, root).expect("a disk without faults");
-        }
-        let foundation = Foundation::of(&process.ledger, process.newest.1);
-        let network = process.ledger.network();
-        let checked: Vec<SubBlock> =
-            agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(&network, *slot, payload)).collect();
-        let mut checked = checked.into_iter().map(|mut sub_block| {
-            self.trust_own(of, &mut sub_block);
-            sub_block
-        });
-        let block = agreed.block(&foundation, |_, _| checked.next().expect("one for each"));
-        let ids = ledgers::ids(&block);
-        let process = self.process(of).expect("it runs");
-        assert_eq!(block.height, applied_to + 1, "{of} applies a block that does not follow");
-        replica::log(&mut process.store, &block).expect("a disk without faults");
-        let mut applied = replica::apply(&mut process.ledger, &block, &mut |_| {}).expect("a decided block applies");
-        process.ledger.audit().expect("sound");
-        replica::settle(&mut process.pool, &process.ledger, &block, &ids, &applied.contracts.skipped);
-        let changes = std::mem::take(&mut applied.changes);
-        let receipts = replica::receipts_with(&applied, &ids);
-        let every = process.keeping.checkpoint_blocks;
-        let due = every > 0 && block.height.is_multiple_of(every);
-        let state = due.then(|| process.ledger.clone());
-        process.changes.push_back((block.height, changes));
-        process.made.push_back((receipts, state));
-        process.inbox.push(Input::Applied(block.height));
-        self.check_applied(of, &block, &applied);
-        let (hash, publish) = (500 + self.dice.below(3_000), 300 + self.dice.below(3_000));
-        self.later(of, hash, Due::Hash);
-        self.later(of, publish, Due::Publish);
-        self.nudge(of);
-    }
-
-    fn hash(&mut self, of: Index) {
-        let wrong = self.wrong_ledger == Some(of);
-        let process = self.process(of).expect("it runs");
-        let (height, changes) = process.changes.pop_front().expect("one for each event");
-        let root = replica::hash(&mut process.roots, height, &changes).expect("tries take any block");
-        process.newest = (height, root);
-        let told = if wrong && height >= 5 { Digest([66; 32]) } else { root };
-        process.inbox.push(Input::StateRoot(height, told));
-        assert_eq!(*self.roots.entry(height).or_insert(root), root, "{of} has another state at height {height}");
-        self.nudge(of);
-    }
-
-    fn publish(&mut self, of: Index) {
-        let process = self.process(of).expect("it runs");
-        let (receipts, state) = process.made.pop_front().expect("one for each event");
-        replica::archive(&mut process.store, &receipts).expect("a disk without faults");
-        let root = ReceiptsTrie::new(&receipts).root();
-        process.inbox.push(Input::ReceiptsRoot(receipts.height, root));
-        let height = receipts.height;
-        if let Some(state) = self.roots.get(&height) {
-            self.outcomes.insert(height, outcome_root(state, &root));
-        }
-        let process = self.process(of).expect("it runs");
-        if let Some(state) = state {
-            let forgets = process.keeping.keep_blocks > 0;
-            let begun = replica::begin_checkpoint(&mut process.store, state.height(), forgets);
-            if let Some(writer) = begun.expect("a disk without faults") {
-                process.checkpoint = Some((state, writer));
-                let delay = 1_000 + self.dice.below(20_000);
-                self.later(of, delay, Due::Checkpoint);
-            }
-        }
-        self.nudge(of);
-    }
-
-    fn end_checkpoint(&mut self, of: Index) {
-        let process = self.process(of).expect("it runs");
-        let (state, writer) = process.checkpoint.take().expect("one for each event");
-        replica::write_checkpoint(&state, writer).expect("a disk without faults");
-        let (keep, durable) = (process.keeping.keep_blocks, process.certified_durably);
-        if keep > 0 {
-            replica::forget(&mut process.store, state.height(), keep, durable).expect("a disk without faults");
-        }
     }
 
     fn transfer(&mut self, of: Index) {

@@ -24,6 +24,7 @@
 //!
 //! Times are in microseconds. A broken invariant panics.
 
+mod blocks;
 mod checks;
 mod contracts;
 mod drawn;
@@ -43,7 +44,8 @@ use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vo
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
 use replica::{
-    Defect, Effect, EthereumLane, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting,
+    Defect, Effect, EthereumLane, Input, LifeMistake, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight,
+    Waiting,
 };
 use store::Surviving;
 
@@ -213,6 +215,8 @@ pub struct SimNetwork {
     pub tails: bool,
     /// A mistake of every replica, to be caught.
     pub defect: Option<Defect>,
+    /// A mistake in the life of every validator's blocks, to be caught.
+    pub mistake: Option<LifeMistake>,
     /// A validator whose ledger computes a different result.
     pub wrong_ledger: Option<Index>,
     /// A validator whose clock is five minutes ahead.
@@ -329,6 +333,7 @@ impl SimNetwork {
             slow: None,
             tails: true,
             defect: None,
+            mistake: None,
             wrong_ledger: None,
             hasty: None,
             trades: false,
@@ -816,8 +821,8 @@ impl SimNetwork {
     /// Starts a process on its disks; it may crash during the start, repeatedly.
     fn wake(&mut self, of: Index) {
         let (network, settings) = (self.epoch_zero(of), host::settings(self.defect, TICK));
-        let (checkpoint_blocks, keep_blocks) = (self.checkpoint_blocks, self.keep_blocks);
-        let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0 };
+        let (checkpoint_blocks, keep_blocks, mistake) = (self.checkpoint_blocks, self.keep_blocks, self.mistake);
+        let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake };
         let process = loop {
             if self.tears > 0 && self.dice.once_in(4) {
                 let (points, surviving) = (self.dice.below(20), self.surviving());
@@ -841,6 +846,8 @@ impl SimNetwork {
         let host = self.host(of);
         host.process = Some(process);
         host.steps = false;
+        self.note_recovered(of);
+        let host = self.host(of);
         let (life, given) = (host.life, host.given.clone());
         let order = self.order_of(of);
         self.process(of).expect("just begun").order = order;

@@ -1,0 +1,103 @@
+//! The executor: it borrows the ledger for one block after another.
+
+use std::sync::{Arc, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use doors::Outline;
+use ledger::{Applied, Changes, Ledger, Stage};
+use primitives::{Superblock, TransactionId};
+use replica::Foundation;
+
+use crate::desk::Made;
+use crate::shared::{ExchangeError, Shared, poisoned};
+
+/// Applies blocks, and shows them when they are durable.
+pub(crate) struct Executor<'a> {
+    shared: &'a Shared,
+    threads: rayon::ThreadPool,
+    block: Option<(Arc<Superblock>, Vec<TransactionId>)>,
+    lent: Option<Lent<'a>>,
+}
+
+/// The ledger, while nobody else may read it, and what applying the block gave.
+struct Lent<'a> {
+    ledger: RwLockWriteGuard<'a, Ledger>,
+    applied: Applied,
+    stages: Stages,
+}
+
+impl<'a> Executor<'a> {
+    pub fn new(shared: &'a Shared) -> Result<Executor<'a>, ExchangeError> {
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(shared.config.blocks.threads)
+            .thread_name(|i| format!("apply-{i}"))
+            .build()
+            .map_err(|error| ExchangeError::Thread(std::io::Error::other(error)))?;
+        Ok(Executor { shared, threads, block: None, lent: None })
+    }
+
+    /// What the next block builds on. The tries have caught up when a block is built.
+    pub fn foundation(&self) -> Foundation {
+        Foundation::of(&self.shared.read_ledger(), self.shared.newest_root().1)
+    }
+
+    /// Runs work on the threads that apply blocks.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.install(work)
+    }
+
+    /// Takes the next block, with the ids of its transactions. Returns it for the log.
+    pub fn begin(&mut self, block: Superblock, ids: Vec<TransactionId>) -> Arc<Superblock> {
+        let block = Arc::new(block);
+        self.block = Some((block.clone(), ids));
+        block
+    }
+
+    /// Applies the block; nobody reads the ledger from here until the block is shown. Returns the new state, if it is
+    /// to be kept.
+    pub fn apply(&mut self, keeps_state: bool) -> Result<Option<Ledger>, ExchangeError> {
+        let (block, _) = self.block.as_ref().expect("a block has begun");
+        let (mut guard, mut stages) = (poisoned(self.shared.ledger.write()), Stages::new());
+        let ledger = &mut *guard;
+        let applied = self.threads.install(|| replica::apply(ledger, block, &mut |stage| stages.end(stage)))?;
+        let kept = keeps_state.then(|| guard.clone());
+        self.lent = Some(Lent { ledger: guard, applied, stages });
+        Ok(kept)
+    }
+
+    /// Settles the pool, and gives the ledger back to its readers.
+    pub fn show(&mut self, log_ms: f64) -> (Made, Changes) {
+        let (block, ids) = self.block.take().expect("a block has begun");
+        let Lent { ledger, mut applied, mut stages } = self.lent.take().expect("the block is applied");
+        stages.0.push(("log", log_ms));
+        let shared = self.shared;
+        let executed = applied.contracts.receipts.iter().map(|receipt| receipt.id);
+        shared.unpublished.begin(ids.iter().copied().chain(executed).collect());
+        let dropped = replica::settle(&mut shared.lock_mempool(), &ledger, &block, &ids, &applied.contracts.skipped);
+        for (id, why) in dropped {
+            tracing::info!(%id, %why, "an Ethereum transaction is dropped from the pool");
+        }
+        shared.note_pool();
+        let changes = std::mem::take(&mut applied.changes);
+        let made = Made { block, ids, outline: Outline::of(&ledger), applied, stages_ms: stages.0 };
+        (made, changes)
+    }
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
+/// Times the stages of a block.
+struct Stages(Vec<(&'static str, f64)>, Instant);
+
+impl Stages {
+    fn new() -> Stages {
+        Stages(Vec::with_capacity(8), Instant::now())
+    }
+
+    fn end(&mut self, stage: Stage) {
+        self.0.push((stage.name(), milliseconds(self.1.elapsed())));
+        self.1 = Instant::now();
+    }
+}

@@ -1,0 +1,84 @@
+//! The producer of a node that makes blocks alone: a block when enough transactions are pending, or one has been
+//! pending long enough.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use primitives::{Height, Superblock, TransactionId};
+use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedLane};
+
+use crate::executor::Executor;
+use crate::pipeline::{apply, show};
+use crate::shared::{ExchangeError, Shared, clock_ms, poisoned};
+
+/// Maximum bytes of Ethereum transactions in a block.
+const LANE_BYTES: usize = 8 << 20;
+
+/// The producer thread: the executor, which also says when a block is due.
+pub(crate) fn produce(shared: &Shared, jobs: &Receiver<BlockJob>) {
+    if let Err(error) = make_blocks(shared, jobs) {
+        shared.fail(&error);
+    }
+    shared.desk.tell(LifeInput::Stop);
+}
+
+fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), ExchangeError> {
+    let mut executor = Executor::new(shared)?;
+    while wait_until_due(shared) {
+        shared.desk.tell(LifeInput::Decided(shared.desk.height() + 1));
+        for job in jobs {
+            match job {
+                BlockJob::Build(height) => {
+                    let (block, ids) = build(shared, &executor, height);
+                    let block = executor.begin(block, ids);
+                    shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
+                }
+                BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
+                BlockJob::Show(height) => {
+                    show(shared, &mut executor, height, |_| Ok(None))?;
+                    break;
+                }
+                other => unreachable!("{other:?} is not for a node that makes blocks alone"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a block is due. False if the node has failed, or stops with nothing pending.
+fn wait_until_due(shared: &Shared) -> bool {
+    let blocks = &shared.config.blocks;
+    let mut mempool = shared.lock_mempool();
+    loop {
+        let stopping = shared.stopping.load(Ordering::Acquire);
+        let failed = poisoned(shared.failure.lock()).is_some();
+        if failed || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
+            return false;
+        }
+        let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
+        let due = age.is_some_and(|age| age >= blocks.interval_ms);
+        if due || mempool.ready() >= blocks.transactions || stopping {
+            return true;
+        }
+        let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
+        mempool = poisoned(shared.fill.wait_timeout(mempool, Duration::from_millis(rest))).0;
+    }
+}
+
+/// Takes pending transactions for a block.
+pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<PoolEntry>, ProposedLane) {
+    let mut quota = ledger::Quota::default();
+    let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
+    let entries = mempool.take_while(shared.config.blocks.transactions, admits);
+    (entries, mempool.ethereum.take(LANE_BYTES, shared.now_ms()))
+}
+
+/// Puts pending transactions into a block on top of the present state.
+fn build(shared: &Shared, executor: &Executor, height: Height) -> (Superblock, Vec<TransactionId>) {
+    let foundation = executor.foundation();
+    let (entries, lane) = select_pending(shared, &mut shared.lock_mempool());
+    let ids = entries.iter().map(|entry| entry.id).collect();
+    let native = entries.into_iter().map(|entry| entry.transaction).collect();
+    (foundation.own_block(height, native, lane, clock_ms()), ids)
+}

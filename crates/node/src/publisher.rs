@@ -1,0 +1,85 @@
+//! The publisher: answers waiting clients, publishes blocks, and archives their receipts.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use doors::cache::ProvenReceipts;
+use doors::{CommittedBlock, Found};
+use ledger::outcomes_by_id;
+use primitives::Transaction;
+use replica::{BlockJob, Input, LifeInput, receipts_with};
+use store::StoreError;
+
+use crate::desk::Made;
+use crate::inbox::InboxSender;
+use crate::lane_evidence;
+use crate::payment_lane::LaneHeard;
+use crate::shared::{ExchangeError, Shared, poisoned};
+
+/// The publisher thread.
+pub(crate) fn publish(
+    shared: &Shared,
+    jobs: &Receiver<BlockJob>,
+    consensus: Option<&InboxSender>,
+) -> Result<(), ExchangeError> {
+    for job in jobs {
+        let BlockJob::Publish(height) = job else { unreachable!("{job:?} is not for the publisher") };
+        let made = shared.desk.take(|shelf| shelf.made.remove(&height)).expect("it is shown");
+        publish_one(shared, made, consensus)?;
+        shared.desk.tell(LifeInput::Published(height));
+    }
+    Ok(())
+}
+
+/// Publishes a block and archives its receipts.
+pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxSender>) -> Result<(), StoreError> {
+    let Made { block, ids, applied, outline, stages_ms } = made;
+    let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &ids)));
+    let receipts_root = receipts.root;
+    let transactions = ids.len() + block.ethereum_len();
+    shared.bodies.insert(block.height, transactions, block.clone());
+    shared.receipts.insert(block.height, transactions, receipts.clone());
+    let committed = Arc::new(CommittedBlock::new(&block, &applied, &ids, receipts_root, outline, stages_ms));
+    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
+    shared.unpublished.end();
+    shared.metrics.committed(&committed);
+    answer_waiters(shared, &committed);
+    replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
+    // The receiver is gone when the node stops.
+    if let Some(host) = shared.lane_facts.get() {
+        let posts = lane_evidence::posts_of(&block, &applied.outcomes);
+        drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
+    }
+    // The receiver is gone when the node stops.
+    consensus.map(|consensus| consensus.push_result(Input::ReceiptsRoot(block.height, receipts_root)));
+    let summary = &committed.summary;
+    tracing::info!(
+        height = summary.height,
+        transactions = summary.transactions,
+        refused = summary.transactions - summary.applied,
+        fills = summary.fills,
+        pairs = summary.pairs,
+        full = summary.full,
+        ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log")
+            .map(|(_, ms)| ms).sum::<f64>()),
+        log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
+        "block"
+    );
+    shared.published.announce(committed);
+    Ok(())
+}
+
+fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
+    let mut waiters = poisoned(shared.waiters.lock());
+    if waiters.is_empty() {
+        return;
+    }
+    let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
+    for (id, outcome) in outcomes_by_id(outcomes) {
+        for waiter in waiters.remove(&id).into_iter().flatten() {
+            // The client may be gone.
+            let _ = waiter.send(Found { height: committed.summary.height, outcome });
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Mistakes that the simulator seeds.
+
+/// Mistakes that the simulator seeds in a life: a check that never fails proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LifeMistake {
+    /// A block is shown and published once it is applied, logged or not.
+    AnswersBeforeSync,
+    /// The tries take a block that is applied and not logged.
+    RootBeforeBlock,
+    /// The next block is built although the tries are behind.
+    RootNotAwaited,
+    /// A checkpoint does not wait for the receipts.
+    CheckpointBeforeReceipts,
+    /// Blocks are forgotten behind a checkpoint that is not written yet.
+    ForgetsBeforeCheckpoint,
+    /// Blocks above the last durable certificate are forgotten.
+    ForgetsUncertified,
+    /// The newest block is published first.
+    PublishesOutOfOrder,
+    /// A block is logged although the handover before it is not stored.
+    HandoverNotAwaited,
+}
+
+impl LifeMistake {
+    /// All of them.
+    pub const ALL: [LifeMistake; 8] = [
+        LifeMistake::AnswersBeforeSync,
+        LifeMistake::RootBeforeBlock,
+        LifeMistake::RootNotAwaited,
+        LifeMistake::CheckpointBeforeReceipts,
+        LifeMistake::ForgetsBeforeCheckpoint,
+        LifeMistake::ForgetsUncertified,
+        LifeMistake::PublishesOutOfOrder,
+        LifeMistake::HandoverNotAwaited,
+    ];
+}
