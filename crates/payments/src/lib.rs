@@ -260,8 +260,8 @@ pub use threshold::{
 };
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{
-    BindingCount, CaseEnd, CaseFacts, CaseTimes, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS,
-    LAPSE_EPOCHS, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,
+    BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
+    LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,
 };
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

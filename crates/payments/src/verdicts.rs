@@ -89,24 +89,35 @@ impl<P: PartialEq> ViewClaim<P> {
 #[error("the view names a payment without its certificate: post it together with the certificate")]
 pub struct UnprovenView;
 
-/// When a case was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CaseTimes {
+/// A moment of the lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneTime {
     /// The lane epoch.
     pub epoch: HomeEpoch,
     /// The block height. Block heights pass also while lane time stands still.
     pub height: u64,
 }
 
-impl CaseTimes {
-    /// Whether the output may lapse in an epoch: the one after the opening has ended.
+impl LaneTime {
+    /// Whether the output of a case opened at this time may lapse in an epoch: the one after the opening has ended.
     pub fn may_lapse(&self, now: HomeEpoch) -> bool {
-        now >= self.epoch.saturating_add(LAPSE_EPOCHS)
+        now >= self.lapses_from()
     }
 
-    /// Whether the case expires now: by lane time, or `heights_max` block heights after the opening.
-    pub fn is_expired(&self, now: HomeEpoch, height: u64, heights_max: u64) -> bool {
-        now >= self.epoch.saturating_add(EXPIRY_EPOCHS) || height >= self.height.saturating_add(heights_max)
+    /// The first epoch in which it may lapse.
+    pub fn lapses_from(&self) -> HomeEpoch {
+        self.epoch.saturating_add(LAPSE_EPOCHS)
+    }
+
+    /// The epoch and the block height with which a case opened at this time expires, whichever comes first.
+    pub fn expiry(&self, heights_max: u64) -> LaneTime {
+        LaneTime { epoch: self.epoch.saturating_add(EXPIRY_EPOCHS), height: self.height.saturating_add(heights_max) }
+    }
+
+    /// Whether a case opened at this time has expired.
+    pub fn is_expired(&self, now: LaneTime, heights_max: u64) -> bool {
+        let end = self.expiry(heights_max);
+        now.epoch >= end.epoch || now.height >= end.height
     }
 }
 

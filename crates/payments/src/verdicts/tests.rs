@@ -23,10 +23,11 @@ fn a_committee_without_a_case_is_redeemable_as_before() {
 
 #[test]
 fn a_case_at_the_last_moment_ends_within_the_table() {
-    let case = CaseTimes { epoch: OPEN_EPOCHS, height: 0 };
+    let case = LaneTime { epoch: OPEN_EPOCHS, height: 0 };
     let first = |holds: &dyn Fn(u64) -> bool| (0..20).find(|now| holds(*now));
     assert_eq!(first(&|now| case.may_lapse(now)), Some(4));
-    assert_eq!(first(&|now| case.is_expired(now, 0, 1)), Some(5));
+    let at = |epoch| LaneTime { epoch, height: 0 };
+    assert_eq!(first(&|now| case.is_expired(at(now), 1)), Some(5));
     let last = CommitteeLife::of(0).after(CaseEnd::Confirmed, 4);
     let life = CommitteeLife { last, is_concerned: false };
     assert_eq!((life.signs(5), life.signs(6), life.is_kept(6), life.is_kept(7)), (true, false, true, false));
@@ -34,9 +35,11 @@ fn a_case_at_the_last_moment_ends_within_the_table() {
 
 #[test]
 fn a_case_expires_by_block_heights_while_lane_time_stands_still() {
-    let case = CaseTimes { epoch: 3, height: 100 };
-    assert!(!case.is_expired(3, 149, 50) && case.is_expired(3, 150, 50));
-    assert!(!CaseTimes { epoch: u64::MAX, height: u64::MAX }.is_expired(0, 0, u64::MAX), "no overflow");
+    let case = LaneTime { epoch: 3, height: 100 };
+    let at = |height| LaneTime { epoch: 3, height };
+    assert!(!case.is_expired(at(149), 50) && case.is_expired(at(150), 50));
+    let last = LaneTime { epoch: u64::MAX, height: u64::MAX };
+    assert!(!last.is_expired(LaneTime::default(), u64::MAX), "no overflow");
 }
 
 proptest! {
@@ -78,7 +81,10 @@ proptest! {
         match facts.end() {
             Some(CaseEnd::Confirmed) => prop_assert!(is_confirmed),
             Some(CaseEnd::Freed) => prop_assert!(against.is_some()),
-            Some(CaseEnd::Lapsed) => prop_assert!(may_lapse && against.is_some() && empty.iter().all(|of| of.members >= 3)),
+            Some(CaseEnd::Lapsed) => {
+                prop_assert!(may_lapse && against.is_some());
+                prop_assert!(empty.iter().all(|of| of.members >= 3));
+            }
             Some(CaseEnd::Expired) => prop_assert!(is_expired && !is_confirmed),
             None => prop_assert!(!is_expired && !is_confirmed),
         }

@@ -1,6 +1,6 @@
 //! The machine: what members, the ledger and the adversary do. The rules come from `payments`; a [`Rule`] breaks one.
 
-use payments::{BindingCount, CaseEnd, CaseFacts, CaseTimes, CommitteeLife, OPEN_EPOCHS, ViewClaim};
+use payments::{BindingCount, CaseEnd, CaseFacts, CommitteeLife, LaneTime, OPEN_EPOCHS, ViewClaim};
 
 use crate::rules::{Rule, Step};
 use crate::state::*;
@@ -210,7 +210,8 @@ impl Machine<'_> {
 
     fn end_of(&self, output: usize, is_over: bool) -> Option<CaseEnd> {
         let case = self.state.cases[output];
-        let times = CaseTimes { epoch: u64::from(case.epoch), height: 0 };
+        let opened = LaneTime { epoch: u64::from(case.epoch), height: 0 };
+        let now = LaneTime { epoch: self.epoch(), height: 0 };
         let living = (0..PAYMENTS).filter(|payment| has(case.candidates, *payment) && self.check(*payment).is_ok());
         let bound = |payment: usize| {
             let against = self.voters(payment, |vote| vote != payment as u8 + 1);
@@ -219,13 +220,13 @@ impl Machine<'_> {
         let against: Vec<BindingCount> = living.map(bound).collect();
         let asked = self.asked(output).into_iter().flatten();
         let empty: Vec<BindingCount> = asked.map(|committee| self.empty_views(output, committee)).collect();
-        let may_lapse = times.may_lapse(self.epoch()) || self.rule == Rule::LapseAtOnce;
+        let may_lapse = opened.may_lapse(now.epoch) || self.rule == Rule::LapseAtOnce;
         let facts = CaseFacts {
             is_confirmed: matches!(self.state.fates[output], Fate::By(_)),
             against: case.fixed.then_some(&against[..]),
             empty: if self.rule == Rule::LapseByTime { &[] } else { &empty },
             may_lapse,
-            is_expired: is_over || times.is_expired(self.epoch(), 0, u64::MAX),
+            is_expired: is_over || opened.is_expired(now, u64::MAX),
         };
         match facts.end() {
             Some(CaseEnd::Expired) if self.rule == Rule::Before => None,

@@ -36,7 +36,8 @@
 //! # What is left out, and why
 //!
 //! * Cases and views: `late_verdicts` has them. A verdict here needs what makes a verdict safe there.
-//! * Shards and several homes: each is a lane of its own until the list is made. A home without binding logs stays aside.
+//! * Shards and several homes: each is a lane of its own until the list is made. A home without binding logs stays
+//!   aside.
 //! * n = 5 and 6: the argument is about binding sets and quorums, which `quorum.rs` checks for every n.
 //! * A quorum of operators that lie: they can take everything.
 //!
