@@ -168,6 +168,7 @@ impl<D: Disk> Machine<D> {
                 ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
                 ShardNews::AllBarred(case, seen) => self.step(LaneInput::AllBarred(case, seen), positions),
                 ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
+                ShardNews::SignsThrough(last) => self.step(LaneInput::SignsThrough(last), positions),
                 ShardNews::Confirmed(payment) => self.step(LaneInput::Confirmed(payment), positions),
             },
             Event::Begin(None) => self.has_begun = true,

@@ -80,6 +80,8 @@ pub enum ShardNews {
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
+    /// The committee signs exits through this epoch: for a shard that starts after a late verdict.
+    SignsThrough(HomeEpoch),
     /// This payment, which the shard barred before it restarted, is confirmed: see [`LaneShard::barred`].
     Confirmed(Digest),
 }

@@ -351,8 +351,8 @@ impl LaneHost {
         }
     }
 
-    /// Tells a shard that has started what certified blocks have said: open cases, a halt, and which of the payments
-    /// that it bars are confirmed. The ledger may be ahead of certified blocks: what it confirms is told later.
+    /// Tells a shard that has started what certified blocks have said: open cases, a halt, how long it signs, and which
+    /// of the payments that it bars are confirmed. The ledger may be ahead of certified blocks: what it confirms is told later.
     fn inform(&mut self, home: HomeEpoch, shard: u16, started: &LaneShard) {
         let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
         for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
@@ -364,6 +364,7 @@ impl LaneHost {
         started.forward(ShardNews::Halted(self.is_halted));
         let ledger = self.shared.read_ledger();
         let (height, resolver) = (ledger.height(), lane(&ledger).bridge().resolver());
+        resolver.signs_through(home).into_iter().for_each(|last| started.forward(ShardNews::SignsThrough(last)));
         let payments = started.barred().iter().filter(|payment| resolver.confirms(payment));
         self.confirmed.extend(payments.map(|payment| Confirmed { height, home, shard, payment: *payment }));
     }
@@ -727,7 +728,7 @@ impl LaneHost {
             }
             BridgeOperation::Accuse { evidence } => {
                 let accused = evidence.accused();
-                accused.epoch >= lane.bridge().oldest() && !lane.bridge().convicted().contains(&accused.validator)
+                lane.bridge().is_kept(accused.epoch) && !lane.bridge().convicted().contains(&accused.validator)
             }
             BridgeOperation::Deal { epoch, dealing, .. } => {
                 let awaits = |of: &KeyGeneration| of.awaits_dealings() && of.dealing_of(dealing.dealer).is_none();

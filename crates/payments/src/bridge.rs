@@ -54,9 +54,9 @@ use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
     BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, Complaint, ConfirmedBy, ContestedOutput,
     Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence,
-    LaneRefusal, LaneRegistration, LaneSchedule, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate,
-    Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
-    is_redeemable, owner_message, view_digest,
+    LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
+    PaymentCertificate, Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
+    halt_digest, owner_message, view_digest,
 };
 
 /// The rules of the bridge from a network's genesis.
@@ -123,7 +123,7 @@ impl Bridge {
     pub fn new(rules: BridgeRules, genesis: &[Output]) -> (Bridge, Vec<BridgeEvent>) {
         let mut bridge = Bridge {
             clock: LaneClock::new(rules.schedule),
-            resolver: Resolver::new(rules.network),
+            resolver: Resolver::new(rules.network, rules.schedule.case_heights()),
             backed: BTreeMap::new(),
             totals: BTreeMap::new(),
             deposits: BTreeMap::new(),
@@ -153,9 +153,15 @@ impl Bridge {
         &self.clock
     }
 
-    /// Whether an open case needs the keys and spent sets of a committee.
+    /// Whether members of a committee need their keys and spent sets: its time is not over, a case that concerns it is
+    /// open, or one confirmed a payment not long ago.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
-        self.resolver.needs(committee)
+        self.resolver.needs(committee, self.clock.epoch())
+    }
+
+    /// Whether the ledger redeems certificates of a committee, and accepts evidence against its members.
+    pub fn is_kept(&self, committee: HomeEpoch) -> bool {
+        committee <= self.clock.epoch() && self.resolver.is_kept(committee, self.clock.epoch())
     }
 
     /// Contested outputs.
@@ -226,8 +232,7 @@ impl Bridge {
             BridgeFact::Withdraw { .. } => Ok(()),
             BridgeFact::Redeem(body) => {
                 let home = body.payment.home;
-                let contested = || body.input_ids().any(|input| self.resolver.is_open(&input));
-                if !is_redeemable(home, now) && !contested() {
+                if !self.is_kept(home) {
                     return Err(BridgeRefusal::NotRedeemable(home));
                 }
                 // A certificate that contradicts another one is accepted: it raises the alarm.
@@ -237,7 +242,8 @@ impl Bridge {
                 }
             }
             BridgeFact::Resolve { contested, parent, .. } => {
-                if !self.clock.may_open(contested.home) {
+                let is_expired = self.resolver.is_expired(contested.home, &contested.output.id);
+                if !self.clock.may_open(contested.home) || is_expired {
                     return Err(BridgeRefusal::TooLate(contested.home));
                 }
                 let SpentOutput { id, asset, amount } = contested.output;
@@ -274,7 +280,9 @@ impl Bridge {
                 }
             }
             // Keys of dropped epochs may have been sold.
-            BridgeFact::Accuse(of) if of.epoch < self.oldest() => Err(BridgeRefusal::EvidenceTooOld(of.epoch)),
+            BridgeFact::Accuse(of) if !self.is_kept(of.epoch) && of.epoch <= now => {
+                Err(BridgeRefusal::EvidenceTooOld(of.epoch))
+            }
             BridgeFact::Accuse(_) => Ok(()),
             BridgeFact::Deal { epoch, dealing, .. } => self.check_deal(*epoch, dealing),
             BridgeFact::Complain { epoch, complaint } => self.check_complaint(*epoch, complaint),
@@ -402,7 +410,8 @@ impl Bridge {
             BridgeEvent::Convicted(member) => (2, OutputId([*member; 32])),
             _ => (3, OutputId([0; 32])),
         });
-        let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(now, cases);
+        let at = LaneTime { epoch: now, height: self.clock.height() };
+        let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(at, cases);
         let backed = events.iter().filter_map(|event| match event {
             BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
             _ => None,

@@ -6,8 +6,10 @@
 //! 3. Committee h signs payments into h during h, and into h+1 during h+1. During h+2 it signs only *exits*: payments
 //!    that send one output, whole, to the ledger account of its owner. Anyone who shows the output's certificate can
 //!    request one, without the owner's signature. Then the committee destroys its keys and drops its set. An open
-//!    case of home h or h−1 postpones both.
-//! 4. Outputs of home h count as inputs through h+2; certificates of committee c are redeemable through c+3.
+//!    case of home h or h−1 postpones both; if it confirms a payment, the committee signs exits through the epoch after
+//!    the verdict ([`crate::CommitteeLife`]).
+//! 4. Outputs of home h count as inputs through h+2; certificates of committee c are redeemable for one epoch after the
+//!    last in which it signs: through c+3, and at most through c+6 after a late verdict.
 //!
 //! # Why no money is lost or created at a boundary
 //!
@@ -34,6 +36,8 @@ use crate::{LaneRefusal, Quorums};
 pub const SPEND_EPOCHS: u64 = 2;
 /// The number of epochs after its own for which the certificates of a committee are redeemable.
 pub const REDEEM_EPOCHS: u64 = 3;
+/// A case expires after as many block heights as this many epochs have, however slowly lane time passes.
+const CASE_EPOCHS: u64 = 8;
 /// The minimum number of epochs for which a validator's stake stays bonded: checked in the genesis.
 pub const UNBONDING_EPOCHS_MIN: u64 = 4;
 
@@ -95,6 +99,13 @@ pub struct LaneSchedule {
     pub epoch_heights: u64,
     /// Heights for which one halt stops the lane.
     pub halt_heights: u64,
+}
+
+impl LaneSchedule {
+    /// Block heights after its opening at which a case expires, however slowly lane time passes.
+    pub fn case_heights(&self) -> u64 {
+        self.epoch_heights.saturating_mul(CASE_EPOCHS)
+    }
 }
 
 /// Lane time, computed only from certified heights. Halted heights do not count.

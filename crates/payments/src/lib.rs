@@ -10,6 +10,7 @@
 //! | epochs without forwarding spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
 //! | fresh keys for each epoch | `registration.rs`: [`LaneRegistration`] |
 //! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
+//! | views with proofs, late verdicts, lives of committees; their model | `verdicts.rs`; `tests/late_verdicts` |
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
 //! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
@@ -218,6 +219,7 @@ mod spent;
 mod statement;
 mod threshold;
 mod validator;
+mod verdicts;
 mod wallet;
 mod watch;
 
@@ -257,6 +259,10 @@ pub use threshold::{
     dealing_of_shard, false_dealing,
 };
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use verdicts::{
+    BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
+    LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,
+};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};
 

@@ -24,6 +24,9 @@
 //!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
 //!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
 //!      case was opened has ended. o is credited minus a penalty, and its candidates are void.
+//!    * **the case expires**: the third epoch after the one in which it was opened begins, or so many block heights
+//!      have passed as eight epochs have. Nothing is credited and nothing is void, bars stay, and the case is not
+//!      opened again. A certificate that comes later still confirms its payment.
 //!
 //! # Why it is safe
 //!
@@ -67,7 +70,9 @@ pub use entry::BridgeEntry;
 pub use interface::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Verdict};
 
 use crate::layout::Reader;
-use crate::{HomeEpoch, LaneRefusal, OutputId, Payment, PaymentBody, Quorums, SpentOutput};
+use crate::{
+    CaseEnd, CommitteeLife, HomeEpoch, LaneRefusal, LaneTime, OutputId, Payment, PaymentBody, Quorums, SpentOutput,
+};
 
 /// Why a certified payment is not honoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +130,12 @@ impl Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EpochFacts {
     thresholds: Thresholds,
+    /// The last epoch in which the committee signs, as its closed cases left it.
+    last: HomeEpoch,
     certified: BTreeSet<Digest>,
     taken: BTreeMap<OutputId, Taken>,
+    /// Outputs whose cases expired. A certificate may still come.
+    expired: BTreeSet<OutputId>,
 }
 
 /// The results of the facts of a block.
@@ -146,27 +155,22 @@ pub(crate) struct CaseStep {
 struct Case {
     contested: ContestedOutput,
     exit: Digest,
-    opened: HomeEpoch,
+    opened: LaneTime,
     votes: BTreeMap<u8, Digest>,
     bodies: BTreeMap<Digest, Arc<PaymentBody>>,
     candidates: Option<BTreeSet<Digest>>,
     views: [BTreeMap<u8, BTreeSet<Digest>>; 2],
 }
 
-impl Case {
-    /// The first epoch in which it may lapse.
-    fn lapses_from(&self) -> HomeEpoch {
-        self.opened.saturating_add(2)
-    }
-}
-
 /// Whether a case can be closed by a rule, and how.
-type Rule = fn(&Resolver, &Case, HomeEpoch) -> Option<Verdict>;
+type Rule = fn(&Resolver, &Case, LaneTime) -> Option<Verdict>;
 
 /// Everything that the ledger knows about contested outputs: the state machine of protocol R.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     network: Digest,
+    /// A case expires this many block heights after its opening, if lane time does not end it before.
+    heights_max: u64,
     epochs: BTreeMap<HomeEpoch, EpochFacts>,
     cases: BTreeMap<OutputId, Case>,
     index: index::CaseIndex,
@@ -182,22 +186,49 @@ impl PartialEq for Resolver {
 impl Eq for Resolver {}
 
 impl Resolver {
-    /// A resolver without committees.
-    pub fn new(network: Digest) -> Resolver {
-        Resolver { network, epochs: BTreeMap::new(), cases: BTreeMap::new(), index: Default::default() }
+    /// A resolver without committees, whose cases expire `heights_max` block heights after their opening at the latest.
+    pub fn new(network: Digest, heights_max: u64) -> Resolver {
+        Resolver { network, heights_max, epochs: BTreeMap::new(), cases: BTreeMap::new(), index: Default::default() }
     }
 
     /// Registers the committee of an epoch. A committee is registered before its epoch begins.
     pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
-        let facts =
-            EpochFacts { thresholds: Thresholds::of(quorums), certified: BTreeSet::new(), taken: BTreeMap::new() };
+        let facts = EpochFacts {
+            thresholds: Thresholds::of(quorums),
+            last: CommitteeLife::of(epoch).last,
+            certified: BTreeSet::new(),
+            taken: BTreeMap::new(),
+            expired: BTreeSet::new(),
+        };
         self.epochs.entry(epoch).or_insert(facts);
     }
 
-    /// Drops epochs in which nothing can be redeemed, opened or decided any more.
+    /// Drops the epochs before the oldest one that is kept.
     pub fn prune(&mut self, now: HomeEpoch) {
-        let oldest_case = self.index.oldest_home().unwrap_or(HomeEpoch::MAX);
-        self.epochs.retain(|epoch, _| now.saturating_sub(*epoch) <= crate::REDEEM_EPOCHS || *epoch >= oldest_case);
+        let oldest = self.epochs.keys().find(|epoch| self.is_kept(**epoch, now)).copied().unwrap_or(now);
+        self.epochs = self.epochs.split_off(&oldest);
+    }
+
+    fn life(&self, committee: HomeEpoch) -> Option<CommitteeLife> {
+        let before = |home: HomeEpoch| home.checked_sub(1).is_some_and(|before| self.index.has_home(before));
+        let is_concerned = self.index.has_home(committee) || before(committee);
+        self.epochs.get(&committee).map(|facts| CommitteeLife { last: facts.last, is_concerned })
+    }
+
+    /// Whether the ledger keeps an epoch: whether it redeems certificates of its committee, accepts evidence against
+    /// its members, and knows what became of its outputs. It may know more than it keeps.
+    pub fn is_kept(&self, committee: HomeEpoch, now: HomeEpoch) -> bool {
+        self.life(committee).is_some_and(|life| life.is_kept(now))
+    }
+
+    /// The last epoch in which a committee signs; later if a case is open.
+    pub fn signs_through(&self, committee: HomeEpoch) -> Option<HomeEpoch> {
+        self.life(committee).map(|life| life.last)
+    }
+
+    /// Whether members of a committee need their keys and spent sets.
+    pub fn needs(&self, committee: HomeEpoch, now: HomeEpoch) -> bool {
+        self.life(committee).is_some_and(|life| life.signs(now))
     }
 
     pub(crate) fn network(&self) -> Digest {
@@ -219,14 +250,10 @@ impl Resolver {
         let cases = self.cases.iter().map(|(id, case)| BridgeEntry::case(id, Some(case)));
         let facts = self.epochs.iter().flat_map(|(home, facts)| {
             let certified = facts.certified.iter().map(|digest| BridgeEntry::certified(*home, digest));
-            certified.chain(facts.taken.iter().map(|(output, taken)| BridgeEntry::taken(*home, output, *taken)))
+            let taken = facts.taken.iter().map(|(output, taken)| BridgeEntry::taken(*home, output, *taken));
+            certified.chain(taken).chain(facts.expired.iter().map(|output| BridgeEntry::expired(*home, output)))
         });
         facts.chain(cases)
-    }
-
-    /// Whether an open case needs the keys and the spent set of this committee.
-    pub fn needs(&self, committee: HomeEpoch) -> bool {
-        self.index.has_home(committee) || committee.checked_sub(1).is_some_and(|before| self.index.has_home(before))
     }
 
     /// Certified payments that the ledger knows.
@@ -246,6 +273,18 @@ impl Resolver {
     pub fn credited(&self) -> impl Iterator<Item = &OutputId> {
         let taken = self.epochs.values().flat_map(|facts| &facts.taken);
         taken.filter(|(_, taken)| matches!(taken, Taken::Freed | Taken::Lapsed)).map(|(id, _)| id)
+    }
+
+    /// Outputs whose cases expired, and which no payment spends: their money stays in escrow.
+    pub fn expired(&self) -> impl Iterator<Item = &OutputId> {
+        let open = |(facts, output): &(&EpochFacts, &OutputId)| !facts.taken.contains_key(*output);
+        let expired = self.epochs.values().flat_map(|facts| facts.expired.iter().map(move |output| (facts, output)));
+        expired.filter(open).map(|(_, output)| output)
+    }
+
+    /// Whether the case of an output expired.
+    pub(crate) fn is_expired(&self, home: HomeEpoch, output: &OutputId) -> bool {
+        self.epochs.get(&home).is_some_and(|facts| facts.expired.contains(output))
     }
 
     /// The thresholds of a committee, if it is registered.
@@ -304,15 +343,14 @@ impl Resolver {
         }
     }
 
-    /// Applies the facts of one block in lane epoch `now` and returns what they decide. The order of facts does not
-    /// matter.
-    pub fn apply(&mut self, now: HomeEpoch, facts: Vec<CaseFact>) -> Vec<CaseEvent> {
+    /// Applies the facts of one block and returns what they decide. The order of facts does not matter.
+    pub fn apply(&mut self, now: LaneTime, facts: Vec<CaseFact>) -> Vec<CaseEvent> {
         self.step(now, facts).events
     }
 
     /// Like [`Resolver::apply`], and also returns the written entries. It costs the facts, and for each of them the
     /// cases that it concerns ([`index`]); other open cases cost nothing.
-    pub(crate) fn step(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> CaseStep {
+    pub(crate) fn step(&mut self, now: LaneTime, mut facts: Vec<CaseFact>) -> CaseStep {
         facts.sort_by_cached_key(CaseFact::rank);
         let mut step = CaseStep::default();
         for fact in facts {
@@ -367,9 +405,10 @@ impl Resolver {
         }
     }
 
-    fn open(&mut self, now: HomeEpoch, contested: ContestedOutput, step: &mut CaseStep) {
+    fn open(&mut self, now: LaneTime, contested: ContestedOutput, step: &mut CaseStep) {
         let id = contested.output.id;
-        if self.cases.contains_key(&id) || !self.epochs.contains_key(&contested.home) {
+        let is_known = self.epochs.contains_key(&contested.home);
+        if self.cases.contains_key(&id) || !is_known || self.is_expired(contested.home, &id) {
             return;
         }
         match self.taken(contested.home, &id) {
@@ -391,7 +430,7 @@ impl Resolver {
             candidates: None,
             views: Default::default(),
         };
-        self.index.open(id, &case);
+        self.index.open(id, &case, self.heights_max);
         self.index.mark_output(&id);
         self.cases.insert(id, case);
         step.changed.insert(id);
@@ -440,21 +479,21 @@ impl Resolver {
     }
 
     /// Closes every case that can be closed: confirmations first, over all cases.
-    fn decide(&mut self, now: HomeEpoch, step: &mut CaseStep) {
+    fn decide(&mut self, now: LaneTime, step: &mut CaseStep) {
         while let Some((rule, id)) = self.index.next() {
             let Some(case) = self.cases.get(&id) else { continue };
             step.judged += 1;
             if let Some(verdict) = Resolver::RULES[rule](self, case, now) {
-                self.rule(id, verdict, step);
+                self.rule(id, verdict, now.epoch, step);
             }
         }
     }
 
-    const RULES: [Rule; index::RULES] = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
+    const RULES: [Rule; index::RULES] = [Resolver::confirmed, Resolver::freed, Resolver::lapsed, Resolver::is_over];
 
     /// Asserts that no unmarked case could have been decided.
     #[cfg(test)]
-    fn assert_decided(&self, now: HomeEpoch) {
+    fn assert_decided(&self, now: LaneTime) {
         let decided =
             self.cases.values().find(|case| Resolver::RULES.iter().any(|rule| rule(self, case, now).is_some()));
         assert!(decided.is_none(), "a case can be decided and was not marked: {decided:?}");
@@ -469,7 +508,7 @@ impl Resolver {
         body.input_ids().filter_map(|input| self.cases.get(&input))
     }
 
-    fn confirmed(&self, case: &Case, _: HomeEpoch) -> Option<Verdict> {
+    fn confirmed(&self, case: &Case, _: LaneTime) -> Option<Verdict> {
         let facts = &self.epochs[&case.contested.home];
         if let Some(Taken::By(digest)) = facts.taken.get(&case.contested.output.id) {
             return Some(Verdict::Confirmed(*digest, ConfirmedBy::Certificate));
@@ -510,36 +549,60 @@ impl Resolver {
         Some(bodies.filter(|body| self.check(body).is_ok()))
     }
 
-    fn freed(&self, case: &Case, _: HomeEpoch) -> Option<Verdict> {
+    fn freed(&self, case: &Case, _: LaneTime) -> Option<Verdict> {
         let free = self.epochs[&case.contested.home].thresholds.free;
         let bound = |body: &Arc<PaymentBody>| self.voters(body, |vote| *vote != body.digest).len() >= free;
         self.alive(case)?.all(bound).then_some(Verdict::Freed)
     }
 
-    fn lapsed(&self, case: &Case, now: HomeEpoch) -> Option<Verdict> {
+    fn lapsed(&self, case: &Case, now: LaneTime) -> Option<Verdict> {
         let home = case.contested.home;
         let next = self.alive(case)?.any(|body| body.payment.into != home);
         let empty = |after: u64| {
             let lapse = self.thresholds(home + after).map_or(usize::MAX, |of| of.lapse);
             case.views[after as usize].values().filter(|seen| seen.is_empty()).count() >= lapse
         };
-        (now >= case.lapses_from() && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
+        (case.opened.may_lapse(now.epoch) && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
     }
 
-    fn rule(&mut self, output: OutputId, verdict: Verdict, step: &mut CaseStep) {
+    fn is_over(&self, case: &Case, now: LaneTime) -> Option<Verdict> {
+        case.opened.is_expired(now, self.heights_max).then_some(Verdict::Expired)
+    }
+
+    /// The committees that a closed case concerned sign a while longer.
+    fn prolong(&mut self, home: HomeEpoch, end: CaseEnd, now: HomeEpoch) {
+        for committee in home..=home.saturating_add(1) {
+            let last = self.life(committee).map(|life| life.after(end, now));
+            if let Some((facts, last)) = self.epochs.get_mut(&committee).zip(last) {
+                facts.last = last;
+            }
+        }
+    }
+
+    fn rule(&mut self, output: OutputId, verdict: Verdict, now: HomeEpoch, step: &mut CaseStep) {
         let case = self.cases.remove(&output).expect("it was decided");
-        self.index.close(&output, &case);
+        self.index.close(&output, &case, self.heights_max);
         step.changed.insert(output);
         let home = case.contested.home;
-        if let Verdict::Confirmed(digest, _) = verdict {
-            if let Some(body) = case.bodies.get(&digest) {
-                self.certify(body, step);
+        self.prolong(home, verdict.end(), now);
+        let taken = match verdict {
+            Verdict::Confirmed(..) => None,
+            Verdict::Freed => Some(Taken::Freed),
+            Verdict::Lapsed => Some(Taken::Lapsed),
+            Verdict::Expired => {
+                self.note_expired(home, output, step);
+                None
             }
-        } else {
-            let credited = if verdict == Verdict::Freed { Taken::Freed } else { Taken::Lapsed };
+        };
+        if let Verdict::Confirmed(digest, _) = verdict
+            && let Some(body) = case.bodies.get(&digest)
+        {
+            self.certify(body, step);
+        }
+        if let Some(taken) = taken {
             let before = self.taken(home, &output);
             assert!(before.is_none(), "an output that a payment spends is not credited: {before:?}");
-            self.note_taken(home, output, credited, step);
+            self.note_taken(home, output, taken, step);
         }
         if verdict == Verdict::Lapsed {
             for body in case.candidates.iter().flatten().map(|digest| &case.bodies[digest]) {
@@ -547,6 +610,12 @@ impl Resolver {
             }
         }
         step.events.push(CaseEvent::Ruled(case.contested, verdict));
+    }
+
+    fn note_expired(&mut self, home: HomeEpoch, output: OutputId, step: &mut CaseStep) {
+        if self.epochs.get_mut(&home).is_some_and(|facts| facts.expired.insert(output)) {
+            step.entries.push(BridgeEntry::expired(home, &output));
+        }
     }
 
     fn note_taken(&mut self, home: HomeEpoch, output: OutputId, taken: Taken, step: &mut CaseStep) {

@@ -19,8 +19,8 @@ use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::statement::query_message;
 use crate::{
-    AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch,
-    HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner,
+    AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, CommitteeLife, ContestedOutput,
+    HomeEpoch, HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner,
     MuteReason, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient,
     RootCache, RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
@@ -76,6 +76,8 @@ pub struct LaneValidator {
     bls: Option<BlsSecretKey>,
     share: Option<KeyShare>,
     epoch: HomeEpoch,
+    /// The last epoch in which it signs exits, as the ledger's closed cases left it.
+    last: HomeEpoch,
     log_key: LogKey,
     /// Records of the open trees: their offset will be `written`.
     tail: Vec<u8>,
@@ -124,6 +126,7 @@ impl LaneValidator {
         settings.assert_consistent(&key);
         let mut validator = LaneValidator {
             epoch: settings.now,
+            last: CommitteeLife::of(settings.committee.epoch()).last,
             log_key: LogKey::none(),
             tail: Vec::new(),
             written: 0,
@@ -265,12 +268,15 @@ impl LaneValidator {
             }
             LaneInput::AllBarred(case, seen) => self.post_view(case, seen),
             LaneInput::CaseRuled(case, verdict) => {
-                self.open_cases.remove(&case);
+                if self.open_cases.remove(&case).is_some() {
+                    self.last = self.life().after(verdict.end(), self.epoch);
+                }
                 if let Verdict::Confirmed(digest, _) = verdict {
                     self.lift_bar(&digest);
                 }
                 self.destroy_if_ended(&mut effects);
             }
+            LaneInput::SignsThrough(last) => self.last = self.last.max(last),
             LaneInput::Confirmed(payment) => self.lift_bar(&payment),
         }
         effects
@@ -289,9 +295,18 @@ impl LaneValidator {
         self.muted.is_none() && !self.destroyed
     }
 
-    /// Destroys the keys and drops the set after h+2, unless an open case needs them.
+    fn life(&self) -> CommitteeLife {
+        CommitteeLife { last: self.last, is_concerned: !self.open_cases.is_empty() }
+    }
+
+    /// Whether it signs exits although its three epochs are over: a verdict has confirmed a payment not long ago.
+    fn is_prolonged(&self) -> bool {
+        self.phase() == HomePhase::Ended && self.epoch <= self.last
+    }
+
+    /// Destroys the keys and drops the set after h+2, unless a case needs them.
     fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
-        if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
+        if !self.destroyed && !self.life().signs(self.epoch) {
             self.destroyed = true;
             (self.key, self.bls, self.share) = (None, None, None);
             self.drop_open_work();
@@ -479,7 +494,8 @@ impl LaneValidator {
         self.check_place(payment.home(), &payment.owner())?;
         if !self.is_reserved(log, payment, digest, budget)? {
             let into = payment.into_epoch();
-            if !self.phase().signs(self.home(), into, payment.is_exit()) {
+            let is_late_exit = payment.is_exit() && self.is_prolonged();
+            if !self.phase().signs(self.home(), into, payment.is_exit()) && !is_late_exit {
                 return Err(LaneRefusal::WrongEpoch { into, now: self.epoch });
             }
             if self.halted {
@@ -488,7 +504,8 @@ impl LaneValidator {
             self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            if !self.phase().sends_anyone_home() && !self.is_signed(payment, digest, signature) {
+            let sends_anyone_home = self.phase().sends_anyone_home() || is_late_exit;
+            if !sends_anyone_home && !self.is_signed(payment, digest, signature) {
                 return Err(LaneRefusal::WrongOwnerSignature);
             }
             let proofs = proofs.read(inputs)?;

@@ -248,12 +248,44 @@ fn keys_are_destroyed_after_the_third_epoch_unless_a_case_needs_them() {
         node.step(LaneInput::CaseOpened(case));
         let later = node.step(LaneInput::Epoch(home + 3));
         assert!(!later.contains(&LaneEffect::Destroy), "the case needs the set of committee {home}");
-        let ended = node.step(LaneInput::CaseRuled(case.output.id, Verdict::Freed));
-        assert_eq!(ended, [LaneEffect::Destroy]);
+        assert_eq!(node.step(LaneInput::CaseRuled(case.output.id, Verdict::Freed)), [], "this epoch is its last");
+        assert_eq!(node.step(LaneInput::Epoch(home + 4)), [LaneEffect::Destroy]);
         let request = pay(1, &coins, vec![output(owner(2).public(), 10)]).request;
         assert_eq!(node.ask(&request), Err(LaneRefusal::Ended(home)));
-        assert_eq!(node.step(LaneInput::Epoch(home + 4)), [], "once");
+        assert_eq!(node.step(LaneInput::Epoch(home + 5)), [], "once");
     }
+}
+
+/// A verdict confirms a payment in the fifth epoch: its outputs are sent home in that epoch and the next, without their
+/// owner. A shard that starts after the verdict is told how long it signs.
+#[test]
+fn after_a_late_verdict_exits_are_signed_through_the_next_epoch() {
+    let coins = [genesis(0, 1, 10), genesis(1, 3, 10)];
+    let mut all = nodes(4, 1, &coins);
+    let payment = pay(1, &coins[..1], vec![output(owner(2).public(), 10)]);
+    let certificate = certify(&mut all, StatementKind::Confirmation, &payment, &payment.request);
+    let committee = all[0].settings.committee.clone();
+    let holding = receipts(&payment, &certificate)[0].verify(&committee, &mut RootCache::new(0)).unwrap();
+    let exit = Payment::exit(NETWORK, 0, owner(2).public(), contested(&holding, 0, 2).output);
+    let request = spend_request(&exit.encode(), &primitives::Signature([0; 64]), std::slice::from_ref(&holding.proof));
+    let case = contested(&coins[0], 0, 1);
+    let mut node = all.remove(0);
+    node.step(LaneInput::CaseOpened(case));
+    node.step(LaneInput::CandidatesFixed(case.output.id, &[body(&payment)]));
+    for epoch in 1..=4 {
+        assert_eq!(node.step(LaneInput::Epoch(epoch)), []);
+    }
+    assert!(node.ask(&request).is_err(), "barred, and its time is over");
+    let verdict = Verdict::Confirmed(payment.digest, ConfirmedBy::Certificate);
+    assert_eq!(node.step(LaneInput::CaseRuled(case.output.id, verdict)), [], "the keys stay");
+    node.ask(&request).expect("signed in the epoch of the verdict");
+    assert_eq!(node.step(LaneInput::Epoch(5)), []);
+    node.ask(&request).expect("and in the next");
+    assert!(node.step(LaneInput::Epoch(6)).contains(&LaneEffect::Destroy));
+    let mut late = all.remove(0).crash(0, &[]);
+    late.step(LaneInput::SignsThrough(5));
+    assert_eq!(late.step(LaneInput::Epoch(5)), []);
+    late.ask(&request).expect("it was told");
 }
 
 #[test]

@@ -149,8 +149,8 @@ fn a_lapse_needs_views_and_time_and_makes_candidates_void() {
     assert_eq!(fixed, Some((a.id, 2)));
     block(&mut bridge, vec![view(0, &[]), view(1, &[]), view(2, &[x.digest])]);
     block(&mut bridge, vec![vote(a, 2, &exit), view(2, &[]), view(3, &[Digest([0; 32])])]);
-    for _ in 0..3 * HEIGHTS {
-        assert_eq!(verdicts(&block(&mut bridge, vec![])), [], "time alone decides nothing");
+    for _ in 0..2 * HEIGHTS {
+        assert_eq!(verdicts(&block(&mut bridge, vec![])), [], "time alone credits nothing");
     }
     let events = block(&mut bridge, vec![view(3, &[])]);
     assert_eq!(verdicts(&events), [(a.id, Verdict::Lapsed)]);
@@ -160,6 +160,76 @@ fn a_lapse_needs_views_and_time_and_makes_candidates_void() {
         assert_eq!(block(&mut bridge, vec![BridgeFact::Redeem(late.clone())]), []);
     }
     assert_eq!(bridge.escrow(ASSET), 1, "the penalty stays");
+}
+
+/// Two votes and silence: nothing is decided, and the case does not stay open for ever.
+#[test]
+fn an_undecided_case_expires_and_a_certificate_still_confirms_its_payment() {
+    let coins = [genesis(0, 1, 10)];
+    let account = Output { to: Recipient::Account(Address([7; 20])), asset: ASSET, amount: 10 };
+    let x = body(&pay(1, &coins, vec![account]));
+    let mut bridge = bridge(&coins, &[4, 4]);
+    block(&mut bridge, vec![open(contested(&coins[0], 0, 1))]);
+    block(&mut bridge, vec![vote(&coins[0], 0, &x), vote(&coins[0], 1, &x)]);
+    let mut ruled = Vec::new();
+    while ruled.is_empty() {
+        bridge.register(bridge.clock().epoch() + 2, Quorums::new(4));
+        assert!(bridge.needs(0) && bridge.needs(1), "members need their keys while the case is open");
+        let events = block(&mut bridge, vec![]);
+        assert_eq!(credits(&events), []);
+        ruled = verdicts(&events);
+    }
+    assert_eq!((ruled, bridge.clock().epoch()), (vec![(coins[0].id, Verdict::Expired)], 3));
+    assert_eq!((bridge.case_deposits(), bridge.resolver().expired().count()), (0, 1));
+    assert!(bridge.check(&open(contested(&coins[0], 0, 1))).is_err(), "not opened again");
+    assert_eq!(bridge.check(&BridgeFact::Redeem(x.clone())), Ok(()));
+    assert_eq!(credits(&block(&mut bridge, vec![BridgeFact::Redeem(x)])), [(Address([7; 20]), 10)]);
+    assert_eq!(bridge.resolver().expired().count(), 0);
+}
+
+/// Lane time stands still: registrars register nothing, or the lane is halted again and again.
+#[test]
+fn a_case_expires_by_block_heights_while_lane_time_stands_still() {
+    let coins = [genesis(0, 1, 10)];
+    let mut bridge = bridge(&coins, &[4, 4]);
+    block(&mut bridge, vec![open(contested(&coins[0], 0, 1))]);
+    let halt =
+        |bridge: &Bridge, validator| BridgeFact::Halt { epoch: 0, round: bridge.clock().halt_round(), validator };
+    let mut heights = 0;
+    while bridge.resolver().open_cases() > 0 {
+        let halts = (0..3).map(|validator| halt(&bridge, validator)).collect();
+        block(&mut bridge, halts);
+        heights += 1;
+    }
+    assert_eq!((heights, bridge.clock().epoch()), (8 * HEIGHTS, 0));
+}
+
+/// A payment that is confirmed at the last moment: exits of its outputs are redeemed through the sixth epoch after the
+/// home, and one predicate says so of certificates and evidence.
+#[test]
+fn a_late_verdict_keeps_its_epochs_until_exits_are_redeemed() {
+    let coins = [genesis(0, 1, 10)];
+    let x = body(&pay(1, &coins, vec![output(owner(2).public(), 10)]));
+    let mut bridge = bridge(&coins, &[4, 4]);
+    let pass_to = |bridge: &mut Bridge, epoch| {
+        while bridge.clock().epoch() < epoch {
+            bridge.register(bridge.clock().epoch() + 2, Quorums::new(4));
+            block(bridge, vec![]);
+        }
+    };
+    pass_to(&mut bridge, 2);
+    block(&mut bridge, vec![open(contested(&coins[0], 0, 1))]);
+    pass_to(&mut bridge, 4);
+    let events = block(&mut bridge, vec![BridgeFact::Redeem(x.clone())]);
+    assert_eq!(verdicts(&events), [(coins[0].id, Verdict::Confirmed(x.digest, ConfirmedBy::Certificate))]);
+    let child = Holding { id: x.output_ids().next().expect("it has one"), ..coins[0].clone() };
+    let exit = exit_of(&contested(&child, 0, 2));
+    for (epoch, needs, is_kept) in [(4, true, true), (5, true, true), (6, false, true), (7, false, false)] {
+        pass_to(&mut bridge, epoch);
+        assert_eq!((bridge.needs(0), bridge.is_kept(0)), (needs, is_kept), "epoch {epoch}");
+        assert_eq!(bridge.check(&BridgeFact::Redeem(exit.clone())).is_ok(), is_kept, "epoch {epoch}");
+        assert_eq!(bridge.oldest() == 0, is_kept, "epoch {epoch}");
+    }
 }
 
 /// A certificate of a void payment that appears as the origin of another contested output confirms nothing: the bars

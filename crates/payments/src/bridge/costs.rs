@@ -97,6 +97,6 @@ fn a_boundary_judges_each_case_once() {
             looks += bridge.step_counted(Vec::new()).0.looks;
         }
     }
-    // One claim per block, and each case by each rule when it may lapse.
-    assert!(looks <= 3_000 + 3 * 300 + 300, "{looks}");
+    // One claim per block, and each case by each rule when it may lapse and when it expires.
+    assert!(looks <= 3_000 + 2 * 4 * 300 + 300, "{looks}");
 }

@@ -9,7 +9,7 @@
 
 use super::*;
 
-const REST_CONTEXT: &str = "walras 2026 lane bridge rest v3";
+const REST_CONTEXT: &str = "walras 2026 lane bridge rest v4";
 
 impl Bridge {
     /// The encoding of the state. The rules are not part of it: they belong to the genesis.
@@ -82,7 +82,7 @@ impl Bridge {
     pub fn parse(rules: BridgeRules, bytes: &[u8]) -> Result<Bridge, LaneRefusal> {
         let mut reader = Reader::new(bytes);
         let read = &mut reader;
-        let (clock, resolver) = (LaneClock::read(read)?, Resolver::read(read)?);
+        let (clock, resolver) = (LaneClock::read(read)?, Resolver::read(read, rules.schedule.case_heights())?);
         let count = read.u32()?;
         let backed = read_map(read, count, |read| {
             let (home, count) = (read.u64()?, read.u32()?);

@@ -52,7 +52,7 @@ impl Bridge {
         let SpentOutput { id, asset, amount } = contested.output;
         let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
         let credit = match verdict {
-            Verdict::Confirmed(..) => None,
+            Verdict::Confirmed(..) | Verdict::Expired => None,
             Verdict::Freed => Some(amount),
             Verdict::Lapsed => Some(amount - penalty as Amount),
         };

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! resolver  network 32 · count 4 · epoch[] · count 4 · case[]
-//! epoch     number 8 · validators 2 · count 4 · certified digest 32 each · count 4 · taken[]
+//! epoch     number 8 · validators 2 · last 8 · count 4 · certified digest 32 each · count 4 · taken[]
+//!           · count 4 · expired output 32 each
 //! taken     output 32 · (0 · digest 32 | 1 freed | 2 lapsed | 3 void)
-//! case      output 32 · asset 4 · amount 8 · home 8 · owner 32 · opened 8 · count 2 · body[] · count 2 · vote[]
+//! case      output 32 · asset 4 · amount 8 · home 8 · owner 32 · opened 8 · height 8 · count 2 · body[]
+//!           · count 2 · vote[]
 //!           · (0 | 1 · count 2 · place 2 each) · count 2 · view[] · count 2 · view[]
 //! body      length 2 · payment
 //! vote      validator 1 · place 2
@@ -21,6 +23,7 @@ impl Resolver {
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
+            to.extend(facts.last.to_le_bytes());
         }
     }
 
@@ -31,6 +34,7 @@ impl Resolver {
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
+            to.extend(facts.last.to_le_bytes());
             write_count(to, facts.certified.len());
             facts.certified.iter().for_each(|digest| to.extend(digest.0));
             write_count(to, facts.taken.len());
@@ -38,13 +42,15 @@ impl Resolver {
                 to.extend(output.0);
                 taken.write(to);
             }
+            write_count(to, facts.expired.len());
+            facts.expired.iter().for_each(|output| to.extend(output.0));
         }
         write_count(to, self.cases.len());
         self.cases.values().for_each(|case| case.write(to));
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Resolver, LaneRefusal> {
-        let mut resolver = Resolver::new(reader.digest()?);
+    pub(crate) fn read(reader: &mut Reader<'_>, heights_max: u64) -> Result<Resolver, LaneRefusal> {
+        let mut resolver = Resolver::new(reader.digest()?, heights_max);
         let epochs = reader.u32()?;
         resolver.epochs = read_map(reader, epochs, |reader| Ok((reader.u64()?, EpochFacts::read(reader)?)))?;
         let cases = reader.u32()?;
@@ -56,7 +62,7 @@ impl Resolver {
         if resolver.cases.values().any(|case| !resolver.epochs.contains_key(&case.contested.home)) {
             return Err(LaneRefusal::Malformed("a case is of an epoch that is not registered"));
         }
-        resolver.index = index::CaseIndex::of(&resolver.cases);
+        resolver.index = index::CaseIndex::of(&resolver.cases, heights_max);
         Ok(resolver)
     }
 }
@@ -120,18 +126,23 @@ impl EpochFacts {
         if !(1..=crate::VALIDATORS_MAX).contains(&validators) {
             return Err(LaneRefusal::Malformed("a committee has 1 to 256 validators"));
         }
+        let last = reader.u64()?;
         let count = reader.u32()?;
         let certified = read_map(reader, count, |reader| Ok((reader.digest()?, ())))?.into_keys().collect();
         let count = reader.u32()?;
         let taken = read_map(reader, count, |reader| Ok((OutputId(reader.array()?), Taken::read(reader)?)))?;
-        Ok(EpochFacts { thresholds: Thresholds::of(Quorums::new(validators)), certified, taken })
+        let count = reader.u32()?;
+        let expired = read_map(reader, count, |reader| Ok((OutputId(reader.array()?), ())))?.into_keys().collect();
+        let thresholds = Thresholds::of(Quorums::new(validators));
+        Ok(EpochFacts { thresholds, last, certified, taken, expired })
     }
 }
 
 impl Case {
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         self.contested.write(to);
-        to.extend(self.opened.to_le_bytes());
+        to.extend(self.opened.epoch.to_le_bytes());
+        to.extend(self.opened.height.to_le_bytes());
         write_short(to, self.bodies.len());
         for body in self.bodies.values() {
             let bytes = body.payment.encode();
@@ -163,7 +174,7 @@ impl Case {
         let wrong = LaneRefusal::Malformed("a case names a body that it does not hold");
         let contested = ContestedOutput::read(reader)?;
         let exit = PaymentBody::parse(&contested.exit(network).encode())?.digest;
-        let opened = reader.u64()?;
+        let opened = LaneTime { epoch: reader.u64()?, height: reader.u64()? };
         let count = read_short(reader)?;
         let bodies = read_map(reader, count, |reader| {
             let length = read_short(reader)? as usize;

@@ -18,11 +18,12 @@ const OPEN: HomeEpoch = HomeEpoch::MAX;
 /// One entry: its key begins with its epoch, so that an epoch is dropped as a prefix of all keys.
 ///
 /// ```text
-/// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
+/// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment, 10 expired
+///        case) · id or digest 32
 ///        epoch 8, big-endian · kind 1 (7 registered keys, 8 dealing) · member 1 and 31 zeros
 ///        epoch 8, big-endian · kind 1 (9 complaint decided) · member 1 · (0 it is out | 1 struck) 1 and 30 zeros
 ///        255 8 times · kind 1 (4 case, 5 deposit of a case, 6 claim) · output 32
-/// value  H(output 45) | H(how it was taken) | H() | H(registration) | H(dealing · signature 64) | H()
+/// value  H(output 45) | H(how it was taken) | H() | H() | H(registration) | H(dealing · signature 64) | H()
 ///        H(case) | H(opener 20 · deposit 8) | H(height 8 · claim 33)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +60,10 @@ impl BridgeEntry {
 
     pub(super) fn certified(home: HomeEpoch, digest: &Digest) -> BridgeEntry {
         BridgeEntry::new(home, 3, &digest.0, Some(&[]))
+    }
+
+    pub(super) fn expired(home: HomeEpoch, output: &OutputId) -> BridgeEntry {
+        BridgeEntry::new(home, 10, &output.0, Some(&[]))
     }
 
     pub(crate) fn registration(registration: &LaneRegistration) -> BridgeEntry {

@@ -2,13 +2,13 @@
 //!
 //! All of it is derived from the open cases. A case can be decided only after an event that concerns it: a vote or a
 //! view in it, a vote in a case about another input of one of its payments, a verdict or a certificate about an input
-//! or an output of such a payment, or the end of the time after which it may lapse. So each of these marks the cases
+//! or an output of such a payment, or the end of the time after which it may lapse or expires. So each of these marks the cases
 //! that it concerns, and only marked cases are judged.
 
 use super::*;
 
 /// The verdicts, in the order in which they are tried.
-pub(super) const RULES: usize = 3;
+pub(super) const RULES: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseIndex {
@@ -18,8 +18,10 @@ pub(super) struct CaseIndex {
     by_payment: BTreeMap<Digest, BTreeSet<OutputId>>,
     /// Number of cases by home.
     homes: BTreeMap<HomeEpoch, usize>,
-    /// Cases that may lapse from an epoch on.
+    /// Cases that may lapse or expire from an epoch on.
     due: BTreeSet<(HomeEpoch, OutputId)>,
+    /// Cases that expire at a block height.
+    due_heights: BTreeSet<(u64, OutputId)>,
     /// Cases to judge, for each rule.
     marked: [BTreeSet<OutputId>; RULES],
 }
@@ -30,19 +32,21 @@ fn outputs_of(body: &PaymentBody) -> impl Iterator<Item = OutputId> + '_ {
 
 impl CaseIndex {
     /// The index of the cases of a decoded state. Each is judged once more, which changes nothing.
-    pub(super) fn of(cases: &BTreeMap<OutputId, Case>) -> CaseIndex {
+    pub(super) fn of(cases: &BTreeMap<OutputId, Case>, heights_max: u64) -> CaseIndex {
         let mut index = CaseIndex::default();
         for (id, case) in cases {
-            index.open(*id, case);
+            index.open(*id, case, heights_max);
             case.bodies.values().for_each(|body| index.add(*id, body));
             index.mark(id);
         }
         index
     }
 
-    pub(super) fn open(&mut self, id: OutputId, case: &Case) {
+    pub(super) fn open(&mut self, id: OutputId, case: &Case, heights_max: u64) {
         *self.homes.entry(case.contested.home).or_default() += 1;
-        self.due.insert((case.lapses_from(), id));
+        let end = case.opened.expiry(heights_max);
+        self.due.extend([(case.opened.lapses_from(), id), (end.epoch, id)]);
+        self.due_heights.insert((end.height, id));
     }
 
     /// Records a vote for a payment in a case.
@@ -53,7 +57,7 @@ impl CaseIndex {
         self.by_payment.entry(body.digest).or_default().insert(id);
     }
 
-    pub(super) fn close(&mut self, id: &OutputId, case: &Case) {
+    pub(super) fn close(&mut self, id: &OutputId, case: &Case, heights_max: u64) {
         let home = case.contested.home;
         if let Some(count) = self.homes.get_mut(&home) {
             *count -= 1;
@@ -61,7 +65,10 @@ impl CaseIndex {
                 self.homes.remove(&home);
             }
         }
-        self.due.remove(&(case.lapses_from(), *id));
+        let end = case.opened.expiry(heights_max);
+        self.due.remove(&(case.opened.lapses_from(), *id));
+        self.due.remove(&(end.epoch, *id));
+        self.due_heights.remove(&(end.height, *id));
         for marked in &mut self.marked {
             marked.remove(id);
         }
@@ -91,10 +98,14 @@ impl CaseIndex {
         concerned.iter().for_each(|id| self.mark(id));
     }
 
-    /// Marks the cases that may lapse by now, once.
-    pub(super) fn mark_due(&mut self, now: HomeEpoch) {
-        while let Some((from, id)) = self.due.first().copied().filter(|(from, _)| *from <= now) {
+    /// Marks the cases that may lapse or expire by now, once.
+    pub(super) fn mark_due(&mut self, now: LaneTime) {
+        while let Some((from, id)) = self.due.first().copied().filter(|(from, _)| *from <= now.epoch) {
             self.due.remove(&(from, id));
+            self.mark(&id);
+        }
+        while let Some((from, id)) = self.due_heights.first().copied().filter(|(from, _)| *from <= now.height) {
+            self.due_heights.remove(&(from, id));
             self.mark(&id);
         }
     }
@@ -103,10 +114,6 @@ impl CaseIndex {
     pub(super) fn next(&mut self) -> Option<(usize, OutputId)> {
         let mut rules = self.marked.iter_mut().enumerate();
         rules.find_map(|(rule, marked)| marked.pop_first().map(|id| (rule, id)))
-    }
-
-    pub(super) fn oldest_home(&self) -> Option<HomeEpoch> {
-        self.homes.first_key_value().map(|(home, _)| *home)
     }
 
     pub(super) fn has_home(&self, home: HomeEpoch) -> bool {

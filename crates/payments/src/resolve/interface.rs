@@ -101,6 +101,20 @@ pub enum Verdict {
     Freed,
     /// No payment of it is settled or spent: it is credited minus a penalty, and all candidates are void.
     Lapsed,
+    /// Nothing was decided in time: nothing is credited, and nothing is void. A certificate may still come.
+    Expired,
+}
+
+impl Verdict {
+    /// The kind of end.
+    pub fn end(self) -> CaseEnd {
+        match self {
+            Verdict::Confirmed(..) => CaseEnd::Confirmed,
+            Verdict::Freed => CaseEnd::Freed,
+            Verdict::Lapsed => CaseEnd::Lapsed,
+            Verdict::Expired => CaseEnd::Expired,
+        }
+    }
 }
 
 /// What a block changes.

@@ -155,7 +155,7 @@ impl Scenario {
     }
 
     fn start(&self) -> State {
-        let mut ledger = Resolver::new(NETWORK);
+        let mut ledger = Resolver::new(NETWORK, u64::MAX);
         [0, 1].into_iter().for_each(|epoch| ledger.register(epoch, Quorums::new(4)));
         let home = &mut ledger.epochs.get_mut(&0).expect("registered").thresholds;
         match self.broken {
@@ -292,7 +292,7 @@ impl State {
 
     fn apply(&mut self, scenario: &Scenario, facts: Vec<CaseFact>) {
         let ledger = Rc::make_mut(&mut self.ledger);
-        let events = ledger.apply(self.now, facts);
+        let events = ledger.apply(LaneTime { epoch: self.now, height: 0 }, facts);
         self.alarm |= events.iter().any(|event| matches!(event, CaseEvent::Alarm(_)));
         if scenario.broken == Break::ForgetRedemptions {
             for facts in ledger.epochs.values_mut() {
@@ -432,13 +432,14 @@ impl State {
             }
         }
         for output in 0..2 {
-            if self.exit_certified(output) && self.ledger.taken(0, &scenario.outputs[output].output.id).is_none() {
+            let taken = self.ledger.taken(0, &scenario.outputs[output].output.id);
+            if self.exit_certified(output) && taken.is_none() {
                 steps.push(Step::PostExit(output));
             }
         }
         for &output in &scenario.contested {
             match self.case(scenario, output) {
-                None if self.ledger.taken(0, &scenario.outputs[output].output.id).is_none() => {
+                None if self.may_open(scenario, output) => {
                     steps.push(Step::Open(output));
                 }
                 None => {}
@@ -450,6 +451,11 @@ impl State {
             steps.push(Step::Pass);
         }
         steps
+    }
+
+    fn may_open(&self, scenario: &Scenario, output: usize) -> bool {
+        let id = &scenario.outputs[output].output.id;
+        self.ledger.taken(0, id).is_none() && !self.ledger.is_expired(0, id)
     }
 
     fn case_steps(
@@ -548,7 +554,8 @@ impl State {
             });
             let case = self.case(scenario, output);
             let candidates = case.and_then(|case| case.candidates.as_ref());
-            key.push(case.map_or(0, |case| case.opened as u8));
+            key.push(case.map_or(0, |case| case.opened.epoch as u8));
+            key.push(u8::from(self.ledger.is_expired(0, &scenario.outputs[output].output.id)));
             key.push(candidates.map_or(EXIT, |candidates| Self::mask(scenario, candidates.iter().copied())));
         }
         key.extend(scenario.children.iter().map(|child| u8::from(self.stands(child))));

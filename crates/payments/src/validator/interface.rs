@@ -103,6 +103,9 @@ pub enum LaneInput<'a> {
     AllBarred(OutputId, BTreeSet<Digest>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
+    /// The committee signs exits through this epoch ([`crate::Resolver::signs_through`]): for a shard that starts after
+    /// the verdict.
+    SignsThrough(HomeEpoch),
     /// A certified block has confirmed this payment, perhaps while the shard did not run: see
     /// [`super::LaneValidator::barred`].
     Confirmed(Digest),

@@ -604,7 +604,7 @@ impl LaneWorld {
                 match verdict {
                     Verdict::Freed => drop(self.observed.freed.insert(id)),
                     Verdict::Lapsed => drop(self.observed.lapsed.insert(id)),
-                    Verdict::Confirmed(..) => {}
+                    Verdict::Confirmed(..) | Verdict::Expired => {}
                 }
                 self.payers.ruled(&id, verdict);
             }

@@ -280,8 +280,10 @@ impl SimValidator {
         (home..=home + 1).for_each(|home| self.step(home, input()));
     }
 
-    /// Informs a home that begins or restarts of the open cases that concern it.
+    /// Informs a home that begins or restarts of how long it signs, and of the open cases that concern it.
     fn forward_cases_of(&mut self, home: HomeEpoch) {
+        let last = lane(&self.known).bridge().resolver().signs_through(home);
+        last.into_iter().for_each(|last| self.step(home, LaneInput::SignsThrough(last)));
         let cases: Vec<_> = lane(&self.known).bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
         for (contested, bodies) in cases {
             if !(contested.home..=contested.home + 1).contains(&home) {
