@@ -134,7 +134,8 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) bench hostile --tries 600
 	./$(WALRAS) bench clearing --suite hostile --books 1000000
 	./$(WALRAS) bench clearing --suite minimum --books 1000000
-	$(CARGO) test --locked --release -p payments larger_models -- --ignored
+	$(CARGO) test --locked --release -p payments -- --ignored
+	$(CARGO) test --locked --release -p matching -- --ignored
 
 clean: ## Remove what was built
 	$(CARGO) clean
