@@ -83,9 +83,27 @@ impl<'a> Step<'a> {
     pub(super) fn centre(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) {
         crate::range::centred(logs);
         self.measure(lots, logs);
+        self.weigh(lots);
         for lot in &mut lots.all {
-            let value = lot.units * self.prices[lot.sell as usize];
-            lot.centre(lot.margin(logs), tau * self.scale / value);
+            lot.centre(lot.margin(logs), tau * lot.weight);
+        }
+    }
+
+    /// Weighs every lot by the part of its value that its assets can trade.
+    fn weigh(&mut self, lots: &mut Lots) {
+        let n = self.prices.len();
+        let mut most: Vec<f64> = (0..n).map(|a| f64::min(self.offered[a], self.wanted[a])).collect();
+        for _ in 0..4 {
+            let (mut out, mut back) = (vec![0.0; n], vec![0.0; n]);
+            for lot in &mut lots.all {
+                let (sell, buy) = (lot.sell as usize, lot.buy as usize);
+                let value = lot.units * self.prices[sell];
+                let can = value.min(most[sell]).min(most[buy]);
+                lot.weight = can / value;
+                out[sell] += can;
+                back[buy] += can;
+            }
+            most = (0..n).map(|a| f64::min(out[a], back[a])).collect();
         }
     }
 
@@ -106,7 +124,7 @@ impl<'a> Step<'a> {
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
             self.bought[buy] += value * lot.filled;
-            products += value * (lot.filled * lot.below + lot.open * lot.above);
+            products += (lot.filled * lot.below + lot.open * lot.above) / lot.weight;
         }
         self.measure_sides();
         let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
@@ -117,7 +135,7 @@ impl<'a> Step<'a> {
         self.worst = assets.map(off).fold(0.0, f64::max);
         self.smallest = smallest / self.scale;
         // Pools alone need no path.
-        self.mean = if lots.len() > 0 { products / (2.0 * count * self.scale) } else { self.worst };
+        self.mean = if lots.len() > 0 { products / (2.0 * count) } else { self.worst };
     }
 
     /// Adds the sides of pools.
@@ -145,7 +163,7 @@ impl<'a> Step<'a> {
 
     /// Whether the products are 0 for all purposes, also for the smallest offer.
     pub(super) fn is_at_end(&self) -> bool {
-        self.mean < TAU_LEAST * self.smallest.min(1.0)
+        self.mean < TAU_LEAST
     }
 
     /// The looks of one step.
@@ -171,7 +189,7 @@ impl<'a> Step<'a> {
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
-            let least = LIFT * target * self.scale / (lot.units * self.prices[lot.sell as usize]);
+            let least = LIFT * target * lot.weight;
             lot.above = lot.above.max(least / lot.open);
             lot.below = lot.below.max(least / lot.filled);
         }
@@ -183,12 +201,12 @@ impl<'a> Step<'a> {
         let after = |lot: &Lot| {
             let below = (lot.filled + length * lot.d_filled) * (lot.below + length * lot.d_below);
             let above = (lot.open - length * lot.d_filled) * (lot.above + length * lot.d_above);
-            lot.units * self.prices[lot.sell as usize] * (below + above)
+            (below + above) / lot.weight
         };
         if lots.len() == 0 {
             return 0.0;
         }
-        let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64 * self.scale) / self.mean;
+        let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64) / self.mean;
         (left * left * left).clamp(SIGMA_LEAST, 1.0) * self.mean
     }
 
@@ -225,7 +243,7 @@ impl<'a> Step<'a> {
         let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
         for lot in &mut lots.all {
             let value = lot.units * self.prices[lot.sell as usize];
-            lot.d_filled = lot.at_unchanged_prices(logs, target * self.scale / value);
+            lot.d_filled = lot.at_unchanged_prices(logs, target * lot.weight);
             let flow = value * (lot.d_filled + lot.second[2]);
             right[lot.sell as usize] -= flow;
             right[lot.buy as usize] += flow;
@@ -235,7 +253,7 @@ impl<'a> Step<'a> {
         let is_finite = self.system.solve(&mut right, fixed);
         self.looks += 2 * lots.len() as u64;
         for lot in &mut lots.all {
-            let target = target * self.scale / (lot.units * self.prices[lot.sell as usize]);
+            let target = target * lot.weight;
             lot.complete(right[lot.sell as usize] - right[lot.buy as usize], target);
         }
         is_finite.then_some(right)
