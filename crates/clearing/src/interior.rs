@@ -72,8 +72,9 @@ use crate::supply::Supply;
 
 /// Maximum number of steps from one start.
 const STEPS: u32 = 200;
-/// Steps after which shares are centred anew at the current prices.
-const RESTART: u32 = 40;
+/// Steps shorter than this are short; after so many in a row, the path begins once more at the current prices.
+const SHORT: f64 = 0.05;
+const MOST_SHORT: u32 = 6;
 /// The value of τ then.
 const TAU_AGAIN: f64 = 0.03;
 /// The least first τ.
@@ -172,11 +173,16 @@ impl Path<'_> {
     fn follow(&mut self, tau: f64, narrow: f64) -> End {
         /// The conservation of value that is needed then.
         const BALANCED: f64 = 1e-3;
-        self.centre(tau);
-        let mut asked = 1.0;
+        if tau < TAU_DIVIDED {
+            self.centre(tau);
+        } else {
+            self.again();
+        }
+        let (mut asked, mut short) = (1.0, 0);
         for number in 1..=STEPS {
             self.step.measure(&self.lots, &self.logs);
             let Step { worst, mean, .. } = self.step;
+            if std::env::var("TRACE").is_ok() { eprintln!("{number} tau {tau:.1e} worst {worst:.2e} mean {mean:.2e} len {:.3}", self.step.last); }
             if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
@@ -187,13 +193,16 @@ impl Path<'_> {
                 if worst < BALANCED_LAST {
                     return self.polish();
                 }
-                self.centre(TAU_AGAIN);
-            } else if number % RESTART == 0 {
-                self.centre(TAU_AGAIN);
+                self.again();
+                short = 0;
+            } else if short == MOST_SHORT {
+                self.again();
+                short = 0;
             }
             if !self.advance() {
                 return End::Spent;
             }
+            short = if self.step.last < SHORT { short + 1 } else { 0 };
         }
         End::Spent
     }
@@ -219,6 +228,14 @@ impl Path<'_> {
     fn centre(&mut self, tau: f64) {
         self.step.centre(&mut self.lots, &mut self.logs, tau);
         self.step.measure(&self.lots, &self.logs);
+    }
+
+    /// Begins once more at the current prices.
+    fn again(&mut self) {
+        let tau = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
+        if !self.step.begin(&mut self.lots, &mut self.logs, tau) {
+            self.centre(tau);
+        }
     }
 
     /// Goes one step, if the budget allows it and there is a direction.

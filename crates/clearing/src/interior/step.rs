@@ -50,6 +50,7 @@ pub(super) struct Step<'a> {
     /// The least offered value, relative to the scale.
     smallest: f64,
     pub(super) steps: u32,
+    pub(super) last: f64,
     looks: u64,
 }
 
@@ -75,6 +76,7 @@ impl<'a> Step<'a> {
             worst,
             smallest: 0.0,
             steps: 0,
+            last: 0.0,
             looks: 0,
         }
     }
@@ -83,28 +85,69 @@ impl<'a> Step<'a> {
     pub(super) fn centre(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) {
         crate::range::centred(logs);
         self.measure(lots, logs);
-        self.weigh(lots);
+        let most = self.most(lots);
         for lot in &mut lots.all {
-            lot.centre(lot.margin(logs), tau * lot.weight);
+            let value = lot.units * self.prices[lot.sell as usize];
+            let weight = value.min(most[lot.sell as usize]).min(most[lot.buy as usize]) / value;
+            (lot.up, lot.down) = (weight, weight);
+            lot.centre(lot.margin(logs), tau * weight);
         }
     }
 
-    /// Weighs every lot by the part of its value that its assets can trade.
-    fn weigh(&mut self, lots: &mut Lots) {
-        let n = self.prices.len();
-        let mut most: Vec<f64> = (0..n).map(|a| f64::min(self.offered[a], self.wanted[a])).collect();
-        for _ in 0..4 {
-            let (mut out, mut back) = (vec![0.0; n], vec![0.0; n]);
-            for lot in &mut lots.all {
+    /// Puts every lot on a path that begins where every asset is conserved, whatever the prices are: at a circulation
+    /// in which every lot trades a part of its value. False if there is none in the range of numbers.
+    pub(super) fn begin(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) -> bool {
+        crate::range::centred(logs);
+        self.measure(lots, logs);
+        let most = self.most(lots);
+        // Each lot trades in proportion to what its assets can, times a factor for the asset sold that balances all.
+        self.system.clear();
+        let mut right = vec![0.0; most.len()];
+        let fixed = self.system.fixed(most.len());
+        for lot in &mut lots.all {
+            let (sell, buy) = (lot.sell as usize, lot.buy as usize);
+            lot.down = (lot.units * self.prices[sell]).min(most[sell]).min(most[buy]);
+            self.system.add(lot.pair as usize, sell, buy, lot.down, 0.0);
+            if sell == fixed {
+                right[buy] += lot.down;
+            }
+        }
+        self.system.factor();
+        right[fixed] = 0.0;
+        let is_finite = self.system.solve(&mut right, fixed);
+        right[fixed] = 1.0;
+        self.looks += self.system.spent();
+        let part = |lot: &Lot| lot.down * right[lot.sell as usize] / (lot.units * self.prices[lot.sell as usize]);
+        let largest = lots.all.iter().map(part).fold(0.0, f64::max);
+        let least = lots.all.iter().map(part).fold(f64::INFINITY, f64::min);
+        if !is_finite || !(least > 1e-200 * largest && largest.is_finite()) {
+            return false;
+        }
+        for lot in &mut lots.all {
+            let part = 0.5 * lot.down * right[lot.sell as usize] / (lot.units * self.prices[lot.sell as usize]) / largest;
+            let margin = lot.margin(logs);
+            (lot.filled, lot.open, lot.down, lot.up) = (part, 1.0 - part, part, 1.0 - part);
+            (lot.above, lot.below) = (margin.max(0.0) + tau, (-margin).max(0.0) + tau);
+        }
+        true
+    }
+
+    /// The most that every asset can trade, in value.
+    fn most(&self, lots: &Lots) -> Vec<f64> {
+        const ROUNDS: u32 = 4;
+        let least = |(out, back): (&f64, &f64)| f64::min(*out, *back);
+        let mut most: Vec<f64> = self.offered.iter().zip(&self.wanted).map(least).collect();
+        for _ in 0..ROUNDS {
+            let (mut out, mut back) = (vec![0.0; most.len()], vec![0.0; most.len()]);
+            for lot in &lots.all {
                 let (sell, buy) = (lot.sell as usize, lot.buy as usize);
-                let value = lot.units * self.prices[sell];
-                let can = value.min(most[sell]).min(most[buy]);
-                lot.weight = can / value;
+                let can = (lot.units * self.prices[sell]).min(most[sell]).min(most[buy]);
                 out[sell] += can;
                 back[buy] += can;
             }
-            most = (0..n).map(|a| f64::min(out[a], back[a])).collect();
+            most = out.iter().zip(&back).map(least).collect();
         }
+        most
     }
 
     /// Flows of value at these prices and shares, and how far they are from a solution.
@@ -124,7 +167,7 @@ impl<'a> Step<'a> {
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
             self.bought[buy] += value * lot.filled;
-            products += (lot.filled * lot.below + lot.open * lot.above) / lot.weight;
+            products += lot.filled * lot.below / lot.down + lot.open * lot.above / lot.up;
         }
         self.measure_sides();
         let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
@@ -186,12 +229,12 @@ impl<'a> Step<'a> {
         }
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
+        self.last = length;
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
-            let least = LIFT * target * lot.weight;
-            lot.above = lot.above.max(least / lot.open);
-            lot.below = lot.below.max(least / lot.filled);
+            lot.above = lot.above.max(LIFT * target * lot.up / lot.open);
+            lot.below = lot.below.max(LIFT * target * lot.down / lot.filled);
         }
         true
     }
@@ -201,7 +244,7 @@ impl<'a> Step<'a> {
         let after = |lot: &Lot| {
             let below = (lot.filled + length * lot.d_filled) * (lot.below + length * lot.d_below);
             let above = (lot.open - length * lot.d_filled) * (lot.above + length * lot.d_above);
-            (below + above) / lot.weight
+            below / lot.down + above / lot.up
         };
         if lots.len() == 0 {
             return 0.0;
@@ -243,7 +286,7 @@ impl<'a> Step<'a> {
         let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
         for lot in &mut lots.all {
             let value = lot.units * self.prices[lot.sell as usize];
-            lot.d_filled = lot.at_unchanged_prices(logs, target * lot.weight);
+            lot.d_filled = lot.at_unchanged_prices(logs, target);
             let flow = value * (lot.d_filled + lot.second[2]);
             right[lot.sell as usize] -= flow;
             right[lot.buy as usize] += flow;
@@ -253,7 +296,6 @@ impl<'a> Step<'a> {
         let is_finite = self.system.solve(&mut right, fixed);
         self.looks += 2 * lots.len() as u64;
         for lot in &mut lots.all {
-            let target = target * lot.weight;
             lot.complete(right[lot.sell as usize] - right[lot.buy as usize], target);
         }
         is_finite.then_some(right)
@@ -297,6 +339,14 @@ impl Schur {
         }
     }
 
+    /// An asset whose price may stay.
+    fn fixed(&self, assets: usize) -> usize {
+        match self {
+            Schur::Direct(system) => system.last(),
+            Schur::Plain(_) => assets - 1,
+        }
+    }
+
     fn spent(&self) -> u64 {
         match self {
             Schur::Direct(system) => system.spent(),
@@ -308,14 +358,14 @@ impl Schur {
 impl Lot {
     /// The change of the filled share at unchanged prices.
     fn at_unchanged_prices(&self, logs: &[f64], target: f64) -> f64 {
-        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
         let residual = self.margin(logs) - (self.above - self.below);
         self.slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below))
     }
 
     /// The changes of the lot when the logarithm of its rate changes by `change`.
     fn complete(&mut self, change: f64, target: f64) {
-        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
         self.d_filled += self.slope * change;
         self.d_above = over / self.open - self.above + self.above / self.open * self.d_filled;
         self.d_below = under / self.filled - self.below - self.below / self.filled * self.d_filled;
