@@ -182,20 +182,17 @@ impl Path<'_> {
         for number in 1..=STEPS {
             self.step.measure(&self.lots, &self.logs);
             let Step { worst, mean, .. } = self.step;
-            if std::env::var("TRACE").is_ok() { eprintln!("{number} tau {tau:.1e} worst {worst:.2e} mean {mean:.2e} len {:.3}", self.step.last); }
+            if std::env::var("TRACE").is_ok() { eprintln!("{number} tau {tau:.1e} worst {worst:.2e} mean {mean:.2e} len {:.3} off {:.1e}", self.step.last, self.step.off); }
             if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
                     return End::Full;
                 }
             }
-            if self.step.is_at_end() {
-                if worst < BALANCED_LAST {
-                    return self.polish();
-                }
-                self.again();
-                short = 0;
-            } else if short == MOST_SHORT {
+            if self.step.is_at_end() && self.step.off < BALANCED_LAST {
+                return self.polish();
+            }
+            if short == MOST_SHORT {
                 self.again();
                 short = 0;
             }

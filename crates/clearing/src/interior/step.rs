@@ -16,7 +16,7 @@ pub(super) const CAP: f64 = 3.0;
 /// A mean product of this counts as 0.
 pub(super) const TAU_LEAST: f64 = 1e-11;
 /// Products are at least this part of their target.
-const LIFT: f64 = 0.1;
+const LIFT: f64 = 1e-7;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
 
@@ -51,6 +51,7 @@ pub(super) struct Step<'a> {
     smallest: f64,
     pub(super) steps: u32,
     pub(super) last: f64,
+    pub(super) off: f64,
     looks: u64,
 }
 
@@ -77,6 +78,7 @@ impl<'a> Step<'a> {
             smallest: 0.0,
             steps: 0,
             last: 0.0,
+            off: 0.0,
             looks: 0,
         }
     }
@@ -175,7 +177,9 @@ impl<'a> Step<'a> {
         let count = lots.len().max(1) as f64;
         self.scale = assets.clone().map(least).sum::<f64>() / count;
         let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / least(asset);
-        self.worst = assets.map(off).fold(0.0, f64::max);
+        self.worst = assets.clone().map(off).fold(0.0, f64::max);
+        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / (self.sold[asset] + self.bought[asset]);
+        self.off = assets.map(off).fold(0.0, f64::max);
         self.smallest = smallest / self.scale;
         // Pools alone need no path.
         self.mean = if lots.len() > 0 { products / (2.0 * count) } else { self.worst };
@@ -230,6 +234,12 @@ impl<'a> Step<'a> {
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
         self.last = length;
+        if std::env::var("TRACE").is_ok() {
+            let largest = change.iter().fold(0.0, |most: f64, change| most.max(change.abs()));
+            let (l, at) = lots.all.iter().enumerate().map(|(at, lot)| (lot.longest(BACK, 1.0), at)).fold((2.0, 0), |a, b| if b.0 < a.0 { b } else { a });
+            let lot = &lots.all[at];
+            eprintln!("   largest {largest:.2e} lot {l:.2e} {}->{} units {:.2e} V {:.2e} f {:.2e} {:.2e} g {:.2e} up {:.2e} {:.2e} dn {:.2e} {:.2e} wts {:.1e} {:.1e} slope {:.2e}", lot.sell, lot.buy, lot.units, lot.units * self.prices[lot.sell as usize], lot.filled, lot.d_filled, lot.open, lot.above, lot.d_above, lot.below, lot.d_below, lot.up, lot.down, lot.slope);
+        }
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
@@ -250,7 +260,9 @@ impl<'a> Step<'a> {
             return 0.0;
         }
         let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64) / self.mean;
-        (left * left * left).clamp(SIGMA_LEAST, 1.0) * self.mean
+        // While more of an asset is sold than bought, or less, by much of either, the path must not get narrower.
+        let least = if self.off > 0.3 { 1.0 } else if self.off > 0.1 { 0.3 } else { SIGMA_LEAST };
+        (left * left * left).clamp(least, 1.0) * self.mean
     }
 
     /// Notes what the predictor neglects, for its length.
