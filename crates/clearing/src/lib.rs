@@ -145,6 +145,7 @@ mod supply;
 mod system;
 mod tatonnement;
 mod threshold;
+pub mod units;
 mod value;
 mod verify;
 mod wide;
