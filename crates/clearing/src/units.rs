@@ -1,19 +1,19 @@
 //! Proofs that no whole units follow any prices: that no clearing of some offers is full, at any valuations.
 //!
-//! # What is proved
+//! # The conditions
 //!
 //! In every full clearing each offer sells s units for b, and the following holds for its rate r = p_A/p_B:
 //!
-//! 1. b ≥ ⌈s · limit⌉ and b = ⌊s · (1−ε) · r⌋, 0 ≤ s ≤ amount, and s = amount if r·(1−μ)·amount pays what the whole
-//!    offer asks for;
+//! 1. b ≥ ⌈s · limit⌉ and b = ⌊s · (1−ε) · r⌋, where s is the offer's amount or the fewest units that earn b; it is the
+//!    amount if (1−μ) · r pays what the whole offer asks for;
 //! 2. of every asset the offers sell at least as much as they are paid;
 //! 3. r_AC = r_AB · r_BC.
 //!
 //! A [`Proof`] names assets and divides all cases: in each of them these conditions contradict each other. It lists
-//! the divisions only, *offer k sells at most n units, or it sells more*; in each case the conditions narrow the bounds
-//! of every s, b and r, until some bound is crossed. Offers that only sell or only buy one of the named assets count
-//! as if they sold all, and asked for nothing. Pools count as if they sold all that they reserve. Buy orders take what
-//! a full clearing leaves over, see [`crate::order`], and do not matter.
+//! the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each case
+//! the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or only
+//! buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all that
+//! they reserve. Buy orders take what a full clearing leaves over, see [`crate::order`], and do not matter.
 //!
 //! Units are integers and exact. Rates are doubles, and every bound of one is moved outward by [`OUT`], which is more
 //! than a thousand times what rounding can explain. So a narrowed bound holds for every full clearing, and
@@ -22,18 +22,26 @@
 //! The rules of fills in `fills` are narrower than these conditions: at most one offer of a pair trades in part. They
 //! are not needed.
 
+use std::cell::Cell;
+
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
 
 use crate::book::{Book, Params};
 use crate::market::Groups;
 use crate::rate::{approx, asked};
 
-/// The most assets and offers of a proof.
+mod group;
+mod search;
+
+pub(crate) use group::seek_units;
+use search::{Settled, settle};
+
+/// The most assets of a proof, the most offers between them, and the most divisions.
 pub const MOST_ASSETS: usize = 64;
 /// See [`MOST_ASSETS`].
 pub const MOST_OFFERS: usize = 1_024;
-/// The most divisions of a proof.
-pub const MOST_SPLITS: usize = 400;
+/// See [`MOST_ASSETS`].
+pub const MOST_DIVISIONS: usize = 512;
 
 /// Bounds of rates are moved outward by this part.
 const OUT: f64 = 1e-12;
@@ -43,16 +51,19 @@ const LEAST_PROGRESS: f64 = 1e-7;
 const ROUNDS: u32 = 60;
 /// The most units by which rounding narrows an amount in one round.
 const STEPS: u32 = 64;
+/// The cost of narrowing the bounds of one offer, and the ratios that are compared for the cost of one look.
+const OFFER_LOOKS: usize = 3;
+const RATES_PER_LOOK: usize = 16;
 /// The largest ratio of two prices in the range of [`Price`], and more.
 const WIDEST: f64 = 1.1e36;
 
-/// A division of cases: the offer sells at most `most` units, or it sells more.
+/// A division of cases: an offer sells, or is paid, at most so many units, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// Whether units paid are meant.
-    pub of_paid: bool,
     /// The position of the offer in the list of those between the assets of the proof, in the order of the book.
     pub offer: u32,
+    /// Whether the units are those that it is paid, and not those that it sells.
+    pub is_paid: bool,
     /// Units.
     pub most: Amount,
 }
@@ -72,125 +83,7 @@ impl Proof {
     pub fn check(&self, book: &Book, params: &Params) -> bool {
         let Some((model, case)) = Model::new(book, params, &self.assets) else { return false };
         let mut rest = self.divisions.iter();
-        self.divisions.len() <= MOST_SPLITS && model.is_closed(case, &mut rest) && rest.next().is_none()
-    }
-}
-
-/// What a search for a proof ends with.
-pub enum Search {
-    /// No clearing is full.
-    Proved(Proof),
-    /// Prices that may have full amounts, for the assets.
-    Open,
-}
-
-/// Searches for a proof.
-pub fn prove(book: &Book, params: &Params, assets: &[AssetId], try_prices: &mut dyn FnMut(&[f64]) -> bool) -> Result<Proof, (&'static str, usize)> {
-    let Some((model, mut case)) = Model::new(book, params, assets) else { return Err(("size", 0)) };
-    if model.narrow(&mut case).is_err() {
-        return Ok(Proof { assets: assets.to_vec(), divisions: Vec::new() });
-    }
-    let mut search = Prover { model: &model, divisions: Vec::new(), looks: 0, try_prices };
-    match search.close(case, 0) {
-        Ok(()) => Ok(Proof { assets: assets.to_vec(), divisions: search.divisions }),
-        Err(why) => Err((why, search.looks)),
-    }
-}
-
-struct Prover<'a> {
-    model: &'a Model,
-    divisions: Vec<Division>,
-    looks: usize,
-    try_prices: &'a mut dyn FnMut(&[f64]) -> bool,
-}
-
-impl Prover<'_> {
-    fn close(&mut self, case: Case, depth: u32) -> Result<(), &'static str> {
-        if (self.try_prices)(&self.model.prices(&case)) {
-            return Err("full");
-        }
-        if depth > 40 {
-            return Err("deep");
-        }
-        // A division of which one case is closed at once costs nothing.
-        let mut best: Option<(f64, Division, [Case; 2])> = None;
-        for division in self.model.candidates(&case) {
-            self.looks += 2;
-            if self.divisions.len() >= MOST_SPLITS || self.looks > 20_000 {
-                return Err("budget");
-            }
-            let [mut first, mut second] = case.clone().divided(division);
-            let (one, other) = (self.model.narrow(&mut first), self.model.narrow(&mut second));
-            match (one, other) {
-                (Err(_), Err(_)) => {
-                    self.divisions.push(division);
-                    return Ok(());
-                }
-                (Err(_), Ok(())) => {
-                    self.divisions.push(division);
-                    return self.close(second, depth);
-                }
-                (Ok(()), Err(_)) => {
-                    self.divisions.push(division);
-                    return self.close(first, depth);
-                }
-                (Ok(()), Ok(())) => {
-                    let score = self.model.width(&first).max(self.model.width(&second)) + 0.3 * self.model.width(&first).min(self.model.width(&second));
-                    if best.as_ref().is_none_or(|best| score < best.0) {
-                        best = Some((score, division, [first, second]));
-                    }
-                }
-            }
-        }
-        let Some((_, division, [first, second])) = best else { return Err("settled") };
-        self.divisions.push(division);
-        self.close(first, depth + 1)?;
-        self.close(second, depth + 1)
-    }
-}
-
-impl Model {
-    /// How much is open in a case.
-    fn width(&self, case: &Case) -> f64 {
-        let units = |(least, most): &(u64, u64)| ((most - least + 1) as f64).log2();
-        let n = self.assets;
-        let of = |(offer, (sold, paid)): (&Offer, (&(u64, u64), &(u64, u64)))| {
-            let wide = case.rates[offer.sell * n + offer.buy] * case.rates[offer.buy * n + offer.sell];
-            if sold.1 == 0 { 0.0 } else { units(sold) + units(paid) + (wide.ln() * 1e3).min(20.0) }
-        };
-        self.offers.iter().zip(case.sold.iter().zip(&case.paid)).map(of).sum()
-    }
-
-    /// Divisions that may help.
-    fn candidates(&self, case: &Case) -> Vec<Division> {
-        let mut result = Vec::new();
-        for (at, (offer, (least, most))) in self.offers.iter().zip(&case.sold).enumerate() {
-            if least == most {
-                let (least, most) = case.paid[at];
-                if least < most {
-                    result.push(Division { offer: at as u32, most: least + (most - least) / 2, of_paid: true });
-                }
-                continue;
-            }
-            let mut points = vec![least + (most - least) / 2];
-            if *least == 0 {
-                points.push(0);
-            }
-            if *most == offer.amount {
-                points.push(most - 1);
-            }
-            points.sort_unstable();
-            points.dedup();
-            result.extend(points.into_iter().map(|most| Division { offer: at as u32, most, of_paid: false }));
-        }
-        result
-    }
-
-    /// Prices within the bounds: between the dearest and the cheapest of every asset in terms of the first.
-    fn prices(&self, case: &Case) -> Vec<f64> {
-        let n = self.assets;
-        let root = (0..n).max_by_key(|a| self.offers.iter().zip(&case.sold).filter(|(o, s)| (o.sell == *a || o.buy == *a) && s.1 > 0).count()).unwrap_or(0);
-        (0..n).map(|a| (case.rates[a * n + root] / case.rates[root * n + a]).sqrt()).collect()
+        self.divisions.len() <= MOST_DIVISIONS && model.is_closed(case, &mut rest) && rest.next().is_none()
     }
 }
 
@@ -207,7 +100,7 @@ struct Offer {
 }
 
 /// The conditions.
-pub(crate) struct Model {
+struct Model {
     assets: usize,
     offers: Vec<Offer>,
     /// Units of each asset that others may sell.
@@ -215,17 +108,22 @@ pub(crate) struct Model {
     /// 1 − ε and 1 − μ.
     net: f64,
     sure: f64,
+    /// Work done, in looks.
+    looks: Cell<u64>,
 }
 
 /// Bounds that hold in one case.
 #[derive(Clone)]
-pub(crate) struct Case {
+struct Case {
     /// Of each offer, the least and the most that it sells, and that it is paid.
-    sold: Vec<(u64, u64)>,
-    paid: Vec<(u64, u64)>,
+    sold: Vec<Bounds>,
+    paid: Vec<Bounds>,
     /// Upper bounds of p_A/p_B.
     rates: Vec<f64>,
 }
+
+/// The least and the most.
+type Bounds = (u64, u64);
 
 /// A contradiction.
 struct Crossed;
@@ -233,7 +131,7 @@ struct Crossed;
 impl Model {
     /// The conditions of the offers between `assets`, and the case of all; `None` if these are too many or out of
     /// order.
-    pub(crate) fn new(book: &Book, params: &Params, assets: &[AssetId]) -> Option<(Model, Case)> {
+    fn new(book: &Book, params: &Params, assets: &[AssetId]) -> Option<(Model, Case)> {
         let is_known = assets.is_sorted_by(|a, b| a < b) && assets.last().is_some_and(|last| last.0 < book.assets);
         if !is_known || assets.len() > MOST_ASSETS {
             return None;
@@ -262,7 +160,7 @@ impl Model {
         let paid = vec![(0, MAX_ISSUED); offers.len()];
         let n = assets.len();
         let rates = (0..n * n).map(|at| if at / n == at % n { 1.0 } else { WIDEST }).collect();
-        Some((Model { assets: n, offers, others, net, sure }, Case { sold, paid, rates }))
+        Some((Model { assets: n, offers, others, net, sure, looks: Cell::new(0) }, Case { sold, paid, rates }))
     }
 
     /// Whether every case of `case` leads to a contradiction with the divisions given.
@@ -281,6 +179,7 @@ impl Model {
     fn narrow(&self, case: &mut Case) -> Result<(), Crossed> {
         for _ in 0..ROUNDS {
             let mut changed = false;
+            self.spend(OFFER_LOOKS * self.offers.len());
             for at in 0..self.offers.len() {
                 changed |= self.narrow_offer(case, at)?;
             }
@@ -292,39 +191,50 @@ impl Model {
         Ok(())
     }
 
+    fn spend(&self, looks: usize) {
+        self.looks.set(self.looks.get() + looks as u64);
+    }
+
     /// Narrows the bounds of one offer and of its rate; whether any changed.
     fn narrow_offer(&self, case: &mut Case, at: usize) -> Result<bool, Crossed> {
-        let offer = &self.offers[at];
-        let (ahead, behind) = (offer.sell * self.assets + offer.buy, offer.buy * self.assets + offer.sell);
-        let before = (case.sold[at], case.paid[at]);
+        let Offer { sell, buy, .. } = self.offers[at];
+        let (high, low) = self.rate_bounds(case, at);
         let mut changed = false;
-        // Bounds of the rate by those of the units.
-        let ((least, most), (paid_least, paid_most)) = before;
-        let mut high = case.rates[ahead];
-        let mut low = 1.0 / case.rates[behind];
-        if let Some(asked) = offer.asked.filter(|_| most < offer.amount) {
-            high = high.min(asked as f64 / (offer.amount as f64 * self.sure));
-        }
-        if least > 0 {
-            high = high.min((paid_most as f64 + 1.0) / (least as f64 * self.net));
-            if most < offer.amount && least > 1 {
-                // A partial fill gives the fewest units that earn what it is paid.
-                high = high.min(paid_most as f64 / ((least - 1) as f64 * self.net));
+        for (a, b, most) in [(sell, buy, high), (buy, sell, 1.0 / low)] {
+            if most < case.rates[a * self.assets + b] * (1.0 - LEAST_PROGRESS) {
+                self.tighten(case, a, b, most * (1.0 + OUT))?;
+                changed = true;
             }
-            let full = offer.asked.filter(|_| least == offer.amount).map_or(0.0, |asked| asked as f64 / offer.amount as f64);
-            low = low.max(offer.rate.max(full).max(paid_least as f64 / most as f64) / self.net);
         }
-        if high < case.rates[ahead] * (1.0 - LEAST_PROGRESS) {
-            self.tighten(case, offer.sell, offer.buy, high * (1.0 + OUT))?;
-            changed = true;
+        let before = (case.sold[at], case.paid[at]);
+        (case.sold[at], case.paid[at]) = self.unit_bounds(case, at)?;
+        Ok(changed || before != (case.sold[at], case.paid[at]))
+    }
+
+    /// Bounds of the rate of an offer, by those of its units.
+    fn rate_bounds(&self, case: &Case, at: usize) -> (f64, f64) {
+        let (offer, (least, most), (paid_least, paid_most)) = (&self.offers[at], case.sold[at], case.paid[at]);
+        let mut high = f64::INFINITY;
+        if let Some(asked) = offer.asked.filter(|_| most < offer.amount) {
+            high = asked as f64 / (offer.amount as f64 * self.sure);
         }
-        if 1.0 / low < case.rates[behind] * (1.0 - LEAST_PROGRESS) {
-            self.tighten(case, offer.buy, offer.sell, 1.0 / low * (1.0 + OUT))?;
-            changed = true;
+        if least == 0 {
+            return (high, f64::MIN_POSITIVE);
         }
-        // Bounds of the units by those of the rate.
-        let (high, low) = (case.rates[ahead] * (1.0 + OUT), 1.0 / case.rates[behind] * (1.0 - OUT));
-        let (mut sold, mut paid) = before;
+        high = high.min((paid_most as f64 + 1.0) / (least as f64 * self.net));
+        if most < offer.amount && least > 1 {
+            high = high.min(paid_most as f64 / ((least - 1) as f64 * self.net));
+        }
+        let whole = offer.asked.filter(|_| least == offer.amount).map_or(0.0, |asked| asked as f64 / offer.amount as f64);
+        (high, offer.rate.max(whole).max(paid_least as f64 / most as f64) / self.net)
+    }
+
+    /// Bounds of the units of an offer, sold and paid, by those of its rate and by rounding.
+    fn unit_bounds(&self, case: &Case, at: usize) -> Result<(Bounds, Bounds), Crossed> {
+        let offer = &self.offers[at];
+        let high = case.rates[offer.sell * self.assets + offer.buy] * (1.0 + OUT);
+        let low = 1.0 / case.rates[offer.buy * self.assets + offer.sell] * (1.0 - OUT);
+        let (mut sold, mut paid) = (case.sold[at], case.paid[at]);
         if offer.asked.is_some_and(|asked| low * self.sure * offer.amount as f64 * (1.0 - OUT) >= asked as f64) {
             sold.0 = offer.amount;
         }
@@ -338,16 +248,12 @@ impl Model {
         if paid.0 > 0 {
             sold.0 = sold.0.max((paid.0 as f64 / (high * self.net) * (1.0 - OUT)).ceil() as u64).max(1);
         }
-        for _ in 0..STEPS {
-            if sold.1 < sold.0 || sold.1 == 0 || offer.can_be_paid(sold.1, paid.1, high * self.net) {
-                break;
-            }
+        let is_paid = |sold: u64| sold == 0 || offer.can_be_paid(sold, paid.1, high * self.net);
+        let mut steps = 0..STEPS;
+        while sold.0 <= sold.1 && !is_paid(sold.1) && steps.next().is_some() {
             sold.1 -= 1;
         }
-        for _ in 0..STEPS {
-            if sold.1 < sold.0 || sold.0 == 0 || offer.can_be_paid(sold.0, paid.1, high * self.net) {
-                break;
-            }
+        while sold.0 <= sold.1 && !is_paid(sold.0) && steps.next().is_some() {
             sold.0 += 1;
         }
         if sold.0 > sold.1 {
@@ -356,12 +262,7 @@ impl Model {
         let asked_least = u64::try_from(asked(offer.limit, sold.0)).map_err(|_| Crossed)?;
         paid.0 = paid.0.max(asked_least).max(down(sold.0 as f64 * low * self.net));
         paid.1 = paid.1.min(up(sold.1 as f64 * high * self.net));
-        if paid.0 > paid.1 {
-            return Err(Crossed);
-        }
-        changed |= (sold, paid) != before;
-        (case.sold[at], case.paid[at]) = (sold, paid);
-        Ok(changed)
+        if paid.0 > paid.1 { Err(Crossed) } else { Ok((sold, paid)) }
     }
 
     /// Narrows the units of all offers by the conservation of every asset; whether any changed.
@@ -389,6 +290,7 @@ impl Model {
     /// Lowers the upper bound of p_A/p_B, and of all ratios that follow from it.
     fn tighten(&self, case: &mut Case, a: usize, b: usize, most: f64) -> Result<(), Crossed> {
         let n = self.assets;
+        self.spend(n * n / RATES_PER_LOOK);
         if most * case.rates[b * n + a] < 1.0 - OUT {
             return Err(Crossed);
         }
@@ -419,11 +321,11 @@ impl Offer {
 
 impl Case {
     /// Both cases of a division.
-    fn divided(self, Division { offer, most, of_paid }: Division) -> [Case; 2] {
+    fn divided(self, Division { offer, most, is_paid }: Division) -> [Case; 2] {
         let mut first = self.clone();
         let mut second = self;
         let at = offer as usize;
-        let (one, other) = match of_paid {
+        let (one, other) = match is_paid {
             true => (&mut first.paid[at], &mut second.paid[at]),
             false => (&mut first.sold[at], &mut second.sold[at]),
         };
