@@ -194,7 +194,11 @@ impl<'a> Together<'a> {
     fn obstacle(&self) -> Option<Obstacle> {
         let id = |asset: &usize| AssetId(*asset as u32);
         if self.is_spent {
-            return Some(Obstacle { reason: Reason::Amounts, assets: self.assets.iter().map(id).collect(), proof: None });
+            return Some(Obstacle {
+                reason: Reason::Amounts,
+                assets: self.assets.iter().map(id).collect(),
+                proof: None,
+            });
         }
         let assets: Vec<AssetId> = self.short.iter().map(|place| id(&self.assets[*place])).collect();
         (!assets.is_empty()).then_some(Obstacle { reason: Reason::Units, assets, proof: None })

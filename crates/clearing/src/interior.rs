@@ -75,14 +75,10 @@ const STEPS: u32 = 200;
 /// Steps shorter than this are short; after so many in a row, the path begins once more at the current prices.
 const SHORT: f64 = 0.05;
 const MOST_SHORT: u32 = 6;
-/// The value of τ then.
-const TAU_AGAIN: f64 = 0.03;
 /// The least first τ.
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
-/// The value of τ after lots are divided anew.
-const TAU_DIVIDED: f64 = 1e-3;
 /// The values of τ from which on amounts are computed: at first, and where whole units are sought.
 const NARROW: f64 = 1e-5;
 const NARROW_NEAR: f64 = 1e-8;
@@ -140,13 +136,14 @@ struct Path<'a> {
 impl Path<'_> {
     /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
     fn search(&mut self) -> End {
-        let first = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
-        let mut end = self.follow(first, NARROW);
+        self.begin();
+        let mut end = self.follow(NARROW);
         for _ in 0..SPLITS {
             if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
                 break;
             }
-            end = self.follow(TAU_DIVIDED, NARROW);
+            self.begin();
+            end = self.follow(NARROW);
         }
         if end == End::Solved { self.search_units() } else { end }
     }
@@ -160,7 +157,8 @@ impl Path<'_> {
                 break;
             }
             self.lots.shift(number);
-            if self.follow(TAU_NEAR, NARROW_NEAR) == End::Full {
+            self.centre(TAU_NEAR);
+            if self.follow(NARROW_NEAR) == End::Full {
                 return End::Full;
             }
             self.logs.clone_from(&solution);
@@ -168,38 +166,32 @@ impl Path<'_> {
         End::Solved
     }
 
-    /// Follows the central path from `tau` down, until there are full amounts.
-    /// Amounts are computed where τ is at most `narrow`.
-    fn follow(&mut self, tau: f64, narrow: f64) -> End {
+    /// Follows the central path down, until there are full amounts, which are computed where τ is at most `narrow`.
+    fn follow(&mut self, narrow: f64) -> End {
         /// The conservation of value that is needed then.
         const BALANCED: f64 = 1e-3;
-        if tau < TAU_DIVIDED {
-            self.centre(tau);
-        } else {
-            self.again();
-        }
         let (mut asked, mut short) = (1.0, 0);
-        for number in 1..=STEPS {
+        self.step.length = 1.0;
+        for _ in 0..STEPS {
             self.step.measure(&self.lots, &self.logs);
-            let Step { worst, mean, .. } = self.step;
-            if std::env::var("TRACE").is_ok() { eprintln!("{number} tau {tau:.1e} worst {worst:.2e} mean {mean:.2e} len {:.3} off {:.1e}", self.step.last, self.step.off); }
+            let Step { worst, mean, off, length, .. } = self.step;
+            short = if length < SHORT { short + 1 } else { 0 };
             if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
                     return End::Full;
                 }
             }
-            if self.step.is_at_end() && self.step.off < BALANCED_LAST {
+            if self.step.is_at_end() && off < BALANCED_LAST {
                 return self.polish();
             }
             if short == MOST_SHORT {
-                self.again();
+                self.begin();
                 short = 0;
             }
             if !self.advance() {
                 return End::Spent;
             }
-            short = if self.step.last < SHORT { short + 1 } else { 0 };
         }
         End::Spent
     }
@@ -227,12 +219,13 @@ impl Path<'_> {
         self.step.measure(&self.lots, &self.logs);
     }
 
-    /// Begins once more at the current prices.
-    fn again(&mut self) {
+    /// Begins a path at the current prices.
+    fn begin(&mut self) {
         let tau = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
         if !self.step.begin(&mut self.lots, &mut self.logs, tau) {
             self.centre(tau);
         }
+        self.step.measure(&self.lots, &self.logs);
     }
 
     /// Goes one step, if the budget allows it and there is a direction.

@@ -147,7 +147,9 @@ impl Model {
                     }
                     offers.extend(pair.offers().map(|(limit, amount)| Offer::new(sell, buy, limit, amount)));
                 }
-                (Some(sell), None) => others[sell] += pair.runs.iter().map(|run| u128::from(run.total.amount())).sum::<u128>(),
+                (Some(sell), None) => {
+                    others[sell] += pair.runs.iter().map(|run| u128::from(run.total.amount())).sum::<u128>()
+                }
                 _ => {}
             }
         }
@@ -225,7 +227,8 @@ impl Model {
         if most < offer.amount && least > 1 {
             high = high.min(paid_most as f64 / ((least - 1) as f64 * self.net));
         }
-        let whole = offer.asked.filter(|_| least == offer.amount).map_or(0.0, |asked| asked as f64 / offer.amount as f64);
+        let whole =
+            offer.asked.filter(|_| least == offer.amount).map_or(0.0, |asked| asked as f64 / offer.amount as f64);
         (high, offer.rate.max(whole).max(paid_least as f64 / most as f64) / self.net)
     }
 

@@ -15,7 +15,7 @@ pub(super) const BACK: f64 = 0.99;
 pub(super) const CAP: f64 = 3.0;
 /// A mean product of this counts as 0.
 pub(super) const TAU_LEAST: f64 = 1e-11;
-/// Products are at least this part of their target.
+/// Products are at least this part of their target: so little that a lot passes from full to partial in a few steps.
 const LIFT: f64 = 1e-7;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
@@ -41,17 +41,14 @@ pub(super) struct Step<'a> {
     /// Value offered of each asset, and for it.
     offered: Vec<f64>,
     wanted: Vec<f64>,
-    /// What τ is relative to, in value.
-    pub(super) scale: f64,
-    /// The mean product f·s⁻ or g·s⁺, relative to the scale.
+    /// τ: the mean product f·s⁻ or g·s⁺, relative to the lots' own.
     pub(super) mean: f64,
-    /// The largest imbalance of an asset, relative to what it can trade.
+    /// The largest imbalance of an asset: relative to what it can trade, and to what it trades and a unit of it.
     pub(super) worst: f64,
-    /// The least offered value, relative to the scale.
-    smallest: f64,
-    pub(super) steps: u32,
-    pub(super) last: f64,
     pub(super) off: f64,
+    pub(super) steps: u32,
+    /// The part of its direction that the last step went.
+    pub(super) length: f64,
     looks: u64,
 }
 
@@ -61,7 +58,7 @@ impl<'a> Step<'a> {
         let middle = Band { alpha: share, beta: share };
         let zero = || vec![0.0; part.assets.len()];
         let (prices, sold, bought, offered, wanted) = (zero(), zero(), zero(), zero(), zero());
-        let (system, scale, mean, worst) = (Schur::new(part), 0.0, 0.0, 0.0);
+        let (system, mean, worst) = (Schur::new(part), 0.0, 0.0);
         Step {
             part,
             sides,
@@ -72,12 +69,10 @@ impl<'a> Step<'a> {
             bought,
             offered,
             wanted,
-            scale,
             mean,
             worst,
-            smallest: 0.0,
             steps: 0,
-            last: 0.0,
+            length: 1.0,
             off: 0.0,
             looks: 0,
         }
@@ -96,42 +91,44 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Puts every lot on a path that begins where every asset is conserved, whatever the prices are: at a circulation
-    /// in which every lot trades a part of its value. False if there is none in the range of numbers.
+    /// Puts every lot on a path that begins at a circulation, so that every asset is conserved whatever the prices are.
+    /// False if there is none in the range of numbers.
     pub(super) fn begin(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) -> bool {
         crate::range::centred(logs);
         self.measure(lots, logs);
-        let most = self.most(lots);
-        // Each lot trades in proportion to what its assets can, times a factor for the asset sold that balances all.
-        self.system.clear();
-        let mut right = vec![0.0; most.len()];
-        let fixed = self.system.fixed(most.len());
-        for lot in &mut lots.all {
-            let (sell, buy) = (lot.sell as usize, lot.buy as usize);
-            lot.down = (lot.units * self.prices[sell]).min(most[sell]).min(most[buy]);
-            self.system.add(lot.pair as usize, sell, buy, lot.down, 0.0);
-            if sell == fixed {
-                right[buy] += lot.down;
-            }
-        }
-        self.system.factor();
-        right[fixed] = 0.0;
-        let is_finite = self.system.solve(&mut right, fixed);
-        right[fixed] = 1.0;
-        self.looks += self.system.spent();
-        let part = |lot: &Lot| lot.down * right[lot.sell as usize] / (lot.units * self.prices[lot.sell as usize]);
-        let largest = lots.all.iter().map(part).fold(0.0, f64::max);
-        let least = lots.all.iter().map(part).fold(f64::INFINITY, f64::min);
-        if !is_finite || !(least > 1e-200 * largest && largest.is_finite()) {
-            return false;
-        }
-        for lot in &mut lots.all {
-            let part = 0.5 * lot.down * right[lot.sell as usize] / (lot.units * self.prices[lot.sell as usize]) / largest;
+        let Some(parts) = self.circulation(lots) else { return false };
+        for (lot, part) in lots.all.iter_mut().zip(parts) {
             let margin = lot.margin(logs);
             (lot.filled, lot.open, lot.down, lot.up) = (part, 1.0 - part, part, 1.0 - part);
             (lot.above, lot.below) = (margin.max(0.0) + tau, (-margin).max(0.0) + tau);
         }
         true
+    }
+
+    /// The part of every lot in a circulation in which all trade, and none more than half: in proportion to what its
+    /// assets can trade, and to a factor of the asset sold.
+    fn circulation(&mut self, lots: &Lots) -> Option<Vec<f64>> {
+        const NARROWEST: f64 = 1e-200;
+        let most = self.most(lots);
+        let value = |lot: &Lot| lot.units * self.prices[lot.sell as usize];
+        let own = |lot: &Lot| value(lot).min(most[lot.sell as usize]).min(most[lot.buy as usize]);
+        let fixed = self.system.fixed(most.len());
+        let mut factors = vec![0.0; most.len()];
+        self.system.clear();
+        for lot in &lots.all {
+            self.system.add(lot.pair as usize, lot.sell as usize, lot.buy as usize, own(lot), 0.0);
+            if lot.sell as usize == fixed {
+                factors[lot.buy as usize] += own(lot);
+            }
+        }
+        self.system.factor();
+        factors[fixed] = 0.0;
+        let is_finite = self.system.solve(&mut factors, fixed);
+        factors[fixed] = 1.0;
+        let parts: Vec<f64> = lots.all.iter().map(|lot| own(lot) * factors[lot.sell as usize] / value(lot)).collect();
+        let largest = parts.iter().copied().fold(0.0, f64::max);
+        let is_wide = parts.iter().all(|part| *part > NARROWEST * largest) && largest.is_finite();
+        (is_finite && is_wide).then(|| parts.into_iter().map(|part| 0.5 * part / largest).collect())
     }
 
     /// The most that every asset can trade, in value.
@@ -160,11 +157,10 @@ impl<'a> Step<'a> {
         for sums in [&mut self.sold, &mut self.bought, &mut self.offered, &mut self.wanted] {
             sums.fill(0.0);
         }
-        let (mut products, mut smallest) = (0.0, f64::INFINITY);
+        let mut products = 0.0;
         for lot in &lots.all {
             let (sell, buy) = (lot.sell as usize, lot.buy as usize);
             let value = lot.units * self.prices[sell];
-            smallest = f64::min(smallest, value);
             self.offered[sell] += value;
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
@@ -175,12 +171,10 @@ impl<'a> Step<'a> {
         let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
         let assets = 0..self.prices.len();
         let count = lots.len().max(1) as f64;
-        self.scale = assets.clone().map(least).sum::<f64>() / count;
-        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / least(asset);
-        self.worst = assets.clone().map(off).fold(0.0, f64::max);
-        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / (self.sold[asset] + self.bought[asset]);
-        self.off = assets.map(off).fold(0.0, f64::max);
-        self.smallest = smallest / self.scale;
+        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs();
+        self.worst = assets.clone().map(|asset| off(asset) / least(asset)).fold(0.0, f64::max);
+        let traded = |asset: usize| self.sold[asset] + self.bought[asset] + self.prices[asset];
+        self.off = assets.map(|asset| off(asset) / traded(asset)).fold(0.0, f64::max);
         // Pools alone need no path.
         self.mean = if lots.len() > 0 { products / (2.0 * count) } else { self.worst };
     }
@@ -208,7 +202,7 @@ impl<'a> Step<'a> {
         (sure + free, slope)
     }
 
-    /// Whether the products are 0 for all purposes, also for the smallest offer.
+    /// Whether the products are 0 for all purposes.
     pub(super) fn is_at_end(&self) -> bool {
         self.mean < TAU_LEAST
     }
@@ -233,13 +227,7 @@ impl<'a> Step<'a> {
         }
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
-        self.last = length;
-        if std::env::var("TRACE").is_ok() {
-            let largest = change.iter().fold(0.0, |most: f64, change| most.max(change.abs()));
-            let (l, at) = lots.all.iter().enumerate().map(|(at, lot)| (lot.longest(BACK, 1.0), at)).fold((2.0, 0), |a, b| if b.0 < a.0 { b } else { a });
-            let lot = &lots.all[at];
-            eprintln!("   largest {largest:.2e} lot {l:.2e} {}->{} units {:.2e} V {:.2e} f {:.2e} {:.2e} g {:.2e} up {:.2e} {:.2e} dn {:.2e} {:.2e} wts {:.1e} {:.1e} slope {:.2e}", lot.sell, lot.buy, lot.units, lot.units * self.prices[lot.sell as usize], lot.filled, lot.d_filled, lot.open, lot.above, lot.d_above, lot.below, lot.d_below, lot.up, lot.down, lot.slope);
-        }
+        self.length = length;
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
@@ -260,8 +248,12 @@ impl<'a> Step<'a> {
             return 0.0;
         }
         let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64) / self.mean;
-        // While more of an asset is sold than bought, or less, by much of either, the path must not get narrower.
-        let least = if self.off > 0.3 { 1.0 } else if self.off > 0.1 { 0.3 } else { SIGMA_LEAST };
+        // While an asset is far from conserved, the path does not get narrower.
+        let least = match self.off {
+            ..0.1 => SIGMA_LEAST,
+            0.1..0.3 => 0.3,
+            _ => 1.0,
+        };
         (left * left * left).clamp(least, 1.0) * self.mean
     }
 

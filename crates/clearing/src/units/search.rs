@@ -16,49 +16,50 @@ const DEPTH: u32 = 24;
 
 /// What a search ends with.
 pub(super) enum Settled {
-    /// Prices of the assets, up to a common factor, with full amounts.
-    Full(Vec<f64>),
+    /// Prices with full amounts: the last for which these were computed.
+    Full,
     /// No clearing is full.
     Proved(Proof),
     /// Neither was found.
     Open,
 }
 
-/// Whether offers between `assets` have a full clearing. `is_full` says whether prices of the assets have full
-/// amounts, and the looks spent on finding out.
+/// Whether offers between `assets` have a full clearing. `amounts` says whether prices of the assets, up to a
+/// common factor, have full amounts, and the looks spent on finding out.
 pub(super) fn settle(
     book: &Book,
     params: &Params,
     assets: &[AssetId],
     allowance: &mut Allowance,
-    is_full: &mut dyn FnMut(&[f64]) -> (bool, u64),
+    amounts: &mut dyn FnMut(&[f64]) -> (bool, u64),
 ) -> Settled {
     let Some((model, mut case)) = Model::new(book, params, assets) else { return Settled::Open };
-    let mut search = Search { model: &model, divisions: Vec::new(), full: None, allowance, is_full };
+    let mut search = Search { model: &model, divisions: Vec::new(), is_full: false, allowance, amounts };
     let is_closed = model.narrow(&mut case).is_err() || search.close(case, DEPTH) == Some(true);
-    match search.full {
-        Some(prices) => Settled::Full(prices),
-        None if is_closed => Settled::Proved(Proof { assets: assets.to_vec(), divisions: search.divisions }),
-        None => Settled::Open,
+    match is_closed {
+        _ if search.is_full => Settled::Full,
+        true => Settled::Proved(Proof { assets: assets.to_vec(), divisions: search.divisions }),
+        false => Settled::Open,
     }
 }
 
 struct Search<'a> {
     model: &'a Model,
     divisions: Vec<Division>,
-    full: Option<Vec<f64>>,
+    /// Whether there are full amounts.
+    is_full: bool,
     allowance: &'a mut Allowance,
-    is_full: &'a mut dyn FnMut(&[f64]) -> (bool, u64),
+    amounts: &'a mut dyn FnMut(&[f64]) -> (bool, u64),
 }
 
 impl Search<'_> {
     /// Closes a case; false if some case stays open, `None` if the search ends.
     fn close(&mut self, case: Case, depth: u32) -> Option<bool> {
         let prices = self.model.prices(&case);
-        let (is_full, looks) = (self.is_full)(&prices);
+        let (is_full, looks) = (self.amounts)(&prices);
         self.allowance.spend(looks);
         if is_full {
-            self.full = Some(prices);
+            self.is_full = true;
             return None;
         }
         let mut best: Option<(f64, Division, [Case; 2])> = None;
