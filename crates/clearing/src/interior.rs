@@ -28,15 +28,20 @@
 //! one row for each asset, with V·(f+θ) and V·θ in the places where Newton's method on smoothed demand has the slopes
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
-//! - **Scaling**: shares, margins and logarithms have no unit. τ is relative to the mean over offers of what their
-//!   assets can trade. The first τ is the mean distance of offers from the initial prices.
-//! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`.
-//!   Products that fall far behind their target are lifted to a tenth of it. Every [`RESTART`] steps the shares are
-//!   centred anew at the current prices.
+//! - **Beginning**: a circulation in which every offer trades a part of its value, found by one elimination: each
+//!   trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
+//!   conserved from the first step on, however far apart values and prices are. The products of an offer are relative
+//!   to its first shares, V·f·s⁻ = V·f₀·τ and V·g·s⁺ = V·g₀·τ: a giant that can hardly trade has a small f₀ and does not
+//!   hide the others.
+//! - **Scaling**: shares, margins, logarithms and τ have no unit. The first τ is the mean distance of offers from the
+//!   initial prices.
+//! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
+//!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short, the
+//!   path begins once more at the current prices.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
-//!   smaller; or when τ is 0 for all purposes. Then a real-valued full clearing exists at these prices, and only whole
+//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a real-valued full clearing exists at these prices, and only whole
 //!   units can be in the way: limits are raised to other places in the band, a different one for each offer, and the
 //!   path is followed again from nearby.
 //!
@@ -53,7 +58,8 @@
 //! - **Prices are their own multipliers**: the program's multipliers of the conservation of value are the logarithms
 //!   of prices at every solution, so that both are one unknown here, and no more than one row for each asset remains.
 //! - **No line search and no proof of a number of steps**: Mehrotra's rule is a heuristic. In tens of thousands of thin
-//!   books it always converged; books whose limits are spread over tens of decades may use up their steps.
+//!   books it always converged; of books whose limits are spread over tens of decades, a few in a hundred use up their
+//!   steps.
 //! - **A public solver is not used**: the order of operations is fixed, so that every machine computes the same bits.
 
 mod lots;

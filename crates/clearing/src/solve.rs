@@ -8,6 +8,7 @@
 //! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
 //! | any for which that ends without a solution | the other method, then the interior-point method from elsewhere |
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
+//! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, so that a book which is
 //! full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the

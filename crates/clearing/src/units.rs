@@ -347,3 +347,67 @@ fn up(x: f64) -> u64 {
 fn down(x: f64) -> u64 {
     (x * (1.0 - OUT)) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::Rate;
+    use crate::workload::{self, Seeded, hostile, thin};
+    use crate::{SortedOffers, clear, verify};
+
+    /// Divides cases at random and keeps those that contain a full clearing: none of its units is ever excluded.
+    fn stays_open(assets: u32, offers: &[crate::Offer], seed: u64) -> bool {
+        let sorted = SortedOffers::new(assets, offers);
+        let (book, params) = (sorted.book(), Params::default());
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        let all: Vec<AssetId> = (0..assets).map(AssetId).collect();
+        let Some((model, mut case)) = Model::new(&book, &params, &all).filter(|_| clearing.full) else { return false };
+        let fills = verify(&book, &params, &clearing).expect("it verifies").fills;
+        let groups = Groups::of_book(&book);
+        let mut units = Vec::new();
+        for (pair, fills) in book.pairs.iter().zip(&fills).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy)) {
+            let [sell, buy] = [pair.sell, pair.buy].map(|asset| clearing.valuations[asset.0 as usize]);
+            let first = units.len();
+            units.resize(first + pair.len(), (0, 0));
+            let rate = Rate::new(sell, buy, params.epsilon, params.mu);
+            fills.each(pair, &rate).for_each(|(index, sold, bought)| units[first + index] = (sold, bought));
+        }
+        let mut random = Seeded::new(seed);
+        for _ in 0..60 {
+            assert!(model.narrow(&mut case).is_ok(), "seed {seed}");
+            for ((sold, paid), (least, most)) in units.iter().zip(case.sold.iter().zip(&case.paid)) {
+                assert!((least.0..=least.1).contains(sold) && (most.0..=most.1).contains(paid), "seed {seed}");
+            }
+            if units.is_empty() {
+                break;
+            }
+            let offer = random.below(units.len() as u64) as usize;
+            let is_paid = random.below(2) == 0;
+            let (bounds, own) = match is_paid {
+                true => (case.paid[offer], units[offer].1),
+                false => (case.sold[offer], units[offer].0),
+            };
+            if bounds.0 < bounds.1 {
+                let most = bounds.0 + random.below(bounds.1 - bounds.0);
+                let [first, second] = case.divided(Division { offer: offer as u32, is_paid, most });
+                case = if own <= most { first } else { second };
+            }
+        }
+        true
+    }
+
+    #[test]
+    fn no_case_with_a_full_clearing_is_closed() {
+        let mut open = 0;
+        for seed in 0..400 {
+            let (thin, least) = (thin::thin(seed, 80), hostile::within_minimum(seed, 12, 60, 2_115));
+            let few = workload::of_few_units(1, 3, 12, seed);
+            let hostile = hostile::hostile(seed, 12, 60);
+            open += u32::from(stays_open(thin.assets, &thin.offers, seed));
+            open += u32::from(stays_open(least.assets, &least.offers, seed));
+            open += u32::from(stays_open(hostile.assets, &hostile.offers, seed));
+            open += u32::from(stays_open(3, &few, seed));
+        }
+        assert!(open > 1_000, "{open}");
+    }
+}
