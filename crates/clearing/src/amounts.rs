@@ -53,6 +53,19 @@ pub struct Amounts {
     pub spending: Spending,
 }
 
+impl Amounts {
+    /// Replaces what trades between assets that are `own` by `other`, which has nothing else.
+    pub(crate) fn replace(&mut self, book: &Book, other: Amounts, own: impl Fn(AssetId) -> bool) {
+        let links = (0..book.pairs.len()).filter(|link| own(book.link(*link).0) && own(book.link(*link).1));
+        links.for_each(|link| self.sold[link] = other.sold[link]);
+        self.pools.retain(|trade| !own(trade.sell));
+        self.pools.extend(other.pools);
+        self.pools.sort_by_key(|trade| trade.pool);
+        self.buys.extend(other.buys);
+        self.spending = self.spending.plus(other.spending);
+    }
+}
+
 /// How often amounts are made executable, with an increasing reserve.
 const ROUNDINGS: u32 = 8;
 
@@ -181,10 +194,14 @@ impl<'a> Together<'a> {
     fn obstacle(&self) -> Option<Obstacle> {
         let id = |asset: &usize| AssetId(*asset as u32);
         if self.is_spent {
-            return Some(Obstacle { reason: Reason::Amounts, assets: self.assets.iter().map(id).collect() });
+            return Some(Obstacle {
+                reason: Reason::Amounts,
+                assets: self.assets.iter().map(id).collect(),
+                proof: None,
+            });
         }
         let assets: Vec<AssetId> = self.short.iter().map(|place| id(&self.assets[*place])).collect();
-        (!assets.is_empty()).then_some(Obstacle { reason: Reason::Units, assets })
+        (!assets.is_empty()).then_some(Obstacle { reason: Reason::Units, assets, proof: None })
     }
 }
 

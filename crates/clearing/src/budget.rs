@@ -16,7 +16,7 @@ use primitives::{Amount, Fraction};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The price computation: looks per asset, and per 4,096 offers. About as much again may be spent on further
-    /// prices, if whole units cannot follow the first ones.
+    /// prices, if whole units cannot follow the first ones, and as much again on a proof that none can.
     pub prices: u32,
     /// The amount step: looks per edge, asset and eighth offer of a set that trades together. As much again may be
     /// spent on letting it trade what it can, once it is known that it cannot be full.

@@ -208,9 +208,16 @@ impl PairFills {
 /// The largest fill of at most `rest` units that satisfies `limit`; its index is 0.
 pub(crate) fn partial(rate: &Rate, limit: Price, rest: Amount) -> Option<Partial> {
     let most = rate.payout(rest).unwrap_or(MAX_ISSUED);
-    let pays = (1..=most).rev().take(PARTIAL_TRIES as usize);
-    let mut tried = pays.map(|bought| Partial { index: 0, sold: rate.net.fewest(bought), bought });
-    tried.find(|p| rate.payout(p.sold).is_some() && Rate::fair(limit, p.sold, p.bought))
+    let mut bought = most;
+    while bought > 0 && most - bought < PARTIAL_TRIES {
+        let sold = rate.net.fewest(bought);
+        if rate.payout(sold).is_some() && Rate::fair(limit, sold, bought) {
+            return Some(Partial { index: 0, sold, bought });
+        }
+        // Pay-outs between this and what one unit less earns are earned by the same units, and break the limit too.
+        bought = rate.payout(sold - 1).map_or(bought - 1, |less| less.min(bought - 1));
+    }
+    None
 }
 
 #[cfg(test)]

@@ -28,15 +28,20 @@
 //! one row for each asset, with V·(f+θ) and V·θ in the places where Newton's method on smoothed demand has the slopes
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
-//! - **Scaling**: shares, margins and logarithms have no unit. τ is relative to the mean over offers of what their
-//!   assets can trade. The first τ is the mean distance of offers from the initial prices.
-//! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`.
-//!   Products that fall far behind their target are lifted to a tenth of it. Every [`RESTART`] steps the shares are
-//!   centred anew at the current prices.
+//! - **Beginning**: a circulation in which every offer trades a part of its value, found by one elimination: each
+//!   trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
+//!   conserved from the first step on, however far apart values and prices are. The products of an offer are relative
+//!   to its first shares, V·f·s⁻ = V·f₀·τ and V·g·s⁺ = V·g₀·τ: a giant that can hardly trade has a small f₀ and does not
+//!   hide the others.
+//! - **Scaling**: shares, margins, logarithms and τ have no unit. The first τ is the mean distance of offers from the
+//!   initial prices.
+//! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
+//!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short, the
+//!   path begins once more at the current prices.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
-//!   smaller; or when τ is 0 for all purposes. Then a real-valued full clearing exists at these prices, and only whole
+//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a real-valued full clearing exists at these prices, and only whole
 //!   units can be in the way: limits are raised to other places in the band, a different one for each offer, and the
 //!   path is followed again from nearby.
 //!
@@ -53,7 +58,8 @@
 //! - **Prices are their own multipliers**: the program's multipliers of the conservation of value are the logarithms
 //!   of prices at every solution, so that both are one unknown here, and no more than one row for each asset remains.
 //! - **No line search and no proof of a number of steps**: Mehrotra's rule is a heuristic. In tens of thousands of thin
-//!   books it always converged; books whose limits are spread over tens of decades may use up their steps.
+//!   books it always converged; of books whose limits are spread over tens of decades, a few in a hundred use up their
+//!   steps.
 //! - **A public solver is not used**: the order of operations is fixed, so that every machine computes the same bits.
 
 mod lots;
@@ -72,16 +78,13 @@ use crate::supply::Supply;
 
 /// Maximum number of steps from one start.
 const STEPS: u32 = 200;
-/// Steps after which shares are centred anew at the current prices.
-const RESTART: u32 = 40;
-/// The value of τ then.
-const TAU_AGAIN: f64 = 0.03;
+/// Steps shorter than this are short; after so many in a row, the path begins once more at the current prices.
+const SHORT: f64 = 0.05;
+const MOST_SHORT: u32 = 6;
 /// The least first τ.
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
-/// The value of τ after lots are divided anew.
-const TAU_DIVIDED: f64 = 1e-3;
 /// The values of τ from which on amounts are computed: at first, and where whole units are sought.
 const NARROW: f64 = 1e-5;
 const NARROW_NEAR: f64 = 1e-8;
@@ -139,13 +142,14 @@ struct Path<'a> {
 impl Path<'_> {
     /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
     fn search(&mut self) -> End {
-        let first = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
-        let mut end = self.follow(first, NARROW);
+        self.begin();
+        let mut end = self.follow(NARROW);
         for _ in 0..SPLITS {
             if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
                 break;
             }
-            end = self.follow(TAU_DIVIDED, NARROW);
+            self.begin();
+            end = self.follow(NARROW);
         }
         if end == End::Solved { self.search_units() } else { end }
     }
@@ -159,7 +163,8 @@ impl Path<'_> {
                 break;
             }
             self.lots.shift(number);
-            if self.follow(TAU_NEAR, NARROW_NEAR) == End::Full {
+            self.centre(TAU_NEAR);
+            if self.follow(NARROW_NEAR) == End::Full {
                 return End::Full;
             }
             self.logs.clone_from(&solution);
@@ -167,29 +172,28 @@ impl Path<'_> {
         End::Solved
     }
 
-    /// Follows the central path from `tau` down, until there are full amounts.
-    /// Amounts are computed where τ is at most `narrow`.
-    fn follow(&mut self, tau: f64, narrow: f64) -> End {
+    /// Follows the central path down, until there are full amounts, which are computed where τ is at most `narrow`.
+    fn follow(&mut self, narrow: f64) -> End {
         /// The conservation of value that is needed then.
         const BALANCED: f64 = 1e-3;
-        self.centre(tau);
-        let mut asked = 1.0;
-        for number in 1..=STEPS {
+        let (mut asked, mut short) = (1.0, 0);
+        self.step.length = 1.0;
+        for _ in 0..STEPS {
             self.step.measure(&self.lots, &self.logs);
-            let Step { worst, mean, .. } = self.step;
+            let Step { worst, mean, off, length, .. } = self.step;
+            short = if length < SHORT { short + 1 } else { 0 };
             if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
                     return End::Full;
                 }
             }
-            if self.step.is_at_end() {
-                if worst < BALANCED_LAST {
-                    return self.polish();
-                }
-                self.centre(TAU_AGAIN);
-            } else if number % RESTART == 0 {
-                self.centre(TAU_AGAIN);
+            if self.step.is_at_end() && off < BALANCED_LAST {
+                return self.polish();
+            }
+            if short == MOST_SHORT {
+                self.begin();
+                short = 0;
             }
             if !self.advance() {
                 return End::Spent;
@@ -218,6 +222,15 @@ impl Path<'_> {
     /// Puts all lots on the path at the current prices.
     fn centre(&mut self, tau: f64) {
         self.step.centre(&mut self.lots, &mut self.logs, tau);
+        self.step.measure(&self.lots, &self.logs);
+    }
+
+    /// Begins a path at the current prices.
+    fn begin(&mut self) {
+        let tau = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
+        if !self.step.begin(&mut self.lots, &mut self.logs, tau) {
+            self.centre(tau);
+        }
         self.step.measure(&self.lots, &self.logs);
     }
 

@@ -34,6 +34,7 @@
 //! | prices of thin parts: an interior-point method | `interior` | appendix F.1 |
 //! | linear systems of both | `system`, `dense`, `sparse` | |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
+//! | whole units at any prices, or a proof that there are none | `units` | |
 //! | pools; exact-amount buy orders | [`pool`]; [`order`] | §8 |
 //! | fills: what each offer gives and receives | [`mod@fills`], `rate`, `minima`, `rows` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
@@ -74,7 +75,8 @@
 //!   part. A part without a solution keeps the best prices found. A part whose amount step uses up its budget trades
 //!   nothing. Other parts are not affected. [`Report::obstacles`] names the assets and the [`Reason`].
 //! - Books whose offers all sell and ask for [`least_units`] or more are full, unless the reason is range or budget,
-//!   or a unit of some asset on the only path is worth more than the band of an offer that must fill.
+//!   or a unit of some asset on the only path is worth more than the band of an offer that must fill: then no prices
+//!   help, and for most such books there is a [`Proof`].
 //! - Nodes that must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper
@@ -100,10 +102,11 @@
 //!   not influence prices, as in §8.
 //! - **A failure of condition 3 is always reported**: `full` is false and the assets in short supply are named, with
 //!   the reason.
-//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, two things are tried
-//!   before condition 3 is given up: amounts are repaired unit by unit, and prices are sought at which offers are
-//!   elsewhere in the band from μ to ε; see `repair` and `interior`. Some such books have no full clearing at any
-//!   prices; this crate does not prove that there is none.
+//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, three things are tried
+//!   before condition 3 is given up: amounts are repaired unit by unit; prices are sought at which offers are elsewhere
+//!   in the band from μ to ε, see `repair` and `interior`; and all cases of units sold and paid are divided until one
+//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`Proof`] that none is full, which
+//!   [`verify`] checks; see `units`.
 //! - **Sets that trade separately are cleared separately**: amounts are found for each set of assets between which
 //!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again part by
 //!   part, see `again`. So no part is worse off because of another.
@@ -145,6 +148,7 @@ mod supply;
 mod system;
 mod tatonnement;
 mod threshold;
+mod units;
 mod value;
 mod verify;
 mod wide;
@@ -164,4 +168,5 @@ pub use rate::Rate;
 pub use rows::{RowFill, RowOutcome};
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, RULES, clear};
+pub use units::{Division, MOST_ASSETS, MOST_DIVISIONS, MOST_OFFERS, Proof};
 pub use verify::{Verified, Violation, verify};

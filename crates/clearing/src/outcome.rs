@@ -8,6 +8,7 @@ use crate::book::{Book, Solver};
 use crate::market::Groups;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
+use crate::units::Proof;
 
 /// The amount sold on one ordered pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,7 @@ impl Spending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Prices balance supply and demand, but no whole units follow them: amounts are of few units, or units are dear.
+    /// Where [`Obstacle::proof`] is given, no whole units follow any other prices either.
     Units,
     /// Prices are at the ends of the range of [`Price`]: the offers ask for prices that are further apart than the
     /// range.
@@ -136,6 +138,9 @@ pub struct Obstacle {
     /// The assets for which offers that must execute ask for more than may be sold; if the amount step used up its
     /// budget, all assets that would trade together.
     pub assets: Vec<AssetId>,
+    /// If the reason is [`Reason::Units`]: a proof that no clearing of the group of these assets is full, if one was
+    /// found.
+    pub proof: Option<Proof>,
 }
 
 impl Obstacle {
@@ -144,7 +149,8 @@ impl Obstacle {
         let names = self.assets.iter().map(|asset| name(*asset)).collect::<Vec<_>>().join(", ");
         let short = format!("offers that must execute ask for more than may be sold of {names}");
         match self.reason {
-            Reason::Units => format!("{short}, as no whole units follow the prices"),
+            Reason::Units if self.proof.is_some() => format!("{short}, as no whole units follow any prices"),
+            Reason::Units => format!("{short}, as no whole units were found that follow the prices"),
             Reason::Range => format!("{short}, as prices are at the ends of their range"),
             Reason::Prices => format!("{short}, as no better prices were found within the budget"),
             Reason::Amounts => format!("nothing trades of {names}, as the amount step spent its budget"),

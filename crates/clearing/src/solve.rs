@@ -8,6 +8,7 @@
 //! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
 //! | any for which that ends without a solution | the other method, then the interior-point method from elsewhere |
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
+//! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, so that a book which is
 //! full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
@@ -30,6 +31,7 @@ use crate::search::{Found, PartView, Target};
 use crate::start::{mended, start};
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
+use crate::units::seek_units;
 
 /// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
 const THICK: usize = 16;
@@ -106,6 +108,10 @@ impl<'a> Market<'a> {
             clear_again(self, params, &mut found, &mut amounts, last);
             prices = self.join(&found, last);
         }
+        // Where that is in vain: other whole units, at any prices, or a proof that there are none.
+        if !amounts.full && params.solver == Solver::Newton {
+            seek_units(self, params, &mut prices, &mut amounts);
+        }
         // Orders for exact amounts do not influence prices; they take what fits in addition to the offers (§8).
         self.fill_orders(params, &prices.valuations, &mut amounts);
         // What each pair sells, and the quality of the clearing (§6.2). Fills follow by one rule, see `fills`.
@@ -162,7 +168,7 @@ impl<'a> Market<'a> {
         let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
         let unsolved = self.split.parts.iter().zip(found).filter_map(|(part, found)| {
             let assets = || part.assets.iter().map(|asset| AssetId(*asset)).collect();
-            found.unsolved.map(|reason| Obstacle { reason, assets: assets() })
+            found.unsolved.map(|reason| Obstacle { reason, assets: assets(), proof: None })
         });
         Prices {
             valuations: self.split.join(&prices, last),
@@ -209,14 +215,9 @@ impl<'a> Market<'a> {
             let with =
                 with_orders(book, supply, params, valuations, &links, |order| is_own(order.sell) && is_own(order.buy));
             if let Some(with) = with {
-                links.iter().filter(|link| **link < book.pairs.len()).for_each(|at| amounts.sold[*at] = with.sold[*at]);
-                amounts.pools.retain(|trade| !is_own(trade.sell));
-                amounts.pools.extend(with.pools);
-                amounts.buys.extend(with.buys);
-                amounts.spending = amounts.spending.plus(with.spending);
+                amounts.replace(book, with, is_own);
             }
         }
-        amounts.pools.sort_by_key(|trade| trade.pool);
         amounts.buys.sort_by_key(|purchase| purchase.order);
     }
 
@@ -288,7 +289,8 @@ fn explained(mut obstacles: Vec<Obstacle>, unsolved: &[Obstacle], assets: u32) -
     for part in unsolved {
         part.assets.iter().for_each(|asset| reason_of[asset.0 as usize] = Some(part.reason));
     }
-    for obstacle in obstacles.iter_mut().filter(|obstacle| obstacle.reason != Reason::Amounts) {
+    let is_open = |obstacle: &&mut Obstacle| obstacle.reason != Reason::Amounts && obstacle.proof.is_none();
+    for obstacle in obstacles.iter_mut().filter(is_open) {
         let reason = obstacle.assets.iter().find_map(|asset| reason_of[asset.0 as usize]);
         obstacle.reason = reason.unwrap_or(obstacle.reason);
     }

@@ -92,6 +92,9 @@ pub enum Violation {
         /// Units that offers receive.
         paid: u128,
     },
+    /// An obstacle carries a proof that no whole units follow any prices, and the proof is wrong.
+    #[error("the proof that no whole units follow any prices, which begins with asset {0}, is wrong")]
+    Proof(AssetId),
     /// A clearing that claims fullness does not fill an offer that must execute.
     #[error("offer {index} of pair {sell}/{buy}, limit {limit}, is below (1-mu) of the rate but not filled in full")]
     NotFull {
@@ -135,6 +138,9 @@ impl Violation {
             Violation::Conservation { asset, sold, paid } => {
                 format!("asset {} is not conserved: {sold} units sold, {paid} units paid out", name(*asset))
             }
+            Violation::Proof(asset) => {
+                format!("the proof that no whole units follow any prices, which begins with {}, is wrong", name(*asset))
+            }
             Violation::NotFull { sell, buy, index, limit } => format!(
                 "{} ({}, limit {limit}) is below (1-mu) of the rate but not filled in full",
                 offer(*sell, *buy, *index),
@@ -145,7 +151,7 @@ impl Violation {
 }
 
 /// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and fullness if
-/// the clearing claims it. Runs on the current rayon pool; the result does not depend on it.
+/// the clearing claims it; where an obstacle carries a proof, that too. Runs on the current rayon pool; the result does not depend on it.
 ///
 /// # Errors
 /// The first [`Violation`] in the order of trades, then assets, then pairs.
@@ -176,6 +182,10 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
         let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy));
         let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
         first.unwrap_or(Ok(()))?;
+    }
+    let mut proofs = clearing.report.obstacles.iter().filter_map(|obstacle| obstacle.proof.as_ref());
+    if let Some(proof) = proofs.find(|proof| !proof.check(book, params)) {
+        return Err(Violation::Proof(proof.assets.first().copied().unwrap_or_default()));
     }
     let executed = all.iter().map(PairFills::executed).sum();
     Ok(Verified { fills: all, surplus, executed })

@@ -87,6 +87,9 @@ pub struct ClearingJson {
     /// Short names of the reasons why the clearing is not full: units, range, prices, amounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
+    /// Proofs that no whole units follow any prices, which `walras verify` checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<ProofJson>,
     /// Explanations of the offers in --explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explained>,
@@ -141,6 +144,27 @@ pub struct BuyJson {
     pub row: u32,
     /// Units paid.
     pub paid: String,
+}
+
+/// A proof that no clearing is full, see [`clearing::Proof`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProofJson {
+    /// Symbols of the assets whose conservation is used, in the order of the offers' file.
+    pub assets: Vec<String>,
+    /// The divisions of cases.
+    pub divisions: Vec<DivisionJson>,
+}
+
+/// One division of [`ProofJson`]: an offer sells, or is paid, at most so many units, or more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DivisionJson {
+    /// The offer by its position, from 0, among the offers between these assets, in the order of pairs and limits.
+    pub offer: u32,
+    /// Whether the units are those paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paid: bool,
+    /// Units.
+    pub most: String,
 }
 
 /// The solver's part of [`ClearingJson`].
@@ -280,6 +304,12 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
         notes: Vec::new(),
         obstacle: obstacles_in_words(&report.obstacles, symbol),
         reasons: report.obstacles.iter().map(|obstacle| obstacle.reason.name().to_owned()).collect(),
+        proofs: report
+            .obstacles
+            .iter()
+            .filter_map(|o| o.proof.as_ref())
+            .map(|proof| proof_json(batch, proof))
+            .collect(),
         solver: SolverJson {
             name: report.solver.name().into(),
             iterations: report.iterations,
@@ -289,6 +319,18 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
             imbalance: report.imbalance,
             amounts: SpendingJson::from(report.spending),
         },
+    }
+}
+
+fn proof_json(batch: &BatchInput, proof: &clearing::Proof) -> ProofJson {
+    let division = |&clearing::Division { offer, is_paid, most }: &clearing::Division| DivisionJson {
+        offer,
+        is_paid,
+        most: most.to_string(),
+    };
+    ProofJson {
+        assets: proof.assets.iter().map(|asset| batch.symbol(*asset)).collect(),
+        divisions: proof.divisions.iter().map(division).collect(),
     }
 }
 

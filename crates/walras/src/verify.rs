@@ -7,14 +7,14 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Book, Clearing, Groups, Params, PoolTrade, Purchase, Trade};
+use clearing::{Book, Clearing, Division, Groups, Obstacle, Params, PoolTrade, Proof, Purchase, Reason, Report, Trade};
 use primitives::{Amount, AssetId, Fraction, Price};
 
 use crate::batch::{BatchFiles, BatchInput, read_batch};
-use crate::clear::{BuyJson, ClearingJson, FillJson, PoolJson, TradeJson, listed_fills};
+use crate::clear::{BuyJson, ClearingJson, DivisionJson, FillJson, PoolJson, ProofJson, TradeJson, listed_fills};
 
-/// Checks a clearing: every asset is conserved, every limit price is kept in whole units, and a claimed fullness is
-/// true.
+/// Checks a clearing: every asset is conserved, every limit price is kept in whole units, and a claimed fullness, or a
+/// proof that no clearing is full, is true.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: walras verify --offers offers.csv --clearing clearing.json")]
 pub struct VerifyArgs {
@@ -67,7 +67,7 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
         pools: pools(batch, &claim.pools)?,
         buys: buys(&claim.buys)?,
         full: claim.full,
-        ..Clearing::default()
+        report: Report { obstacles: proofs(batch, &claim.proofs)?, ..Report::default() },
     };
     let verified = match clearing::verify(&book, &params, &clearing) {
         Ok(verified) => verified,
@@ -131,6 +131,21 @@ fn buys(purchases: &[BuyJson]) -> Result<Vec<Purchase>> {
         Ok(Purchase { order: place("buys", b.row)?, paid })
     };
     purchases.iter().map(purchase).collect()
+}
+
+/// The obstacles that carry the claimed proofs.
+fn proofs(batch: &BatchInput, proofs: &[ProofJson]) -> Result<Vec<Obstacle>> {
+    let division = |d: &DivisionJson| {
+        let most = amount("proofs", &format!("offer {}: most", d.offer), &d.most)?;
+        Ok(Division { offer: d.offer, is_paid: d.is_paid, most })
+    };
+    let obstacle = |proof: &ProofJson| {
+        let assets: Vec<AssetId> =
+            proof.assets.iter().map(|symbol| asset(batch, "proofs", symbol)).collect::<Result<_>>()?;
+        let divisions = proof.divisions.iter().map(division).collect::<Result<_>>()?;
+        Ok(Obstacle { reason: Reason::Units, assets: assets.clone(), proof: Some(Proof { assets, divisions }) })
+    };
+    proofs.iter().map(obstacle).collect()
 }
 
 /// The position of a row.

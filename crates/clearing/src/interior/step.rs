@@ -15,8 +15,8 @@ pub(super) const BACK: f64 = 0.99;
 pub(super) const CAP: f64 = 3.0;
 /// A mean product of this counts as 0.
 pub(super) const TAU_LEAST: f64 = 1e-11;
-/// Products are at least this part of their target.
-const LIFT: f64 = 0.1;
+/// Products are at least this part of their target: so little that a lot passes from full to partial in a few steps.
+const LIFT: f64 = 1e-7;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
 
@@ -41,15 +41,14 @@ pub(super) struct Step<'a> {
     /// Value offered of each asset, and for it.
     offered: Vec<f64>,
     wanted: Vec<f64>,
-    /// What τ is relative to, in value.
-    pub(super) scale: f64,
-    /// The mean product f·s⁻ or g·s⁺, relative to the scale.
+    /// τ: the mean product f·s⁻ or g·s⁺, relative to the lots' own.
     pub(super) mean: f64,
-    /// The largest imbalance of an asset, relative to what it can trade.
+    /// The largest imbalance of an asset: relative to what it can trade, and to what it trades and a unit of it.
     pub(super) worst: f64,
-    /// The least offered value, relative to the scale.
-    smallest: f64,
+    pub(super) off: f64,
     pub(super) steps: u32,
+    /// The part of its direction that the last step went.
+    pub(super) length: f64,
     looks: u64,
 }
 
@@ -59,7 +58,7 @@ impl<'a> Step<'a> {
         let middle = Band { alpha: share, beta: share };
         let zero = || vec![0.0; part.assets.len()];
         let (prices, sold, bought, offered, wanted) = (zero(), zero(), zero(), zero(), zero());
-        let (system, scale, mean, worst) = (Schur::new(part), 0.0, 0.0, 0.0);
+        let (system, mean, worst) = (Schur::new(part), 0.0, 0.0);
         Step {
             part,
             sides,
@@ -70,11 +69,11 @@ impl<'a> Step<'a> {
             bought,
             offered,
             wanted,
-            scale,
             mean,
             worst,
-            smallest: 0.0,
             steps: 0,
+            length: 1.0,
+            off: 0.0,
             looks: 0,
         }
     }
@@ -83,10 +82,71 @@ impl<'a> Step<'a> {
     pub(super) fn centre(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) {
         crate::range::centred(logs);
         self.measure(lots, logs);
+        let most = self.most(lots);
         for lot in &mut lots.all {
             let value = lot.units * self.prices[lot.sell as usize];
-            lot.centre(lot.margin(logs), tau * self.scale / value);
+            let weight = value.min(most[lot.sell as usize]).min(most[lot.buy as usize]) / value;
+            (lot.up, lot.down) = (weight, weight);
+            lot.centre(lot.margin(logs), tau * weight);
         }
+    }
+
+    /// Puts every lot on a path that begins at a circulation, so that every asset is conserved whatever the prices are.
+    /// False if there is none in the range of numbers.
+    pub(super) fn begin(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) -> bool {
+        crate::range::centred(logs);
+        self.measure(lots, logs);
+        let Some(parts) = self.circulation(lots) else { return false };
+        for (lot, part) in lots.all.iter_mut().zip(parts) {
+            let margin = lot.margin(logs);
+            (lot.filled, lot.open, lot.down, lot.up) = (part, 1.0 - part, part, 1.0 - part);
+            (lot.above, lot.below) = (margin.max(0.0) + tau, (-margin).max(0.0) + tau);
+        }
+        true
+    }
+
+    /// The part of every lot in a circulation in which all trade, and none more than half: in proportion to what its
+    /// assets can trade, and to a factor of the asset sold.
+    fn circulation(&mut self, lots: &Lots) -> Option<Vec<f64>> {
+        const NARROWEST: f64 = 1e-200;
+        let most = self.most(lots);
+        let value = |lot: &Lot| lot.units * self.prices[lot.sell as usize];
+        let own = |lot: &Lot| value(lot).min(most[lot.sell as usize]).min(most[lot.buy as usize]);
+        let fixed = self.system.fixed(most.len());
+        let mut factors = vec![0.0; most.len()];
+        self.system.clear();
+        for lot in &lots.all {
+            self.system.add(lot.pair as usize, lot.sell as usize, lot.buy as usize, own(lot), 0.0);
+            if lot.sell as usize == fixed {
+                factors[lot.buy as usize] += own(lot);
+            }
+        }
+        self.system.factor();
+        factors[fixed] = 0.0;
+        let is_finite = self.system.solve(&mut factors, fixed);
+        factors[fixed] = 1.0;
+        let parts: Vec<f64> = lots.all.iter().map(|lot| own(lot) * factors[lot.sell as usize] / value(lot)).collect();
+        let largest = parts.iter().copied().fold(0.0, f64::max);
+        let is_wide = parts.iter().all(|part| *part > NARROWEST * largest) && largest.is_finite();
+        (is_finite && is_wide).then(|| parts.into_iter().map(|part| 0.5 * part / largest).collect())
+    }
+
+    /// The most that every asset can trade, in value.
+    fn most(&self, lots: &Lots) -> Vec<f64> {
+        const ROUNDS: u32 = 4;
+        let least = |(out, back): (&f64, &f64)| f64::min(*out, *back);
+        let mut most: Vec<f64> = self.offered.iter().zip(&self.wanted).map(least).collect();
+        for _ in 0..ROUNDS {
+            let (mut out, mut back) = (vec![0.0; most.len()], vec![0.0; most.len()]);
+            for lot in &lots.all {
+                let (sell, buy) = (lot.sell as usize, lot.buy as usize);
+                let can = (lot.units * self.prices[sell]).min(most[sell]).min(most[buy]);
+                out[sell] += can;
+                back[buy] += can;
+            }
+            most = out.iter().zip(&back).map(least).collect();
+        }
+        most
     }
 
     /// Flows of value at these prices and shares, and how far they are from a solution.
@@ -97,27 +157,26 @@ impl<'a> Step<'a> {
         for sums in [&mut self.sold, &mut self.bought, &mut self.offered, &mut self.wanted] {
             sums.fill(0.0);
         }
-        let (mut products, mut smallest) = (0.0, f64::INFINITY);
+        let mut products = 0.0;
         for lot in &lots.all {
             let (sell, buy) = (lot.sell as usize, lot.buy as usize);
             let value = lot.units * self.prices[sell];
-            smallest = f64::min(smallest, value);
             self.offered[sell] += value;
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
             self.bought[buy] += value * lot.filled;
-            products += value * (lot.filled * lot.below + lot.open * lot.above);
+            products += lot.filled * lot.below / lot.down + lot.open * lot.above / lot.up;
         }
         self.measure_sides();
         let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
         let assets = 0..self.prices.len();
         let count = lots.len().max(1) as f64;
-        self.scale = assets.clone().map(least).sum::<f64>() / count;
-        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs() / least(asset);
-        self.worst = assets.map(off).fold(0.0, f64::max);
-        self.smallest = smallest / self.scale;
+        let off = |asset: usize| (self.sold[asset] - self.bought[asset]).abs();
+        self.worst = assets.clone().map(|asset| off(asset) / least(asset)).fold(0.0, f64::max);
+        let traded = |asset: usize| self.sold[asset] + self.bought[asset] + self.prices[asset];
+        self.off = assets.map(|asset| off(asset) / traded(asset)).fold(0.0, f64::max);
         // Pools alone need no path.
-        self.mean = if lots.len() > 0 { products / (2.0 * count * self.scale) } else { self.worst };
+        self.mean = if lots.len() > 0 { products / (2.0 * count) } else { self.worst };
     }
 
     /// Adds the sides of pools.
@@ -143,9 +202,9 @@ impl<'a> Step<'a> {
         (sure + free, slope)
     }
 
-    /// Whether the products are 0 for all purposes, also for the smallest offer.
+    /// Whether the products are 0 for all purposes.
     pub(super) fn is_at_end(&self) -> bool {
-        self.mean < TAU_LEAST * self.smallest.min(1.0)
+        self.mean < TAU_LEAST
     }
 
     /// The looks of one step.
@@ -168,12 +227,12 @@ impl<'a> Step<'a> {
         }
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
+        self.length = length;
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
-            let least = LIFT * target * self.scale / (lot.units * self.prices[lot.sell as usize]);
-            lot.above = lot.above.max(least / lot.open);
-            lot.below = lot.below.max(least / lot.filled);
+            lot.above = lot.above.max(LIFT * target * lot.up / lot.open);
+            lot.below = lot.below.max(LIFT * target * lot.down / lot.filled);
         }
         true
     }
@@ -183,13 +242,19 @@ impl<'a> Step<'a> {
         let after = |lot: &Lot| {
             let below = (lot.filled + length * lot.d_filled) * (lot.below + length * lot.d_below);
             let above = (lot.open - length * lot.d_filled) * (lot.above + length * lot.d_above);
-            lot.units * self.prices[lot.sell as usize] * (below + above)
+            below / lot.down + above / lot.up
         };
         if lots.len() == 0 {
             return 0.0;
         }
-        let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64 * self.scale) / self.mean;
-        (left * left * left).clamp(SIGMA_LEAST, 1.0) * self.mean
+        let left = lots.all.iter().map(after).sum::<f64>() / (2.0 * lots.len() as f64) / self.mean;
+        // While an asset is far from conserved, the path does not get narrower.
+        let least = match self.off {
+            ..0.1 => SIGMA_LEAST,
+            0.1..0.3 => 0.3,
+            _ => 1.0,
+        };
+        (left * left * left).clamp(least, 1.0) * self.mean
     }
 
     /// Notes what the predictor neglects, for its length.
@@ -225,7 +290,7 @@ impl<'a> Step<'a> {
         let mut right: Vec<f64> = self.bought.iter().zip(&self.sold).map(|(bought, sold)| bought - sold).collect();
         for lot in &mut lots.all {
             let value = lot.units * self.prices[lot.sell as usize];
-            lot.d_filled = lot.at_unchanged_prices(logs, target * self.scale / value);
+            lot.d_filled = lot.at_unchanged_prices(logs, target);
             let flow = value * (lot.d_filled + lot.second[2]);
             right[lot.sell as usize] -= flow;
             right[lot.buy as usize] += flow;
@@ -235,7 +300,6 @@ impl<'a> Step<'a> {
         let is_finite = self.system.solve(&mut right, fixed);
         self.looks += 2 * lots.len() as u64;
         for lot in &mut lots.all {
-            let target = target * self.scale / (lot.units * self.prices[lot.sell as usize]);
             lot.complete(right[lot.sell as usize] - right[lot.buy as usize], target);
         }
         is_finite.then_some(right)
@@ -279,6 +343,14 @@ impl Schur {
         }
     }
 
+    /// An asset whose price may stay.
+    fn fixed(&self, assets: usize) -> usize {
+        match self {
+            Schur::Direct(system) => system.last(),
+            Schur::Plain(_) => assets - 1,
+        }
+    }
+
     fn spent(&self) -> u64 {
         match self {
             Schur::Direct(system) => system.spent(),
@@ -290,14 +362,14 @@ impl Schur {
 impl Lot {
     /// The change of the filled share at unchanged prices.
     fn at_unchanged_prices(&self, logs: &[f64], target: f64) -> f64 {
-        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
         let residual = self.margin(logs) - (self.above - self.below);
         self.slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below))
     }
 
     /// The changes of the lot when the logarithm of its rate changes by `change`.
     fn complete(&mut self, change: f64, target: f64) {
-        let (over, under) = (target - self.second[0], target - self.second[1]);
+        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
         self.d_filled += self.slope * change;
         self.d_above = over / self.open - self.above + self.above / self.open * self.d_filled;
         self.d_below = under / self.filled - self.below - self.below / self.filled * self.d_filled;

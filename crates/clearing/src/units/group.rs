@@ -1,0 +1,96 @@
+//! Groups whose amounts are not full: whole units are sought at all prices, or a proof that there are none.
+
+use primitives::{AssetId, Price};
+use rayon::prelude::*;
+
+use super::{MOST_ASSETS, Settled, settle};
+use crate::amounts::{Amounts, full_amounts, prepared};
+use crate::book::Params;
+use crate::budget::Allowance;
+use crate::outcome::{Obstacle, Reason};
+use crate::range::{bound, to_price};
+use crate::solve::{Market, Prices};
+
+/// One group after the search.
+struct Sought {
+    /// Full amounts, and the valuations.
+    full: Option<(Amounts, Vec<Price>)>,
+    obstacle: Option<Obstacle>,
+    looks: u64,
+}
+
+/// Seeks whole units in every group with an obstacle, unless the amount step of the group has spent its budget.
+pub(crate) fn seek_units(market: &Market, params: &Params, prices: &mut Prices, amounts: &mut Amounts) {
+    let mut groups: Vec<usize> = amounts.obstacles.iter().map(|o| market.split.group(o.assets[0])).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let sought = groups.par_iter().map(|group| sought(market, params, &prices.valuations, amounts, *group));
+    let sought: Vec<Sought> = sought.collect();
+    for (group, sought) in groups.into_iter().zip(sought) {
+        prices.looks += sought.looks;
+        let is_own = |asset: AssetId| market.split.group(asset) == group;
+        if sought.full.is_some() || sought.obstacle.is_some() {
+            amounts.obstacles.retain(|obstacle| !is_own(obstacle.assets[0]));
+        }
+        amounts.obstacles.extend(sought.obstacle);
+        if let Some((full, valuations)) = sought.full {
+            let own = |asset: &usize| is_own(AssetId(*asset as u32));
+            (0..valuations.len()).filter(own).for_each(|asset| prices.valuations[asset] = valuations[asset]);
+            amounts.replace(market.book, full, is_own);
+        }
+    }
+    amounts.full = amounts.obstacles.is_empty();
+}
+
+fn sought(market: &Market, params: &Params, valuations: &[Price], amounts: &Amounts, group: usize) -> Sought {
+    let book = market.book;
+    let is_own = |asset: AssetId| market.split.group(asset) == group;
+    let links: Vec<usize> = market.split.links.iter().copied().filter(|link| is_own(book.link(*link).0)).collect();
+    let short: Vec<AssetId> =
+        amounts.obstacles.iter().flat_map(|o| &o.assets).copied().filter(|asset| is_own(*asset)).collect();
+    let assets = nearest(market, &links, &short);
+    let offers = links.iter().filter_map(|link| book.pairs.get(*link)).map(|pair| pair.len()).sum();
+    let mut allowance = Allowance::new(params.budget.price_looks(assets.len(), offers));
+    let mut at = valuations.to_vec();
+    let mut full = None;
+    let settled = settle(book, params, &assets, &mut allowance, &mut |own| {
+        let mut own = own.to_vec();
+        bound(&mut own);
+        assets.iter().zip(own).for_each(|(asset, price)| at[asset.0 as usize] = to_price(price));
+        match full_amounts(book, &market.supply, params, &at, &links) {
+            Ok(amounts) => {
+                let looks = amounts.spending.amount_looks;
+                full = Some((amounts, at.clone()));
+                (true, looks)
+            }
+            Err(spending) => (false, prepared(book) + spending.amount_looks),
+        }
+    });
+    let obstacle = match settled {
+        Settled::Proved(proof) => Some(Obstacle { reason: Reason::Units, assets: short, proof: Some(proof) }),
+        _ => None,
+    };
+    Sought { full, obstacle, looks: allowance.spent }
+}
+
+/// At most [`MOST_ASSETS`] assets of a group, those that fewest pairs separate from the `short` ones, ascending.
+fn nearest(market: &Market, links: &[usize], short: &[AssetId]) -> Vec<AssetId> {
+    let mut found = short.to_vec();
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(MOST_ASSETS);
+    let mut before = 0;
+    while before < found.len() && found.len() < MOST_ASSETS {
+        before = found.len();
+        let reached = found.clone();
+        for (a, b) in links.iter().map(|link| market.book.link(*link)) {
+            for (known, other) in [(a, b), (b, a)] {
+                if found.len() < MOST_ASSETS && reached.contains(&known) && !found.contains(&other) {
+                    found.push(other);
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
