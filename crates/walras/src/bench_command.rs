@@ -213,6 +213,19 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// The matching engine alone: a steady book under a mix of commands.
+    #[command(after_help = "Example:\n  walras bench matching --json")]
+    Matching {
+        /// Resting orders.
+        #[arg(long, value_delimiter = ',', default_values_t = [1_000usize, 20_000, 500_000])]
+        depths: Vec<usize>,
+        /// Commands of a run.
+        #[arg(long, default_value_t = 2_000_000)]
+        commands: usize,
+        /// Runs of each depth.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+    },
     /// The deterministic filter alone.
     #[command(after_help = "Example:\n  walras bench filter --json")]
     Filter {
@@ -466,6 +479,10 @@ impl Bench {
                     rules: engine.rules(),
                 };
                 print_figures(&bench::diablo::run(&options, &mut say)?, json);
+            }
+            Bench::Matching { depths, commands, runs } => {
+                let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
+                print_figures(&bench::matching::run(&options, &mut say), json);
             }
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };

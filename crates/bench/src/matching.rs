@@ -1,0 +1,202 @@
+//! The matching engine alone: a steady book of a given depth under a mix of new orders, cancels, replaces and orders
+//! that trade. Clients name orders by their references, so each look-up is part of what is timed.
+
+use std::time::Instant;
+
+use ::clearing::workload::Seeded;
+use ::matching::{Book, Command, Event, Limits, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
+use serde_json::{Value, json};
+
+use crate::scaling::median;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct MatchingOptions {
+    /// Resting orders of the book.
+    pub depths: Vec<usize>,
+    /// Commands of a run.
+    pub commands: usize,
+    /// Runs of each depth, at least one; medians are reported.
+    pub runs: usize,
+}
+
+/// The middle of the market.
+const MIDDLE: u32 = 30_000;
+const OWNERS: u32 = 64;
+
+/// Runs everything; `say` is called with each step.
+///
+/// # Panics
+/// If no depth or no run is asked for.
+pub fn run(options: &MatchingOptions, say: &mut dyn FnMut(&str)) -> Value {
+    let rows: Vec<Value> = options
+        .depths
+        .iter()
+        .map(|depth| {
+            say(&format!("a book of {depth} orders"));
+            row(*depth, options)
+        })
+        .collect();
+    json!({ "commands": options.commands, "rows": rows })
+}
+
+fn limits(depth: usize) -> Limits {
+    let orders = (depth as u32 * 2).max(1 << 10);
+    Limits { orders, owners: OWNERS, orders_of_owner: orders, ..Limits::default() }
+}
+
+/// Which orders are open, as a client would know it.
+#[derive(Default)]
+struct Open {
+    all: Vec<(u32, u32)>,
+    places: std::collections::HashMap<(u32, u32), usize>,
+    trades: usize,
+}
+
+impl Open {
+    fn remove(&mut self, owner: u32, reference: u32) {
+        if let Some(at) = self.places.remove(&(owner, reference)) {
+            self.all.swap_remove(at);
+            if let Some(moved) = self.all.get(at) {
+                self.places.insert(*moved, at);
+            }
+        }
+    }
+
+    fn insert(&mut self, owner: u32, reference: u32) {
+        self.places.insert((owner, reference), self.all.len());
+        self.all.push((owner, reference));
+    }
+}
+
+impl Sink for Open {
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Accepted { party, .. } => self.insert(party.owner, party.reference),
+            Event::Cancelled { party, .. } => self.remove(party.owner, party.reference),
+            Event::Executed { maker, taker, maker_left, taker_left, .. } => {
+                self.trades += 1;
+                for (party, left) in [(maker, maker_left), (taker, taker_left)] {
+                    if left == 0 {
+                        self.remove(party.owner, party.reference);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A book with its depth, and the commands that keep it there.
+fn flow(depth: usize, commands: usize) -> (Book, Vec<Command>, usize) {
+    let mut random = Seeded::new(depth as u64);
+    let mut book = Book::new(limits(depth), 7).expect("sound limits");
+    let (mut open, mut all, mut reference) = (Open::default(), Vec::with_capacity(commands), 0);
+    while open.all.len() < depth {
+        reference += 1;
+        book.apply(&Command::New(passive(&mut random, reference)), &mut open);
+    }
+    let full = book.clone();
+    open.trades = 0;
+    while all.len() < commands {
+        reference += 1;
+        let one = |random: &mut Seeded, open: &Open| open.all[random.below(open.all.len() as u64) as usize];
+        let command = match random.below(100) {
+            0..4 => Command::New(aggressive(&mut random, reference)),
+            4..10 => {
+                let (owner, reference) = one(&mut random, &open);
+                let NewOrder { tick, lots, .. } = passive(&mut random, 0);
+                Command::Replace(Replacement { owner, reference, new_reference: reference, tick, lots })
+            }
+            _ if open.all.len() < depth => Command::New(passive(&mut random, reference)),
+            _ => {
+                let (owner, reference) = one(&mut random, &open);
+                Command::Cancel { owner, reference }
+            }
+        };
+        book.apply(&command, &mut open);
+        all.push(command);
+    }
+    (full, all, open.trades)
+}
+
+/// Most orders are near the middle: each doubling of the distance has half as many.
+fn passive(random: &mut Seeded, reference: u32) -> NewOrder {
+    let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };
+    let doublings = 1 + random.below(1 << 16).trailing_zeros().min(9);
+    let distance = 1 + random.below(1 << doublings) as u32;
+    let tick = if side == Side::Buy { MIDDLE - distance } else { MIDDLE + distance };
+    NewOrder {
+        owner: random.below(OWNERS.into()) as u32,
+        reference,
+        side,
+        tick,
+        lots: 1 + random.below(100) as u32,
+        time_in_force: TimeInForce::GoodTillCancelled,
+        post_only: false,
+        self_trade: SelfTrade::ExpireMaker,
+    }
+}
+
+fn aggressive(random: &mut Seeded, reference: u32) -> NewOrder {
+    let new = passive(random, reference);
+    let tick = if new.side == Side::Buy { MIDDLE + 16 } else { MIDDLE - 16 };
+    NewOrder { tick, time_in_force: TimeInForce::ImmediateOrCancel, ..new }
+}
+
+fn row(depth: usize, options: &MatchingOptions) -> Value {
+    let (book, commands, trades) = flow(depth, options.commands);
+    let mut totals = Vec::new();
+    for _ in 0..options.runs {
+        let mut book = book.clone();
+        let begun = Instant::now();
+        commands.iter().for_each(|command| book.apply(command, &mut ()));
+        totals.push(begun.elapsed().as_nanos() as f64 / commands.len() as f64);
+    }
+    let ns = median(totals);
+    let latencies = latencies(book, &commands);
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    json!({
+        "resting": depth,
+        "trades_per_command": trades as f64 / commands.len() as f64,
+        "ns_per_command": ns,
+        "commands_per_second": 1e9 / ns,
+        "p50_ns": at(0.5), "p99_ns": at(0.99), "p999_ns": at(0.999), "worst_ns": at(1.0),
+    })
+}
+
+/// The time of each command, ascending, less what reading the clock costs.
+fn latencies(mut book: Book, commands: &[Command]) -> Vec<f64> {
+    let mut clock: Vec<f64> = (0..10_001)
+        .map(|_| {
+            let begun = Instant::now();
+            begun.elapsed().as_nanos() as f64
+        })
+        .collect();
+    clock.sort_by(f64::total_cmp);
+    let cost = clock[clock.len() / 2];
+    let mut all: Vec<f64> = commands
+        .iter()
+        .map(|command| {
+            let begun = Instant::now();
+            book.apply(command, &mut ());
+            (begun.elapsed().as_nanos() as f64 - cost).max(0.0)
+        })
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_matching_bench_keeps_its_depth_and_trades() {
+        let options = MatchingOptions { depths: vec![500], commands: 5_000, runs: 1 };
+        let figures = run(&options, &mut |_| {});
+        let row = &figures["rows"][0];
+        assert!(row["trades_per_command"].as_f64().is_some_and(|trades| trades > 0.01), "{row}");
+        assert!(row["ns_per_command"].as_f64().is_some_and(|ns| ns > 0.0), "{row}");
+    }
+}
