@@ -28,5 +28,5 @@ mod visitors;
 pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
 pub use ports::{free_address, free_ports};
 pub use proxies::{Networks, ProxyError, read_proxy_header};
-pub use shares::{Share, Shares};
+pub use shares::{Holder, Share, Shares};
 pub use visitors::{Acquaintances, Visit, Visitors};

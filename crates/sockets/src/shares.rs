@@ -9,14 +9,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::places::masked;
 
+/// Whose shares count together: an address, or of IPv6 the /56 that one subscriber gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holder(IpAddr);
+
+impl Holder {
+    /// The holder at an address.
+    pub fn at(address: IpAddr) -> Holder {
+        Holder(masked(address, 32, 56))
+    }
+}
+
 #[derive(Debug)]
 struct Divided {
     free: u64,
-    held: HashMap<IpAddr, u64>,
+    held: HashMap<Holder, u64>,
 }
 
 impl Divided {
-    fn take(&mut self, holder: IpAddr, units: u64) -> bool {
+    fn take(&mut self, holder: Holder, units: u64) -> bool {
         let Some(left) = self.free.checked_sub(units) else { return false };
         let held = self.held.get(&holder).copied().unwrap_or(0);
         let is_fair = held == 0 || held + units <= left;
@@ -27,7 +38,7 @@ impl Divided {
         is_fair
     }
 
-    fn give_back(&mut self, holder: IpAddr, units: u64) {
+    fn give_back(&mut self, holder: Holder, units: u64) {
         self.free += units;
         if let Some(held) = self.held.get_mut(&holder) {
             *held -= units;
@@ -52,10 +63,10 @@ impl Shares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes units for an address (IPv6: for its /56); `None` if too few are free, or it would hold more than it
+    /// Takes units for the holder at an address; `None` if too few are free, or it would hold more than it
     /// leaves.
     pub fn take(&self, address: IpAddr, units: u64) -> Option<Share> {
-        let holder = masked(address, 32, 56);
+        let holder = Holder::at(address);
         self.divided().take(holder, units).then(|| Share { of: self.clone(), holder, units })
     }
 
@@ -69,7 +80,7 @@ impl Shares {
 #[derive(Debug)]
 pub struct Share {
     of: Shares,
-    holder: IpAddr,
+    holder: Holder,
     units: u64,
 }
 

@@ -203,6 +203,11 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     let again = proved(&light(&genesis, &node.server, Some(&trust), &["account", address]));
     assert!(again["epoch"].as_u64() >= shown["epoch"].as_u64());
 
+    // A witness that does not answer is not one that has no certificate yet.
+    let asked = ["account", address, "--witness", "http://127.0.0.1:1"];
+    let why = refused(&light(&genesis, &node.server, None, &asked));
+    assert!(why.contains("the witness http://127.0.0.1:1") && why.contains("no node answers"), "{why}");
+
     // A client that trusts another committee accepts nothing of this one.
     let mut other = remembered.clone();
     other["keys"] = json!([primitives::SecretKey::from_seed([9; 32]).public().to_string()]);

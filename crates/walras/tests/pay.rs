@@ -137,6 +137,12 @@ fn a_payer_that_is_killed_before_it_sends_finishes_the_same_payment() {
     let digest = payments[0]["payment"].as_str().expect("a digest");
     network.pay("alice", &["export", digest, "--file", "late.txt"]);
     assert_eq!(network.pay("bob", &["receive", "late.txt"])["received"][0]["amount"], "400");
+    // A damaged key is reported, and hides no money.
+    let keys = network.path("alice").join("keys.json");
+    let damaged = file(&keys).replacen("\"public\": \"", "\"public\": \"z", 1);
+    std::fs::write(&keys, damaged).expect("written");
+    let why = network.refused("alice", &["balance"]);
+    assert!(why.contains("keys.json") && why.contains("restore the purse"), "{why}");
 }
 
 fn units_of(account: &Value) -> &str {

@@ -338,7 +338,9 @@ impl Client {
 
     /// The verified certificate of a block's outcome; `None` if there is none yet.
     fn certified(&mut self, height: Height) -> anyhow::Result<Option<Certified>> {
-        let Ok(body) = self.get(&format!("/v1/blocks/{height}/certificate")) else { return Ok(None) };
+        let Some(body) = self.find_at(&self.server, &format!("/v1/blocks/{height}/certificate"))? else {
+            return Ok(None);
+        };
         let certificate: Certificate = decode(&body["certificate"])?;
         let lag = self.lineage.lag;
         let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag));
@@ -393,15 +395,12 @@ impl Client {
         for witness in &self.witnesses {
             let begun = Instant::now();
             let body = loop {
-                match self.get_from(witness, &format!("/v1/blocks/{height}/certificate")) {
-                    Ok(body) => break body,
-                    Err(error) if begun.elapsed() >= PATIENCE => {
-                        return Err(
-                            error.context(format!("the witness {witness} shows no certificate of block {height}"))
-                        );
-                    }
-                    Err(_) => std::thread::sleep(Duration::from_millis(200)),
+                let found = self.find_at(witness, &format!("/v1/blocks/{height}/certificate"));
+                if let Some(body) = found.with_context(|| format!("the witness {witness}"))? {
+                    break body;
                 }
+                ensure!(begun.elapsed() < PATIENCE, "the witness {witness} shows no certificate of block {height}");
+                std::thread::sleep(Duration::from_millis(200));
             };
             let shown: Certificate = decode(&body["certificate"])?;
             ensure!(
@@ -420,7 +419,7 @@ impl Client {
     }
 
     fn get_from(&self, server: &str, path: &str) -> anyhow::Result<Value> {
-        let bytes = self.get_bytes(server, path)?;
+        let (_, bytes) = self.answer(server, path)?;
         let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
         match &value["error"] {
             Value::Null => Ok(value),
@@ -428,18 +427,32 @@ impl Client {
         }
     }
 
+    /// `None` if the node has no such thing. That it does not answer, or refuses, is an error.
+    fn find_at(&self, server: &str, path: &str) -> anyhow::Result<Option<Value>> {
+        let (status, bytes) = self.answer(server, path)?;
+        if status == 404 {
+            return Ok(None);
+        }
+        let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
+        match value["error"]["message"].as_str() {
+            None if status == 200 => Ok(Some(value)),
+            said => bail!("the node at {server} answers {status}: {}", said.unwrap_or("and says no more")),
+        }
+    }
+
     fn get_bytes(&self, server: &str, path: &str) -> anyhow::Result<Vec<u8>> {
+        self.answer(server, path).map(|(_, bytes)| bytes)
+    }
+
+    /// The status and the body of an answer.
+    fn answer(&self, server: &str, path: &str) -> anyhow::Result<(u16, Vec<u8>)> {
         let config =
             ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
         let agent: ureq::Agent = config.build().into();
         let response = agent.get(format!("{server}{path}")).call();
         let mut response = response.with_context(|| format!("no node answers at {server}; give another address"))?;
-        response
-            .body_mut()
-            .with_config()
-            .limit(ANSWER_BYTES)
-            .read_to_vec()
-            .context("cannot read the node's whole answer")
+        let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+        Ok((response.status().as_u16(), bytes.context("cannot read the node's whole answer")?))
     }
 }
 

@@ -191,7 +191,14 @@ impl Purse {
         let outbox = folder.join(OUTBOX);
         let outbox = Outbox::new(RealDisk::new(&outbox).with_context(|| outbox.display().to_string())?);
         let network = read_network(folder)?;
-        Ok(Purse { folder: folder.into(), network, keys: read_json(&folder.join(KEYS))?, outbox, _lock })
+        let keys: Keys = read_json(&folder.join(KEYS))?;
+        // A key that is left out would hide its money.
+        for PurseKey { public, .. } in &keys.keys {
+            let damaged =
+                || format!("{}: {public:?} is no key: restore the purse from a copy", folder.join(KEYS).display());
+            public.parse::<PublicKey>().ok().with_context(damaged)?;
+        }
+        Ok(Purse { folder: folder.into(), network, keys, outbox, _lock })
     }
 
     pub fn seed(&self, passphrase: &Passphrase) -> anyhow::Result<Seed> {
