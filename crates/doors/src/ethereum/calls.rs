@@ -398,9 +398,22 @@ pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
     Ok(quantity(high))
 }
 
-/// A boolean option of an object.
-pub(super) fn flag(fields: Option<&Map<String, Value>>, name: &str) -> bool {
-    fields.and_then(|fields| fields.get(name)).and_then(Value::as_bool).unwrap_or(false)
+/// A boolean option of an object; false if it is not given.
+pub(super) fn flag(fields: Option<&Map<String, Value>>, name: &str) -> Result<bool, RpcError> {
+    match fields.and_then(|fields| fields.get(name)) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(RpcError::invalid_params(format!("{name}: {other} is neither true nor false"))),
+    }
+}
+
+/// An option that is an object, if it is given.
+pub(super) fn object<'v>(value: Option<&'v Value>, name: &str) -> Result<Option<&'v Map<String, Value>>, RpcError> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(fields)) => Ok(Some(fields)),
+        Some(other) => Err(RpcError::invalid_params(format!("{name}: {other} is no object"))),
+    }
 }
 
 #[cfg(test)]

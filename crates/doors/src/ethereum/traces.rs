@@ -15,7 +15,7 @@ use primitives::TransactionId;
 use serde_json::{Value, json};
 
 use super::blocks::EthereumBlock;
-use super::calls::{PastState, flag};
+use super::calls::{PastState, flag, object};
 use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::values::{data, quantity};
@@ -41,13 +41,19 @@ struct TraceAsked {
 
 impl TraceAsked {
     fn read(value: Option<&Value>) -> Result<TraceAsked, RpcError> {
-        let fields = value.and_then(Value::as_object);
+        let fields = object(value, "options")?;
         let is = |name| flag(fields, name);
-        let config = fields.and_then(|fields| fields.get("tracerConfig")).and_then(Value::as_object);
-        let limit = fields.and_then(|fields| fields.get("limit")).and_then(Value::as_u64).filter(|limit| *limit > 0);
-        let limit = limit.map_or(TRACE_STEPS_MAX, |limit| TRACE_STEPS_MAX.min(limit as usize));
+        let config = object(fields.and_then(|fields| fields.get("tracerConfig")), "tracerConfig")?;
+        let limit = match fields.and_then(|fields| fields.get("limit")) {
+            None | Some(Value::Null) => 0,
+            Some(limit) => limit.as_u64().ok_or_else(|| {
+                RpcError::invalid_params(format!("limit: {limit} is no number of steps such as 1000"))
+            })?,
+        };
+        let limit = if limit == 0 { TRACE_STEPS_MAX } else { TRACE_STEPS_MAX.min(limit as usize) };
         let tracer = fields.and_then(|fields| fields.get("tracer")).filter(|tracer| !tracer.is_null());
-        let prestate = tracer.is_some_and(|tracer| tracer == "prestateTracer").then(|| flag(config, "diffMode"));
+        let is_prestate = tracer.is_some_and(|tracer| tracer == "prestateTracer");
+        let prestate = is_prestate.then(|| flag(config, "diffMode")).transpose()?;
         let steps = match tracer {
             None => true,
             Some(tracer) if tracer == "callTracer" || prestate.is_some() => false,
@@ -59,18 +65,18 @@ impl TraceAsked {
         };
         let settings = TraceSettings {
             steps: if steps { limit } else { 0 },
-            stack: steps && !is("disableStack"),
-            memory: steps && is("enableMemory"),
-            storage: steps && !is("disableStorage"),
+            stack: !is("disableStack")? && steps,
+            memory: is("enableMemory")? && steps,
+            storage: !is("disableStorage")? && steps,
             calls: !steps,
         };
         Ok(TraceAsked {
             settings,
             steps,
             prestate,
-            returned: is("enableReturnData"),
-            only_top: flag(config, "onlyTopCall"),
-            with_logs: flag(config, "withLog"),
+            returned: is("enableReturnData")?,
+            only_top: flag(config, "onlyTopCall")?,
+            with_logs: flag(config, "withLog")?,
         })
     }
 
@@ -307,4 +313,25 @@ pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
     let called = called.map_err(RpcError::server)?;
     session.pay_gas(called.gas_used);
     asked.to_json(&called, tracer, gas)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_options_of_another_type_are_refused_by_name() {
+        for (options, name) in [
+            (json!({"disableStack": "true"}), "disableStack"),
+            (json!({"tracer": "callTracer", "tracerConfig": {"withLog": 1}}), "withLog"),
+            (json!({"tracer": "callTracer", "tracerConfig": []}), "tracerConfig"),
+            (json!({"limit": "ten"}), "limit"),
+            (json!(7), "options"),
+        ] {
+            let refused = TraceAsked::read(Some(&options)).err().map(|error| error.to_json().to_string());
+            assert!(refused.as_deref().is_some_and(|text| text.contains(name)), "{options}: {refused:?}");
+        }
+        let usual = json!({"timeout": "10s", "limit": 0, "enableMemory": true, "tracerConfig": null});
+        assert!(TraceAsked::read(Some(&usual)).is_ok_and(|asked| asked.settings.memory));
+    }
 }
