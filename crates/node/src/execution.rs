@@ -39,17 +39,7 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
                 keep_handover(shared, &mut handovers, epoch, height)?;
                 shared.desk.tell(LifeInput::Kept(epoch));
             }
-            BlockJob::Build(height) => {
-                let (agreed, foundation) = (next_agreed(shared), executor.foundation());
-                let built = executor.run(|| {
-                    let block = agreed.block(&foundation, |slot, payload| shared.verified.claim(slot, payload));
-                    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-                    let ids = transactions.par_iter().map(|transaction| transaction.id()).collect();
-                    (block, ids)
-                });
-                let block = executor.begin(built.0, built.1);
-                shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
-            }
+            BlockJob::Build(height) => build(shared, &mut executor, height),
             BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
             BlockJob::Show(height) => {
                 show(shared, &mut executor, height, |shared| due_handover(shared, &handovers))?;
@@ -59,6 +49,19 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
         }
     }
     Ok(())
+}
+
+/// Makes the block of the decided superblock whose turn it is; signatures that nobody has checked are checked here.
+fn build(shared: &Shared, executor: &mut Executor, height: Height) {
+    let (agreed, foundation) = (next_agreed(shared), executor.foundation());
+    let (block, ids) = executor.run(|| {
+        let block = agreed.block(&foundation, |slot, payload| shared.verified.claim(slot, payload));
+        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        let ids = transactions.par_iter().map(|transaction| transaction.id()).collect();
+        (block, ids)
+    });
+    let block = executor.begin(block, ids);
+    shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
 }
 
 /// The decided superblock whose turn it is.

@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | consensus | the replica, the links | this loop |
 //! | pool | what was given out of the pool | [`Proposals::perform`], accusations, the next epoch's network |
-//! | executor | the log of handovers, the ledger while it is lent | its jobs of the life of a block (`pipeline.rs`) |
+//! | executor | the log of handovers, the ledger while it is lent | its jobs of the life of a block (`execution.rs`) |
 //! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |

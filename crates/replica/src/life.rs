@@ -30,7 +30,7 @@
 //!   `Checkpoint(h)`; when it is durable, `Forget` what is more than `keep_blocks` below it, but nothing from the last
 //!   durable certificate on.
 //! - Upon *stop*: no further block begins. When the one in progress is published and hashed, give out `End`. A
-//!   checkpoint in progress is not waited for: it becomes valid at once or not at all.
+//!   checkpoint in progress ends with its worker; what is behind it is forgotten after the next one.
 //!
 //! # Properties
 //!
@@ -41,7 +41,7 @@
 //! - *One borrower*: the ledger is at home or lent to one block; the tries are written by one job; one checkpoint is
 //!   in progress.
 //! - *Bounded*: one block is executed and at most [`UNPUBLISHED_MAX`] + 1 are not published. At most one job of each
-//!   worker is out, so queues of [`JOBS_MAX`] jobs never block.
+//!   worker is out, so queues of [`JOBS_MAX`] jobs never block. The engine's window bounds the heights that wait.
 //! - *Deterministic*: a pure function of its inputs. No data, clock, thread or disk.
 //!
 //! # What a crash leaves
@@ -62,6 +62,9 @@
 //!
 //! A validator and a node that makes blocks alone (`node`, with threads), a developers' chain (`node`, all jobs on one
 //! thread), one node under faults and networks of validators (`sim`, jobs in the order of a seed).
+//!
+//! *Deviation*: when a developer orders many blocks at once, empty ones before the last count as logged when they are
+//! appended. The log is synced with the last, before the order is answered: such a chain promises nothing else.
 
 #[cfg(test)]
 mod crashes;

@@ -22,7 +22,8 @@ fn a_seed_decides_everything() {
 
 #[test]
 fn every_seeded_bug_is_caught() {
-    for bug in Bug::ALL {
+    let is_of_life = |bug: &Bug| LIFE.iter().any(|(of_life, ..)| of_life == bug);
+    for bug in Bug::ALL.into_iter().filter(|bug| !is_of_life(bug)) {
         let caught = (0..100).find_map(|seed| run(seed, SimOptions { bug: Some(bug), ..SimOptions::default() }).err());
         let failure = caught.unwrap_or_else(|| panic!("{bug:?} is not detected"));
         println!("{bug:?}: {failure}");
@@ -55,15 +56,7 @@ fn each_mistake_in_the_life_of_a_block_is_found_by_its_seed() {
 /// The message of the check that must detect a bug.
 fn expected(bug: Bug) -> &'static [&'static str] {
     match bug {
-        Bug::AnswersBeforeSync => {
-            &["acknowledged and are lost", "was shown and is lost", "the store refused: receipts"]
-        }
         Bug::DiskErrorIgnored => &["acknowledged and are lost", "was shown and is lost"],
-        Bug::RootBeforeBlock => &["the root after block"],
-        Bug::RootNotAwaited => &["another state root"],
-        Bug::PublishesOutOfOrder => &["the store refused: receipts"],
-        Bug::CheckpointWithoutReceipts => &["simulated disk/receipts-", "are missing"],
-        Bug::ForgetsBeforeCheckpoint => &["cannot be recovered"],
         // The store itself refuses a checkpoint of a state that is not durable.
         Bug::SyncSkipped => &["acknowledged and are lost", "was shown and is lost", "durable: only"],
         Bug::ReceiptsSkipped => &["receipts"],
@@ -77,6 +70,12 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::FeeNotBurnt => &["units were kept"],
         Bug::RoundedUp => &["clearing"],
         Bug::TradeOverstated => &["clearing"],
+        Bug::AnswersBeforeSync
+        | Bug::RootBeforeBlock
+        | Bug::RootNotAwaited
+        | Bug::PublishesOutOfOrder
+        | Bug::CheckpointWithoutReceipts
+        | Bug::ForgetsBeforeCheckpoint => unreachable!("found by its seed"),
         Bug::RewardTwice => &["bookkeeping"],
         // The next clearing meets an offer that no block placed.
         Bug::OfferOfARevertedCall => &["bookkeeping", "clearing"],
