@@ -305,7 +305,10 @@ impl Bridge {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();
         if self.clock.advance(self.is_ready(self.clock.epoch() + 1)) {
-            events.push(BridgeEvent::Epoch(self.clock.epoch()));
+            let epoch = self.clock.epoch();
+            let absent = self.rules.registrars.len().saturating_sub(self.registrations(epoch).count());
+            self.resolver.note_absent(epoch, absent);
+            events.push(BridgeEvent::Epoch(epoch));
         }
         if self.clock.is_halted() != halted {
             events.push(BridgeEvent::Halted(!halted));

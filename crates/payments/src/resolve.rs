@@ -17,6 +17,7 @@
 //!    payments voted for, except E(o). Given candidates, a validator bars them, durably, in every shard: until a
 //!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
 //!    which of them any of its shards had acknowledged or accepted before.
+//!    A member without registered keys counts as a vote for something else and as an empty view: it cannot sign.
 //! 4. **Verdict**, in this order, from committed facts:
 //!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
 //!      saw, for example by a redemption, before or after), or a certificate that spends an output of T, or *witness*
@@ -130,6 +131,8 @@ impl Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EpochFacts {
     thresholds: Thresholds,
+    /// Members without registered keys. They count as votes for something else and as empty views.
+    absent: usize,
     /// The last epoch in which the committee signs, as its closed cases left it.
     last: HomeEpoch,
     certified: BTreeSet<Digest>,
@@ -195,12 +198,20 @@ impl Resolver {
     pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
         let facts = EpochFacts {
             thresholds: Thresholds::of(quorums),
+            absent: 0,
             last: CommitteeLife::of(epoch).last,
             certified: BTreeSet::new(),
             taken: BTreeMap::new(),
             expired: BTreeSet::new(),
         };
         self.epochs.entry(epoch).or_insert(facts);
+    }
+
+    /// An epoch begins in which so many members have no registered keys.
+    pub(crate) fn note_absent(&mut self, epoch: HomeEpoch, absent: usize) {
+        if let Some(facts) = self.epochs.get_mut(&epoch) {
+            facts.absent = absent;
+        }
     }
 
     /// Drops the epochs before the oldest one that is kept.
@@ -466,8 +477,8 @@ impl Resolver {
     fn fix(&mut self, step: &mut CaseStep) {
         for id in &step.changed {
             let Some(case) = self.cases.get_mut(id) else { continue };
-            let fix = self.epochs[&case.contested.home].thresholds.fix;
-            if case.candidates.is_none() && case.votes.len() >= fix {
+            let facts = &self.epochs[&case.contested.home];
+            if case.candidates.is_none() && case.votes.len() + facts.absent >= facts.thresholds.fix {
                 let candidates: BTreeSet<Digest> =
                     case.votes.values().copied().filter(|digest| *digest != case.exit).collect();
                 let bodies = candidates.iter().map(|digest| case.bodies[digest].clone()).collect();
@@ -550,8 +561,9 @@ impl Resolver {
     }
 
     fn freed(&self, case: &Case, _: LaneTime) -> Option<Verdict> {
-        let free = self.epochs[&case.contested.home].thresholds.free;
-        let bound = |body: &Arc<PaymentBody>| self.voters(body, |vote| *vote != body.digest).len() >= free;
+        let EpochFacts { thresholds, absent, .. } = &self.epochs[&case.contested.home];
+        let against = |body: &PaymentBody| self.voters(body, |vote| *vote != body.digest).len() + absent;
+        let bound = |body: &Arc<PaymentBody>| against(body) >= thresholds.free;
         self.alive(case)?.all(bound).then_some(Verdict::Freed)
     }
 
@@ -559,8 +571,8 @@ impl Resolver {
         let home = case.contested.home;
         let next = self.alive(case)?.any(|body| body.payment.into != home);
         let empty = |after: u64| {
-            let lapse = self.thresholds(home + after).map_or(usize::MAX, |of| of.lapse);
-            case.views[after as usize].values().filter(|seen| seen.is_empty()).count() >= lapse
+            let Some(EpochFacts { thresholds, absent, .. }) = self.epochs.get(&(home + after)) else { return false };
+            case.views[after as usize].values().filter(|seen| seen.is_empty()).count() + absent >= thresholds.lapse
         };
         (case.opened.may_lapse(now.epoch) && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
     }

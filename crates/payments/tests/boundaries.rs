@@ -552,3 +552,52 @@ fn an_epoch_begins_once_a_quorum_has_registered_fresh_keys() {
     assert_eq!(bridge.check(&register(0, 2, fresh(0, 1))), refused(2), "a key of the epoch before");
     assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), Ok(()), "a member that missed an epoch joins the next");
 }
+
+/// Three of four members have keys, and one of the three is silent: the other two decide a case, since who has no keys
+/// counts as a vote for something else and as an empty view.
+#[test]
+fn a_member_without_keys_counts_as_an_empty_view_and_a_vote_for_something_else() {
+    let registrars = (0..4).map(|member| secret(60, member).public()).collect();
+    let rules = BridgeRules { registrars, ..rules_of_bridge(BTreeMap::new()) };
+    let register = |member: u8, epoch: u64| {
+        let key = secret(61, epoch * 1_000 + u64::from(member));
+        let registrar = secret(60, member.into());
+        BridgeFact::Register(LaneRegistration::make(&NETWORK, epoch, member, &[key], &registrar).0)
+    };
+    for registered in [3, 4] {
+        let (mut bridge, _) = Bridge::new(rules.clone(), &[]);
+        (0..10).for_each(|epoch| bridge.register(epoch, Quorums::new(4)));
+        let mut step = |facts: Vec<BridgeFact>| {
+            bridge.begin();
+            assert!(facts.iter().all(|fact| bridge.check(fact) == Ok(())));
+            let events = bridge.step(facts).0;
+            assert_eq!(Bridge::parse(rules.clone(), &bridge.encode()), Ok(bridge.clone()));
+            events
+        };
+        step((0..registered).map(|member| register(member, 1)).collect());
+        (1..HEIGHTS).for_each(|_| drop(step(vec![])));
+        let (account, output) = (Address([4; 20]), output(owner(1).public(), 10));
+        step(vec![BridgeFact::Withdraw { account, sequence: 1, output }]);
+        let id = OutputId::of_deposit(&NETWORK, 1, &account, 1);
+        let coin = Holding { id, output, proof: OutputProof::Ledger };
+        let to = vec![Output { to: Recipient::Key(owner(2).public()), ..output }];
+        let x = body(&build_payment(&self::rules(), &owner(1), 1, 1, vec![coin.clone()], to).expect("correct"));
+        let case = contested(&coin, 1, 1);
+        let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
+        step(vec![BridgeFact::Resolve { opener: account, contested: case, parent: None }]);
+        let vote =
+            |validator, payment: &Arc<PaymentBody>| BridgeFact::Vote { case: id, validator, payment: payment.clone() };
+        let events = step(vec![vote(0, &x), vote(1, &exit)]);
+        let fixed = |event: &BridgeEvent| matches!(event, BridgeEvent::Case(CaseEvent::Fixed(..)));
+        assert_eq!(events.iter().any(fixed), registered == 3);
+        let view = |validator| BridgeFact::View { case: id, committee: 1, validator, seen: BTreeSet::new() };
+        step(vec![view(0), view(1)]);
+        let mut ruled = Vec::new();
+        for epoch in 2..=4 {
+            ruled.extend(step((0..3).map(|member| register(member, epoch)).collect()));
+            (1..HEIGHTS).for_each(|_| ruled.extend(step(vec![])));
+        }
+        let verdict = if registered == 3 { Verdict::Lapsed } else { Verdict::Expired };
+        assert!(ruled.contains(&BridgeEvent::Case(CaseEvent::Ruled(case, verdict))), "{registered} registered");
+    }
+}
