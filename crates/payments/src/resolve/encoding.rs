@@ -11,7 +11,7 @@
 //!           · (0 | 1 · count 2 · place 2 each) · count 2 · view[] · count 2 · view[]
 //! body      length 2 · payment
 //! vote      validator 1 · place 2
-//! view      validator 1 · count 2 · place 2 each
+//! view      validator 1                                          empty ones
 //! ```
 
 use super::*;
@@ -169,10 +169,7 @@ impl Case {
         self.candidates.iter().for_each(|candidates| put_places(to, candidates));
         for views in &self.views {
             write_short(to, views.len());
-            for (validator, seen) in views {
-                to.push(*validator);
-                put_places(to, seen);
-            }
+            to.extend(views);
         }
     }
 
@@ -202,10 +199,10 @@ impl Case {
             1 => Some(places(reader)?),
             _ => return Err(wrong),
         };
-        let mut views: [BTreeMap<u8, BTreeSet<Digest>>; 2] = Default::default();
+        let mut views: [BTreeSet<u8>; 2] = Default::default();
         for views in &mut views {
             let count = read_short(reader)?;
-            *views = read_map(reader, count, |reader| Ok((reader.u8()?, places(reader)?)))?;
+            *views = read_map(reader, count, |reader| Ok((reader.u8()?, ())))?.into_keys().collect();
         }
         if bodies.keys().any(|digest| !votes.values().any(|vote| vote == digest)) {
             return Err(wrong);
