@@ -38,7 +38,8 @@
 //! # What is checked in each state
 //!
 //! *Money*: each output has one claim at most, and it is honoured once, also after the ledger has forgotten it.
-//! *Final*: what a quorum has accepted at some time (a bit of history) never lapses and no other payment of its inputs stands.
+//! *Final*: what a quorum has accepted at some time (a bit of history) never lapses, and no other payment of its inputs
+//! stands.
 //! *Freed*: no payment of a freed output is certified. *No alarm*. *Time to settle*: nothing lapses before a whole
 //! epoch has passed. *No idle expiry*: when a case expires in lane time, some correct member could still have posted.
 //! *An end*: no case is open after its time. *A way home*: through the epoch after a verdict for T, the sibling's
