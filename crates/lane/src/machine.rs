@@ -166,7 +166,7 @@ impl<D: Disk> Machine<D> {
                 ShardNews::Halted(halted) => self.step(LaneInput::Halted(halted), positions),
                 ShardNews::CaseOpened(contested) => self.step(LaneInput::CaseOpened(contested), positions),
                 ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
-                ShardNews::AllBarred(case, seen) => self.step(LaneInput::AllBarred(case, seen), positions),
+                ShardNews::AllBarred(case, paid) => self.step(LaneInput::AllBarred(case, paid), positions),
                 ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
                 ShardNews::SignsThrough(last) => self.step(LaneInput::SignsThrough(last), positions),
                 ShardNews::Confirmed(payment) => self.step(LaneInput::Confirmed(payment), positions),

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use payments::{
-    BlsSecretKey, ContestedOutput, HomeEpoch, KeyShare, LaneEffect, LaneLog, LanePeer, LaneSettings, LaneValidator,
-    LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
+    BlsSecretKey, CertifiedPayment, ContestedOutput, HomeEpoch, KeyShare, LaneEffect, LaneLog, LanePeer, LaneSettings,
+    LaneValidator, LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
 };
 use primitives::{Digest, SecretKey};
 use sockets::{Acquaintances, Visit};
@@ -77,7 +77,7 @@ pub enum ShardNews {
     /// The candidates of an open case are fixed.
     CandidatesFixed(OutputId, Vec<Arc<PaymentBody>>),
     /// All shards of this validator have barred the candidates; see [`payments::ViewParts`].
-    AllBarred(OutputId, BTreeSet<Digest>),
+    AllBarred(OutputId, Option<Box<CertifiedPayment>>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
     /// The committee signs exits through this epoch: for a shard that starts after a late verdict.

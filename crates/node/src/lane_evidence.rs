@@ -36,7 +36,7 @@ impl LaneWitness {
         self.0.forget_before(bridge.oldest());
         // A certificate counts where a member has voted, also in the same block.
         posts.sort_by_key(|post| matches!(post, BridgeOperation::Redeem { .. }));
-        let found = posts.iter().flat_map(|post| self.0.note_post(post)).collect::<Vec<_>>();
+        let found = posts.iter().flat_map(|post| self.0.note_post(&lane.network(), post)).collect::<Vec<_>>();
         let is_new = |evidence: &payments::LaneEvidence| !bridge.convicted().contains(&evidence.accused().validator);
         found.into_iter().filter(is_new).map(|evidence| BridgeOperation::Accuse { evidence }).collect()
     }

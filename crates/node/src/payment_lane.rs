@@ -653,18 +653,19 @@ impl LaneHost {
             LaneEffect::Vote { case, payment, answer } => {
                 self.posts.push(Post { operation: BridgeOperation::Vote { case, payment, answer }, sent: None });
             }
-            LaneEffect::Barred { case, seen } => {
+            LaneEffect::Barred { case, paid } => {
                 let shards = self.member.shards();
                 let Some(of) = self.homes.get_mut(&home) else { return };
                 let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(shards));
-                let Some(all) = parts.add(shard, seen).cloned() else { return };
+                let Some(paid) = parts.add(shard, paid) else { return };
+                let paid = paid.cloned().map(Box::new);
                 if let Some(posting) = self.posting_shard(home, &case) {
-                    posting.forward(ShardNews::AllBarred(case, all));
+                    posting.forward(ShardNews::AllBarred(case, paid));
                 }
             }
-            LaneEffect::View { case, seen, answer } => {
+            LaneEffect::View { case, paid, answer } => {
                 let Some(owner) = self.contested_owner(&case) else { return };
-                let operation = BridgeOperation::View { case, committee: home, owner, seen, answer };
+                let operation = BridgeOperation::View { case, committee: home, owner, paid, answer };
                 self.posts.push(Post { operation, sent: None });
             }
             LaneEffect::Destroy => self.destroy(home, shard),

@@ -52,9 +52,9 @@ use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
-    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, Complaint, ConfirmedBy, ContestedOutput,
-    Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence,
-    LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
+    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CertifiedPayment, CheckBudget, Claim, Complaint, ConfirmedBy,
+    ContestedOutput, Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee,
+    LaneEvidence, LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
     PaymentCertificate, Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
     halt_digest, owner_message, view_digest,
 };
@@ -251,6 +251,9 @@ impl Bridge {
                 let backed = || self.backed.get(&contested.home).and_then(|outputs| outputs.get(&id)) == Some(&output);
                 if parent.is_some() || backed() { Ok(()) } else { Err(BridgeRefusal::UnknownOutput) }
             }
+            BridgeFact::View { case, paid: Some((home, digest)), .. } => {
+                if self.resolver.concerns(case, *home, digest) { Ok(()) } else { Err(BridgeRefusal::NoCase) }
+            }
             BridgeFact::Vote { case, .. } | BridgeFact::View { case, .. } => {
                 if self.resolver.is_open(case) {
                     Ok(())
@@ -305,7 +308,10 @@ impl Bridge {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();
         if self.clock.advance(self.is_ready(self.clock.epoch() + 1)) {
-            events.push(BridgeEvent::Epoch(self.clock.epoch()));
+            let epoch = self.clock.epoch();
+            let absent = self.rules.registrars.len().saturating_sub(self.registrations(epoch).count());
+            self.resolver.note_absent(epoch, absent);
+            events.push(BridgeEvent::Epoch(epoch));
         }
         if self.clock.is_halted() != halted {
             events.push(BridgeEvent::Halted(!halted));
@@ -379,8 +385,12 @@ impl Bridge {
                 BridgeFact::Vote { case, validator, payment } => {
                     cases.push(CaseFact::Vote { case, validator, payment });
                 }
-                BridgeFact::View { case, committee, validator, seen } => {
-                    cases.push(CaseFact::View { case, committee, validator, seen });
+                BridgeFact::View { case, committee, validator, paid: None } => {
+                    cases.push(CaseFact::View { case, committee, validator });
+                }
+                // It counts as a posted certificate.
+                BridgeFact::View { paid: Some((home, digest)), .. } => {
+                    cases.push(CaseFact::CertifiedDigest(home, digest));
                 }
                 BridgeFact::Halt { round, validator, .. } => drop(halts.insert((round, validator))),
                 BridgeFact::Register(registration) => {

@@ -13,17 +13,16 @@
 //!
 //! ```text
 //! evidence  1 · home 8 · validator 1 · (length 2 · payment · certificate) twice      by ascending digest
-//!           2 · committee 8 · case 32 · owner 32 · (count 1 · digest 32 each · answer) twice
+//!           2 · committee 8 · case 32 · owner 32 · (0 · answer | 1 · digest 32 · answer) twice
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use primitives::{Digest, PublicKey};
 
 use crate::bridge::{read_payment, write_payment};
 use crate::layout::Reader;
-use crate::resolve::read_map;
 use crate::{
     BridgeOperation, CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, OutputId, PaymentBody,
     PaymentCertificate, RootCache, StatementKind, view_digest,
@@ -50,8 +49,8 @@ pub enum LaneEvidence {
         case: OutputId,
         /// The owner of the output, which determines the shard.
         owner: PublicKey,
-        /// The reported candidates, ascending, and signatures.
-        pair: Box<[(BTreeSet<Digest>, LaneAnswer); 2]>,
+        /// The reported payments, ascending, none before any, and signatures.
+        pair: Box<[(Option<Digest>, LaneAnswer); 2]>,
     },
 }
 
@@ -114,8 +113,8 @@ impl LaneEvidence {
                 if pair[0].0 >= pair[1].0 || pair[1].1.validator != validator {
                     return Err(NONE);
                 }
-                for (seen, answer) in pair.iter() {
-                    let digest = view_digest(case, seen);
+                for (paid, answer) in pair.iter() {
+                    let digest = view_digest(case, paid.as_ref());
                     let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
                     roots.verify(committee, &claim, answer, budget)?;
                 }
@@ -147,9 +146,9 @@ impl LaneEvidence {
                 to.extend(committee.to_le_bytes());
                 to.extend(case.0);
                 to.extend(owner.0);
-                for (seen, answer) in pair.iter() {
-                    to.push(u8::try_from(seen.len()).expect("a view names at most 255 candidates"));
-                    seen.iter().for_each(|digest| to.extend(digest.0));
+                for (paid, answer) in pair.iter() {
+                    to.push(u8::from(paid.is_some()));
+                    paid.iter().for_each(|digest| to.extend(digest.0));
                     answer.write(to);
                 }
             }
@@ -178,9 +177,12 @@ impl LaneEvidence {
             2 => {
                 let (committee, case, owner) = (read.u64()?, OutputId(read.array()?), read.key()?);
                 let mut view = || {
-                    let count = read.u8()?;
-                    let seen = read_map(read, count.into(), |read| Ok((read.digest()?, ())))?;
-                    Ok::<_, LaneRefusal>((seen.into_keys().collect(), LaneAnswer::read(read)?))
+                    let paid = match read.u8()? {
+                        0 => None,
+                        1 => Some(read.digest()?),
+                        _ => return Err(LaneRefusal::Malformed("a view names one payment or none")),
+                    };
+                    Ok::<_, LaneRefusal>((paid, LaneAnswer::read(read)?))
                 };
                 Ok(LaneEvidence::Views { committee, case, owner, pair: Box::new([view()?, view()?]) })
             }
@@ -207,7 +209,7 @@ type Place = (HomeEpoch, OutputId, u8);
 pub struct EvidenceFinder {
     entries_max: usize,
     confirmed: BTreeMap<Place, Confirmed>,
-    views: BTreeMap<Place, (BTreeSet<Digest>, LaneAnswer)>,
+    views: BTreeMap<Place, (Option<Digest>, LaneAnswer)>,
 }
 
 impl EvidenceFinder {
@@ -256,17 +258,17 @@ impl EvidenceFinder {
         committee: HomeEpoch,
         case: OutputId,
         owner: PublicKey,
-        seen: &BTreeSet<Digest>,
+        paid: Option<Digest>,
         answer: &LaneAnswer,
     ) -> Option<LaneEvidence> {
         let key = (committee, case, answer.validator);
         match self.views.get(&key) {
-            Some(before) if before.0 != *seen => {
-                let mut pair = [before.clone(), (seen.clone(), answer.clone())];
-                pair.sort_by(|a, b| a.0.cmp(&b.0));
+            Some(before) if before.0 != paid => {
+                let mut pair = [before.clone(), (paid, answer.clone())];
+                pair.sort_by_key(|(paid, _)| *paid);
                 return Some(LaneEvidence::Views { committee, case, owner, pair: Box::new(pair) });
             }
-            None if self.views.len() < self.entries_max => drop(self.views.insert(key, (seen.clone(), answer.clone()))),
+            None if self.views.len() < self.entries_max => drop(self.views.insert(key, (paid, answer.clone()))),
             _ => {}
         }
         None
@@ -274,7 +276,7 @@ impl EvidenceFinder {
 
     /// Records a post that was verified by the ledger. Of certificates it records only those that spend an output
     /// with votes: most redemptions contradict nothing, and would only fill the memory.
-    pub fn note_post(&mut self, post: &BridgeOperation) -> Vec<LaneEvidence> {
+    pub fn note_post(&mut self, network: &Digest, post: &BridgeOperation) -> Vec<LaneEvidence> {
         match post {
             BridgeOperation::Redeem { payment, certificate } => match PaymentBody::parse(payment) {
                 Ok(body) if body.input_ids().any(|input| self.knows(body.payment.home, input)) => {
@@ -285,8 +287,9 @@ impl EvidenceFinder {
             BridgeOperation::Vote { payment, answer, .. } => {
                 PaymentBody::parse(payment).ok().and_then(|body| self.note(&body, answer)).into_iter().collect()
             }
-            BridgeOperation::View { case, committee, owner, seen, answer } => {
-                self.note_view(*committee, *case, *owner, seen, answer).into_iter().collect()
+            BridgeOperation::View { case, committee, owner, answer, .. } => {
+                let paid = post.paid(network);
+                self.note_view(*committee, *case, *owner, paid, answer).into_iter().collect()
             }
             _ => Vec::new(),
         }

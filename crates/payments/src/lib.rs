@@ -43,8 +43,9 @@
 //! On a *failed sync* it signs nothing more. On a *restart* it reads its log, which contains every payment that it
 //! may have signed.
 //!
-//! On a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
-//! into its log, and signs it in a tree of that kind.
+//! On a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes it and after it an
+//! acknowledgement into its log, and signs it in a tree of that kind. The certificates of the inputs of a payment that
+//! it signs are in its log before that payment, too.
 //!
 //! On a *query* that an output's owner signed, it returns the payment that the output is reserved for, with the
 //! owner's signature. A restored wallet queries a quorum before it spends: among the answers is one of a correct
@@ -52,8 +53,9 @@
 //!
 //! On a *case* of its home, it votes: for the payment that the output is reserved for, otherwise for the output's
 //! exit, for which it then reserves it. On *candidates*, each shard bars them, durably, and reports which it had
-//! accepted. When all shards of the validator have, it signs one view. On a *verdict* it lifts the bar of a payment
-//! that stands. At the end of its third epoch, without an open case, it destroys its key.
+//! accepted, with the certificate. When all shards of the validator have, it signs one view, and posts it together with
+//! that certificate. On a *verdict* it lifts the bar of a payment that stands. At the end of its third epoch, or later
+//! where a case needs it, it destroys its key.
 //!
 //! A client that asks for an answer under the *BLS scheme* gets a separate signature, by the shard's BLS key or by
 //! the validator's share of the group's key. On a broker's *batch* it confirms what it can and signs the broker's
@@ -246,8 +248,8 @@ pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
-    AnswerScheme, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request,
-    spender_request,
+    AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request,
+    spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use spent::SpentSet;

@@ -9,6 +9,8 @@
 //!         3 acknowledgement · summary
 //!         4 bar             · digest 32 · into 8 · outputs 1      a candidate of a case
 //!         5 view            · output 32 · digest 32               the one view of a case
+//!         6 certificate     · summary · certificate               before what relies on it: an acknowledgement, or a
+//!                                                                 payment of an output
 //! ```
 //!
 //! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing
@@ -19,7 +21,10 @@
 
 use primitives::{Digest, Signature};
 
-use crate::{HomeEpoch, MuteReason, OutputId, PAYMENT_BYTES_MAX, PaymentBody, PaymentSummary, PaymentView};
+use crate::request::CERTIFICATE_BYTES_MAX;
+use crate::{
+    CertifiedPayment, HomeEpoch, MuteReason, OutputId, PAYMENT_BYTES_MAX, PaymentBody, PaymentSummary, PaymentView,
+};
 
 const HEAD_TAG: &[u8; 16] = b"walras-lane-log\x01";
 pub(crate) const HEAD_BYTES: usize = 16 + 32 + 32 + 8 + 1 + 2 + CHECK_BYTES;
@@ -27,7 +32,9 @@ const CHECK_BYTES: usize = 16;
 const MARK_BYTES: usize = 4 + 1 + 8 + CHECK_BYTES;
 /// Bytes of a record besides its payload.
 const FRAME_BYTES: usize = 4 + 1 + CHECK_BYTES;
-const RECORD_BYTES_MAX: usize = FRAME_BYTES + PAYMENT_BYTES_MAX + 64;
+/// Bytes of the largest record that is read at random, for a payment or an acknowledgement.
+const LOOKED_UP_BYTES_MAX: usize = FRAME_BYTES + PAYMENT_BYTES_MAX + 64;
+const RECORD_BYTES_MAX: usize = FRAME_BYTES + PaymentSummary::BYTES + CERTIFICATE_BYTES_MAX;
 const READ_BYTES: usize = 1 << 20;
 
 /// Reads of a log, including everything that was appended. Bytes that a validator appends must be readable before its
@@ -74,6 +81,7 @@ pub(crate) enum RecordKind {
     Acknowledgement = 3,
     Bar = 4,
     View = 5,
+    Certificate = 6,
 }
 
 /// The content of a record.
@@ -88,6 +96,8 @@ pub(crate) enum Record<'a> {
     Bar(BarredPayment),
     /// The digest of the only view of a case.
     View(OutputId, Digest),
+    /// A payment with the certificate that a later record relies on.
+    Certificate(CertifiedPayment),
 }
 
 /// A candidate that a shard bars: its digest, and the data that identifies its outputs.
@@ -160,6 +170,7 @@ impl LogKey {
                 outputs: reader.u8().ok()?,
             }),
             5 => Record::View(OutputId(reader.array().ok()?), reader.digest().ok()?),
+            6 => Record::Certificate(CertifiedPayment::read(&mut reader).ok()?),
             _ => return None,
         };
         reader.end().ok()?;
@@ -168,6 +179,12 @@ impl LogKey {
 
     /// The record at `offset` of a log, as bytes from its beginning.
     pub(crate) fn fetch(log: &impl LaneLog, offset: u64) -> Option<Vec<u8>> {
+        let left = log.length().checked_sub(offset)?;
+        log.read(offset, left.min(LOOKED_UP_BYTES_MAX as u64) as usize)
+    }
+
+    /// The same for a record of a certificate.
+    pub(crate) fn fetch_certificate(log: &impl LaneLog, offset: u64) -> Option<Vec<u8>> {
         let left = log.length().checked_sub(offset)?;
         log.read(offset, left.min(RECORD_BYTES_MAX as u64) as usize)
     }

@@ -43,6 +43,52 @@ pub struct PaidProof {
     pub certificate: PaymentCertificate,
 }
 
+/// The bytes of the largest certificate that a shard keeps: of 171 answers, a quorum of 256 validators.
+pub(crate) const CERTIFICATE_BYTES_MAX: usize = 120 << 10;
+
+const _: () = assert!(171 * ANSWER_BYTES_MAX < CERTIFICATE_BYTES_MAX);
+// A view that brings such a certificate fits into a post.
+const _: () = assert!(CERTIFICATE_BYTES_MAX + 2 * ANSWER_BYTES_MAX < primitives::LANE_POST_BYTES_MAX);
+
+/// A payment's summary and its certificate: what a shard keeps of each payment that it acknowledges or accepts an
+/// output of, and what a view that names the payment brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertifiedPayment {
+    /// The payment.
+    pub summary: PaymentSummary,
+    /// The certificate of confirmations.
+    pub certificate: PaymentCertificate,
+}
+
+impl CertifiedPayment {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.summary.write(to);
+        self.certificate.write(to);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<CertifiedPayment, LaneRefusal> {
+        Ok(CertifiedPayment { summary: PaymentSummary::read(reader)?, certificate: PaymentCertificate::read(reader)? })
+    }
+
+    /// The digest of the payment.
+    pub fn digest(&self, network: &Digest) -> Digest {
+        self.summary.digest(network)
+    }
+
+    /// Its bytes, if they are few enough to be kept and to fit into a view.
+    pub(crate) fn bytes(summary: &PaymentSummary, certificate: &PaymentCertificate) -> Result<Vec<u8>, LaneRefusal> {
+        let mut bytes = Vec::new();
+        summary.write(&mut bytes);
+        certificate.write(&mut bytes);
+        let most = PaymentSummary::BYTES + CERTIFICATE_BYTES_MAX;
+        if bytes.len() <= most {
+            Ok(bytes)
+        } else {
+            Err(LaneRefusal::Malformed("the certificate is too large to keep"))
+        }
+    }
+}
+
 impl PaidProof {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         self.summary.write(to);

@@ -3,8 +3,7 @@
 //! An output is *contested* if its owner signed two payments of it, or if a payment of it has too few signatures and
 //! can get no more. The ledger creates nothing from fewer than q signatures, and time alone decides nothing.
 //!
-//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; where n = 3f+1
-//! they are the 2f+1 and f+1 in the text of the design.
+//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q; where n = 3f+1 it is 2f+1.
 //!
 //! # The protocol
 //!
@@ -16,13 +15,16 @@
 //! 3. **View.** When the votes committed up to the end of a block are first *binding*, they fix the *candidates*: all
 //!    payments voted for, except E(o). Given candidates, a validator bars them, durably, in every shard: until a
 //!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
-//!    which of them any of its shards had acknowledged or accepted before.
+//!    which of them any of its shards had acknowledged or accepted before, with its certificate, or that it had none.
+//!    A view that names a payment counts as that certificate; without it there is no such view. A shard that accepted
+//!    a payment and whose log lacks the certificate signs no view.
+//!    A member without registered keys counts as a vote for something else and as an empty view: it cannot sign.
 //! 4. **Verdict**, in this order, from committed facts:
 //!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
-//!      saw, for example by a redemption, before or after), or a certificate that spends an output of T, or *witness*
-//!      views of one committee that saw T. E(o) is credited if it is T.
+//!      saw, for example by a redemption or with a view, before or after), or a certificate that spends an output of
+//!      T. E(o) is credited if it is T.
 //!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
-//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
+//!    * **o lapses**: in each committee asked, *binding* views are empty, and the epoch after the one in which the
 //!      case was opened has ended. o is credited minus a penalty, and its candidates are void.
 //!    * **the case expires**: the third epoch after the one in which it was opened begins, or so many block heights
 //!      have passed as eight epochs have. Nothing is credited and nothing is void, bars stay, and the case is not
@@ -52,8 +54,7 @@
 //!   credited or another payment of b stands. If it counted for a case of a, a would be frozen forever.
 //! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.
 //! * **All votes of a block count for the candidates**, so that the order inside a block changes nothing.
-//! * **A non-empty view does not block a lapse by itself**; it is only not one of the *binding* empty ones. Otherwise
-//!   one Byzantine validator could freeze each contested output.
+//! * **A view names no opening and no candidates.** An output has one case, ever, and its candidates are fixed once.
 
 mod encoding;
 mod entry;
@@ -108,8 +109,6 @@ pub(crate) struct Thresholds {
     pub(crate) free: usize,
     /// Empty views that let the output lapse.
     pub(crate) lapse: usize,
-    /// Views that saw a payment and so confirm it.
-    pub(crate) seen: usize,
 }
 
 impl Thresholds {
@@ -121,7 +120,6 @@ impl Thresholds {
             fix: binding,
             free: binding,
             lapse: binding,
-            seen: quorums.witness(),
         }
     }
 }
@@ -130,6 +128,8 @@ impl Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EpochFacts {
     thresholds: Thresholds,
+    /// Members without registered keys. They count as votes for something else and as empty views.
+    absent: usize,
     /// The last epoch in which the committee signs, as its closed cases left it.
     last: HomeEpoch,
     certified: BTreeSet<Digest>,
@@ -159,7 +159,8 @@ struct Case {
     votes: BTreeMap<u8, Digest>,
     bodies: BTreeMap<Digest, Arc<PaymentBody>>,
     candidates: Option<BTreeSet<Digest>>,
-    views: [BTreeMap<u8, BTreeSet<Digest>>; 2],
+    /// Members of the home, and of the next committee, whose views are empty.
+    views: [BTreeSet<u8>; 2],
 }
 
 /// Whether a case can be closed by a rule, and how.
@@ -195,12 +196,20 @@ impl Resolver {
     pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
         let facts = EpochFacts {
             thresholds: Thresholds::of(quorums),
+            absent: 0,
             last: CommitteeLife::of(epoch).last,
             certified: BTreeSet::new(),
             taken: BTreeMap::new(),
             expired: BTreeSet::new(),
         };
         self.epochs.entry(epoch).or_insert(facts);
+    }
+
+    /// An epoch begins in which so many members have no registered keys.
+    pub(crate) fn note_absent(&mut self, epoch: HomeEpoch, absent: usize) {
+        if let Some(facts) = self.epochs.get_mut(&epoch) {
+            facts.absent = absent;
+        }
     }
 
     /// Drops the epochs before the oldest one that is kept.
@@ -312,12 +321,18 @@ impl Resolver {
         self.cases.get(case).is_some_and(|case| case.votes.contains_key(&validator))
     }
 
-    /// Whether a member of a committee has posted its view in an open case.
+    /// Whether a member of a committee has posted its empty view in an open case.
     pub fn has_view(&self, case: &OutputId, committee: HomeEpoch, validator: u8) -> bool {
         self.cases.get(case).is_some_and(|case| {
             let after = committee.checked_sub(case.contested.home).and_then(|after| case.views.get(after as usize));
-            after.is_some_and(|views| views.contains_key(&validator))
+            after.is_some_and(|views| views.contains(&validator))
         })
+    }
+
+    /// Whether a payment, of which only home and digest are known, was voted for in an open case.
+    pub(crate) fn concerns(&self, case: &OutputId, home: HomeEpoch, payment: &Digest) -> bool {
+        let voted = |of: &Case| of.contested.home == home && of.bodies.contains_key(payment);
+        self.cases.get(case).is_some_and(voted)
     }
 
     /// Number of open cases.
@@ -359,9 +374,7 @@ impl Resolver {
                 CaseFact::CertifiedDigest(home, digest) => self.note_certified(home, digest, &mut step),
                 CaseFact::Open(contested) => self.open(now, contested, &mut step),
                 CaseFact::Vote { case, validator, payment } => self.vote(case, validator, payment, &mut step),
-                CaseFact::View { case, committee, validator, seen } => {
-                    self.view(case, committee, validator, seen, &mut step);
-                }
+                CaseFact::View { case, committee, validator } => self.view(case, committee, validator, &mut step),
             }
         }
         self.fix(&mut step);
@@ -451,12 +464,11 @@ impl Resolver {
         }
     }
 
-    fn view(&mut self, id: OutputId, committee: HomeEpoch, validator: u8, seen: BTreeSet<Digest>, step: &mut CaseStep) {
+    fn view(&mut self, id: OutputId, committee: HomeEpoch, validator: u8, step: &mut CaseStep) {
         let Some(case) = self.cases.get_mut(&id) else { return };
         let Some(after) = committee.checked_sub(case.contested.home).filter(|after| *after <= 1) else { return };
         let member = self.epochs.get(&committee).is_some_and(|of| usize::from(validator) < of.thresholds.validators);
-        if member && case.candidates.as_ref().is_some_and(|candidates| seen.is_subset(candidates)) {
-            case.views[after as usize].entry(validator).or_insert(seen);
+        if member && case.candidates.is_some() && case.views[after as usize].insert(validator) {
             self.index.mark_output(&id);
             step.changed.insert(id);
         }
@@ -466,8 +478,8 @@ impl Resolver {
     fn fix(&mut self, step: &mut CaseStep) {
         for id in &step.changed {
             let Some(case) = self.cases.get_mut(id) else { continue };
-            let fix = self.epochs[&case.contested.home].thresholds.fix;
-            if case.candidates.is_none() && case.votes.len() >= fix {
+            let facts = &self.epochs[&case.contested.home];
+            if case.candidates.is_none() && case.votes.len() + facts.absent >= facts.thresholds.fix {
                 let candidates: BTreeSet<Digest> =
                     case.votes.values().copied().filter(|digest| *digest != case.exit).collect();
                 let bodies = candidates.iter().map(|digest| case.bodies[digest].clone()).collect();
@@ -527,14 +539,7 @@ impl Resolver {
             return Some(ConfirmedBy::Votes);
         }
         let spent = |id: OutputId| matches!(self.taken(body.payment.into, &id), Some(Taken::By(_)));
-        if body.output_ids().any(spent) {
-            return Some(ConfirmedBy::Child);
-        }
-        let saw = |(after, views): (usize, &BTreeMap<u8, BTreeSet<Digest>>)| {
-            let needed = self.thresholds(case.contested.home + after as u64).map_or(usize::MAX, |of| of.seen);
-            views.values().filter(|seen| seen.contains(&body.digest)).count() >= needed
-        };
-        case.views.iter().enumerate().any(saw).then_some(ConfirmedBy::Views)
+        body.output_ids().any(spent).then_some(ConfirmedBy::Child)
     }
 
     /// The validators whose vote in a case about any input of `body` satisfies `kind`.
@@ -550,8 +555,9 @@ impl Resolver {
     }
 
     fn freed(&self, case: &Case, _: LaneTime) -> Option<Verdict> {
-        let free = self.epochs[&case.contested.home].thresholds.free;
-        let bound = |body: &Arc<PaymentBody>| self.voters(body, |vote| *vote != body.digest).len() >= free;
+        let EpochFacts { thresholds, absent, .. } = &self.epochs[&case.contested.home];
+        let against = |body: &PaymentBody| self.voters(body, |vote| *vote != body.digest).len() + absent;
+        let bound = |body: &Arc<PaymentBody>| against(body) >= thresholds.free;
         self.alive(case)?.all(bound).then_some(Verdict::Freed)
     }
 
@@ -559,8 +565,8 @@ impl Resolver {
         let home = case.contested.home;
         let next = self.alive(case)?.any(|body| body.payment.into != home);
         let empty = |after: u64| {
-            let lapse = self.thresholds(home + after).map_or(usize::MAX, |of| of.lapse);
-            case.views[after as usize].values().filter(|seen| seen.is_empty()).count() >= lapse
+            let Some(EpochFacts { thresholds, absent, .. }) = self.epochs.get(&(home + after)) else { return false };
+            case.views[after as usize].len() + absent >= thresholds.lapse
         };
         (case.opened.may_lapse(now.epoch) && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
     }

@@ -1,6 +1,5 @@
 //! The bytes that owners and validators sign, and the keys of a committee.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use primitives::{Address, Digest, PublicKey};
@@ -43,10 +42,11 @@ pub enum StatementKind {
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
 const HALT_CONTEXT: &str = "walras 2026 lane halt v1";
 
-/// The digest that a validator signs, in a tree of views, to report which candidates of a case it had accepted.
-pub fn view_digest(case: &OutputId, seen: &BTreeSet<Digest>) -> Digest {
+/// The digest that a validator signs, in a tree of views, to report which payment of a contested output it had
+/// accepted. There is one case of an output, and its candidates are fixed once: the output names both.
+pub fn view_digest(case: &OutputId, paid: Option<&Digest>) -> Digest {
     let mut bytes = case.0.to_vec();
-    seen.iter().for_each(|digest| bytes.extend(digest.0));
+    paid.into_iter().for_each(|digest| bytes.extend(digest.0));
     Digest::of(VIEW_CONTEXT, &bytes)
 }
 

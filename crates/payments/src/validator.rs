@@ -19,10 +19,11 @@ use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::statement::query_message;
 use crate::{
-    AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, CommitteeLife, ContestedOutput,
-    HomeEpoch, HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner,
-    MuteReason, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient,
-    RootCache, RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
+    AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CertifiedPayment, CheckBudget,
+    CommitteeLife, ContestedOutput, HomeEpoch, HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog,
+    LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate,
+    PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature, SpentOutput, StatementKind,
+    Verdict, view_digest,
 };
 
 /// The cost of a BLS signature, in verifications of ed25519 signatures.
@@ -34,7 +35,7 @@ enum Asker {
     Peer(LanePeer, AnswerScheme),
     /// A vote in a case for the payment with this encoding.
     Vote(OutputId, Vec<u8>),
-    View(OutputId, BTreeSet<Digest>),
+    View(OutputId, Option<Box<CertifiedPayment>>),
 }
 
 /// Digests that will be leaves of one tree.
@@ -85,6 +86,8 @@ pub struct LaneValidator {
     durable: u64,
     spent: SpentSet,
     acknowledged: SpentSet,
+    /// Payments whose certificates are in the log.
+    certificates: SpentSet,
     backed: HashMap<OutputId, Output>,
     /// Candidates of open cases, and void payments.
     barred: HashSet<Digest>,
@@ -95,7 +98,7 @@ pub struct LaneValidator {
     destroyed: bool,
     open: BTreeMap<StatementKind, Leaves>,
     /// Reports on barred candidates, to send once the log is durable up to a position.
-    notices: VecDeque<(u64, OutputId, BTreeSet<Digest>)>,
+    notices: VecDeque<(u64, OutputId, Option<Box<CertifiedPayment>>)>,
     waiting: VecDeque<ClosedTree>,
     open_batches: Vec<Batch>,
     batches: VecDeque<Batch>,
@@ -133,6 +136,7 @@ impl LaneValidator {
             durable: 0,
             spent: SpentSet::new(fingerprint_key),
             acknowledged: SpentSet::new(fingerprint_key),
+            certificates: SpentSet::new(fingerprint_key),
             backed: HashMap::new(),
             barred: HashSet::new(),
             barred_outputs: HashMap::new(),
@@ -163,6 +167,7 @@ impl LaneValidator {
 
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
+        let certificates = &mut self.certificates;
         let (barred, viewed) = (&mut Vec::new(), &mut self.viewed);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
@@ -171,6 +176,7 @@ impl LaneValidator {
             Record::Acknowledgement(summary) => acknowledged.insert(&summary.digest(&network).0, offset),
             Record::Bar(payment) => barred.push(payment),
             Record::View(case, digest) => drop(viewed.insert(case, digest)),
+            Record::Certificate(of) => certificates.insert(&of.digest(&network).0, offset),
         })?;
         barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
@@ -266,7 +272,7 @@ impl LaneValidator {
                 let result = self.bar(log, case, candidates);
                 self.mute_if_damaged(result, &mut effects);
             }
-            LaneInput::AllBarred(case, seen) => self.post_view(case, seen),
+            LaneInput::AllBarred(case, paid) => self.post_view(case, paid),
             LaneInput::CaseRuled(case, verdict) => {
                 if self.open_cases.remove(&case).is_some() {
                     self.last = self.life().after(verdict.end(), self.epoch);
@@ -510,6 +516,11 @@ impl LaneValidator {
             }
             let proofs = proofs.read(inputs)?;
             self.check_proofs(payment, &proofs, budget)?;
+            let parents = proofs.iter().filter_map(|proof| match proof {
+                OutputProof::Payment(proof) => Some((&proof.summary, &proof.certificate)),
+                OutputProof::Ledger => None,
+            });
+            self.keep_certificates(log, parents)?;
             self.reserve(payment, signature);
         }
         Ok(())
@@ -538,6 +549,7 @@ impl LaneValidator {
             self.check_room(self.acknowledged.len(), 1)?;
             let (committee, kind) = (&self.settings.committee, StatementKind::Confirmation);
             verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
+            self.keep_certificates(log, std::iter::once((summary, certificate)))?;
             self.note(summary, &digest);
         }
         Ok(digest)
@@ -656,6 +668,44 @@ impl LaneValidator {
             proof.verify(committee, &mut self.roots, budget)?;
         }
         Ok(())
+    }
+
+    /// Writes verified certificates, each once, before the record that relies on them. If one does not fit into a view,
+    /// none is written.
+    fn keep_certificates<'a>(
+        &mut self,
+        log: &impl LaneLog,
+        certified: impl Iterator<Item = (&'a PaymentSummary, &'a PaymentCertificate)>,
+    ) -> Result<(), LaneRefusal> {
+        let mut fresh = BTreeMap::new();
+        for (summary, certificate) in certified {
+            let digest = summary.digest(&self.settings.rules.network);
+            if self.certified(log, &digest)?.is_none() {
+                fresh.insert(digest, CertifiedPayment::bytes(summary, certificate)?);
+            }
+        }
+        for (digest, bytes) in fresh {
+            let offset = self.write(RecordKind::Certificate, &[&bytes]);
+            self.certificates.insert(&digest.0, offset);
+        }
+        Ok(())
+    }
+
+    /// The certificate of a payment that the log has.
+    fn certified(&self, log: &impl LaneLog, digest: &Digest) -> Result<Option<CertifiedPayment>, LaneRefusal> {
+        for offset in self.certificates.candidates(&digest.0) {
+            let bytes = match offset.checked_sub(self.written) {
+                Some(at) => self.tail[at as usize..].to_vec(),
+                None => LogKey::fetch_certificate(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))?,
+            };
+            let Some((Record::Certificate(of), _)) = self.log_key.read(&bytes, offset) else {
+                return Err(LaneRefusal::Muted(MuteReason::DamagedLog));
+            };
+            if of.digest(&self.settings.rules.network) == *digest {
+                return Ok(Some(of));
+            }
+        }
+        Ok(None)
     }
 
     fn reserve(&mut self, payment: &PaymentView<'_>, signature: &Signature) {

@@ -108,7 +108,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     let case = contested(&coins[0], 0, alice);
     let bodies = [body(&payment)];
     // Bob's shards of two validators accept before they bar; those of the others bar first.
-    let mut seen = Vec::new();
+    let mut reported = Vec::new();
     for (validator, node) in bobs.iter_mut().enumerate() {
         node.step(LaneInput::CaseOpened(case));
         if validator < 2 {
@@ -120,10 +120,10 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
         assert!(effects.iter().all(|effect| !matches!(effect, LaneEffect::Barred { .. })));
         effects.extend(node.sync());
         let barred = effects.into_iter().find_map(|effect| match effect {
-            LaneEffect::Barred { seen, .. } => Some(seen),
+            LaneEffect::Barred { paid, .. } => Some(paid),
             _ => None,
         });
-        seen.push(barred.expect("it reports what it saw"));
+        reported.push(barred.expect("it reports what it accepted"));
         let again = node.ask(&child.request);
         assert_eq!(again.is_ok(), validator < 2, "a barred payment's output is no input");
         assert!(validator < 2 || again == Err(LaneRefusal::Barred(payment.digest)));
@@ -131,22 +131,23 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
         assert!(node.ask(&settle).is_err(), "another shard");
         assert!(alices[validator].ask(&settle).is_ok(), "Alice's shard has not barred yet");
     }
-    let all = BTreeSet::from([payment.digest]);
-    assert_eq!(seen, [all.clone(), all.clone(), BTreeSet::new(), BTreeSet::new()]);
+    let summary = bodies[0].payment.summary();
+    let paid = Some(Box::new(CertifiedPayment { summary, certificate: certificate.clone() }));
+    assert_eq!(reported, [paid.clone(), paid.clone(), None, None]);
     // The validator's view combines its shards: Alice's acknowledged it, so each view names it.
-    for (node, seen) in alices.iter_mut().zip(seen) {
+    for (node, other) in alices.iter_mut().zip(reported) {
         node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
         node.step(LaneInput::Tick);
         let effects = node.sync();
         let mine = effects.into_iter().find_map(|effect| match effect {
-            LaneEffect::Barred { seen, .. } => Some(seen),
+            LaneEffect::Barred { paid, .. } => Some(paid),
             _ => None,
         });
         let mut parts = ViewParts::new(2);
-        assert_eq!(parts.add(1, seen), None, "a shard is missing");
-        assert_eq!(parts.add(0, mine.expect("barred")), Some(&all));
+        assert_eq!(parts.add(1, other), None, "a shard is missing");
+        assert_eq!(parts.add(0, mine.expect("barred")), Some(paid.as_deref()));
     }
-    // Two views that saw it are f+1: it stands, and the bar is lifted.
+    // One view brings its certificate: it stands, and the bar is lifted.
     let mut bridge = bridge(&coins, BTreeMap::new());
     bridge.begin();
     bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), contested: case, parent: None }]);
@@ -154,10 +155,13 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
     let other = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: exit.clone() };
     bridge.apply(vec![vote(0), other(1), vote(2)]);
-    let view = |validator| BridgeFact::View { case: case.output.id, committee: 0, validator, seen: all.clone() };
-    assert_eq!(bridge.apply(vec![view(0)]), []);
-    let events = bridge.apply(vec![view(1)]);
-    let verdict = Verdict::Confirmed(payment.digest, ConfirmedBy::Views);
+    let view = |paid| BridgeFact::View { case: case.output.id, committee: 0, validator: 0, paid };
+    assert_eq!(bridge.check(&view(Some((0, exit.digest)))), Ok(()));
+    let view = view(Some((0, payment.digest)));
+    assert_eq!(bridge.check(&view), Ok(()));
+    let events = bridge.apply(vec![view]);
+    let verdict = Verdict::Confirmed(payment.digest, ConfirmedBy::Certificate);
+    let all = BTreeSet::from([payment.digest]);
     assert!(events.contains(&BridgeEvent::Case(CaseEvent::Ruled(case, verdict))));
     // Two shards stop before the verdict. One is told what the ledger confirms after its restart, the other is not.
     let [informed, forgotten] = [bobs.remove(2), bobs.remove(2)].map(|node| node.crash(0, &[]));
@@ -195,7 +199,7 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
             &|node| node.step(LaneInput::Tick),
             &Node::sync,
             &|node| {
-                let mut effects = node.step(LaneInput::AllBarred(signed.output.id, BTreeSet::new()));
+                let mut effects = node.step(LaneInput::AllBarred(signed.output.id, None));
                 effects.extend(node.step(LaneInput::Tick));
                 effects
             },
@@ -203,12 +207,13 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
         ];
         steps[..stop].iter().flat_map(|step| step(node)).collect()
     };
-    let said = |effects: &[LaneEffect]| -> (Vec<Vec<u8>>, Vec<BTreeSet<Digest>>) {
+    type Named = Option<Box<CertifiedPayment>>;
+    let said = |effects: &[LaneEffect]| -> (Vec<Vec<u8>>, Vec<Named>) {
         let vote = |effect: &LaneEffect| {
             if let LaneEffect::Vote { payment, .. } = effect { Some(payment.clone()) } else { None }
         };
         let view =
-            |effect: &LaneEffect| if let LaneEffect::View { seen, .. } = effect { Some(seen.clone()) } else { None };
+            |effect: &LaneEffect| if let LaneEffect::View { paid, .. } = effect { Some(paid.clone()) } else { None };
         (effects.iter().filter_map(vote).collect(), effects.iter().filter_map(view).collect())
     };
     for stop in 0..=9 {
@@ -225,15 +230,57 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
             // The shell feeds the facts of the ledger again.
             let (votes, views) = said(&run(&mut node, 9));
             assert_eq!(votes, [payment.payment.clone(), empty.exit(NETWORK).encode()], "the same votes");
-            assert_eq!(views, [BTreeSet::new()], "the same view");
+            assert_eq!(views, [None], "the same view");
             // Another view is never signed.
-            node.step(LaneInput::AllBarred(signed.output.id, BTreeSet::from([payment.digest])));
+            let summary = bodies[0].payment.summary();
+            let paid = Box::new(CertifiedPayment { summary, certificate: certificate.clone() });
+            node.step(LaneInput::AllBarred(signed.output.id, Some(paid)));
             node.step(LaneInput::Tick);
-            assert_eq!(said(&node.sync()).1, Vec::<BTreeSet<Digest>>::new());
+            assert_eq!(said(&node.sync()).1, []);
             assert_eq!(node.ask(&settle), Err(LaneRefusal::Barred(payment.digest)));
             let other = pay(1, &coins[1..], vec![output(owner(3).public(), 10)]);
             assert!(matches!(node.ask(&other.request), Err(LaneRefusal::Conflict { .. })), "locked to the exit");
         }
+    }
+}
+
+/// A power cut at any byte leaves no acceptance without the certificate that proves it: a shard that answers again
+/// reports the payment with its certificate, and one that does not has nothing to report.
+#[test]
+fn an_acceptance_is_never_without_its_certificate_after_a_crash() {
+    let coins = [genesis(0, 1, 10)];
+    let payment = pay(1, &coins, vec![output(owner(2).public(), 10)]);
+    let case = contested(&coins[0], 0, 1);
+    let certificate = certify(&mut nodes(4, 1, &coins), StatementKind::Confirmation, &payment, &payment.request);
+    let receipt = receipts(&payment, &certificate).remove(0);
+    let holding = receipt.verify(&committee(4), &mut RootCache::new(0)).unwrap();
+    let child = pay(2, std::slice::from_ref(&holding), vec![output(owner(3).public(), 10)]);
+    for request in [receipt.settle_request(), child.request.clone()] {
+        let written = |request: &[u8]| {
+            let mut node = nodes(4, 1, &coins).remove(0);
+            node.ask(&payment.request).unwrap();
+            node.request(request);
+            node.step(LaneInput::Tick);
+            node
+        };
+        let pending = |node: &Node| node.disk.bytes.len() - node.disk.durable;
+        let all = pending(&written(&request));
+        let mut accepted = 0;
+        for kept in (0..=all).rev().step_by(9) {
+            let mut node = written(&request).crash(kept, &[]);
+            node.step(LaneInput::CaseOpened(case));
+            node.step(LaneInput::CandidatesFixed(case.output.id, &[body(&payment)]));
+            node.step(LaneInput::Tick);
+            let paid = node.sync().into_iter().find_map(|effect| match effect {
+                LaneEffect::Barred { paid, .. } => Some(paid),
+                _ => None,
+            });
+            let paid = paid.expect("it reports");
+            assert_eq!(node.ask(&request).is_ok(), paid.is_some(), "{kept} of {all} bytes");
+            assert!(paid.iter().all(|paid| paid.certificate == certificate && paid.digest(&NETWORK) == payment.digest));
+            accepted += usize::from(paid.is_some());
+        }
+        assert_eq!(accepted, 1, "only the whole batch holds the acceptance");
     }
 }
 
@@ -482,19 +529,33 @@ fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     // A vote, a view and a halt need the validator's own signature.
     let payer = owner(1).public();
     let signed = |kind, digest| forge(&committee(4), 2, kind, &payer, digest);
-    let seen = BTreeSet::from([exit.digest]);
     let vote = |answer| BridgeOperation::Vote { case: case.output.id, payment: exit.payment.encode(), answer };
-    let view =
-        |answer| BridgeOperation::View { case: case.output.id, committee: 0, owner: payer, seen: seen.clone(), answer };
+    let viewed =
+        |paid, answer| BridgeOperation::View { case: case.output.id, committee: 0, owner: payer, paid, answer };
+    let view = |answer| viewed(None, answer);
     let halt = |answer| BridgeOperation::Halt { epoch: 0, round: 0, owner: payer, answer };
     let confirmation = signed(StatementKind::Confirmation, exit.digest);
-    let seen_answer = signed(StatementKind::View, view_digest(&case.output.id, &seen));
+    let seen_answer = signed(StatementKind::View, view_digest(&case.output.id, None));
+    // A view that names a payment stands with its certificate, and not without it, or with another one.
+    let naming = signed(StatementKind::View, view_digest(&case.output.id, Some(&exit.digest)));
+    let certified = |signer: fn(usize) -> u64| {
+        let answers = (0..3).map(|member| {
+            let digest = if signer(member) == 0 { exit.digest } else { Digest([9; 32]) };
+            forge(&committee(4), member, StatementKind::Confirmation, &payer, digest)
+        });
+        let certificate = PaymentCertificate::Answers(answers.collect());
+        Some(Box::new(CertifiedPayment { summary: exit.payment.summary(), certificate }))
+    };
     let halting = signed(StatementKind::Halt, halt_digest(0, 0));
     for (operation, valid) in [
         (vote(confirmation.clone()), true),
         (vote(seen_answer.clone()), false),
         (view(seen_answer.clone()), true),
         (view(confirmation.clone()), false),
+        (view(naming.clone()), false),
+        (viewed(certified(|_| 0), naming.clone()), true),
+        (viewed(certified(|member| u64::from(member == 2)), naming), false),
+        (viewed(certified(|_| 0), seen_answer.clone()), false),
         (halt(halting.clone()), true),
         (halt(confirmation), false),
         (BridgeOperation::Halt { epoch: 0, round: 1, owner: payer, answer: halting }, false),
@@ -551,4 +612,53 @@ fn an_epoch_begins_once_a_quorum_has_registered_fresh_keys() {
     }
     assert_eq!(bridge.check(&register(0, 2, fresh(0, 1))), refused(2), "a key of the epoch before");
     assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), Ok(()), "a member that missed an epoch joins the next");
+}
+
+/// Three of four members have keys, and one of the three is silent: the other two decide a case, since who has no keys
+/// counts as a vote for something else and as an empty view.
+#[test]
+fn a_member_without_keys_counts_as_an_empty_view_and_a_vote_for_something_else() {
+    let registrars = (0..4).map(|member| secret(60, member).public()).collect();
+    let rules = BridgeRules { registrars, ..rules_of_bridge(BTreeMap::new()) };
+    let register = |member: u8, epoch: u64| {
+        let key = secret(61, epoch * 1_000 + u64::from(member));
+        let registrar = secret(60, member.into());
+        BridgeFact::Register(LaneRegistration::make(&NETWORK, epoch, member, &[key], &registrar).0)
+    };
+    for registered in [3, 4] {
+        let (mut bridge, _) = Bridge::new(rules.clone(), &[]);
+        (0..10).for_each(|epoch| bridge.register(epoch, Quorums::new(4)));
+        let mut step = |facts: Vec<BridgeFact>| {
+            bridge.begin();
+            assert!(facts.iter().all(|fact| bridge.check(fact) == Ok(())));
+            let events = bridge.step(facts).0;
+            assert_eq!(Bridge::parse(rules.clone(), &bridge.encode()), Ok(bridge.clone()));
+            events
+        };
+        step((0..registered).map(|member| register(member, 1)).collect());
+        (1..HEIGHTS).for_each(|_| drop(step(vec![])));
+        let (account, output) = (Address([4; 20]), output(owner(1).public(), 10));
+        step(vec![BridgeFact::Withdraw { account, sequence: 1, output }]);
+        let id = OutputId::of_deposit(&NETWORK, 1, &account, 1);
+        let coin = Holding { id, output, proof: OutputProof::Ledger };
+        let to = vec![Output { to: Recipient::Key(owner(2).public()), ..output }];
+        let x = body(&build_payment(&self::rules(), &owner(1), 1, 1, vec![coin.clone()], to).expect("correct"));
+        let case = contested(&coin, 1, 1);
+        let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
+        step(vec![BridgeFact::Resolve { opener: account, contested: case, parent: None }]);
+        let vote =
+            |validator, payment: &Arc<PaymentBody>| BridgeFact::Vote { case: id, validator, payment: payment.clone() };
+        let events = step(vec![vote(0, &x), vote(1, &exit)]);
+        let fixed = |event: &BridgeEvent| matches!(event, BridgeEvent::Case(CaseEvent::Fixed(..)));
+        assert_eq!(events.iter().any(fixed), registered == 3);
+        let view = |validator| BridgeFact::View { case: id, committee: 1, validator, paid: None };
+        step(vec![view(0), view(1)]);
+        let mut ruled = Vec::new();
+        for epoch in 2..=4 {
+            ruled.extend(step((0..3).map(|member| register(member, epoch)).collect()));
+            (1..HEIGHTS).for_each(|_| ruled.extend(step(vec![])));
+        }
+        let verdict = if registered == 3 { Verdict::Lapsed } else { Verdict::Expired };
+        assert!(ruled.contains(&BridgeEvent::Case(CaseEvent::Ruled(case, verdict))), "{registered} registered");
+    }
 }

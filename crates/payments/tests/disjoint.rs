@@ -27,7 +27,7 @@ struct Member {
     node: Option<Node>,
     read: usize,
     /// Barred candidates of a case, until the view is made.
-    parts: BTreeMap<OutputId, BTreeSet<Digest>>,
+    parts: BTreeMap<OutputId, Option<Box<CertifiedPayment>>>,
 }
 
 struct World {
@@ -157,14 +157,14 @@ impl World {
                     self.collect(StatementKind::Confirmation, &body.digest, answer.clone());
                     self.pending.push(BridgeOperation::Vote { case, payment, answer });
                 }
-                LaneEffect::Barred { case, seen } => {
+                LaneEffect::Barred { case, paid } => {
                     let mut parts = ViewParts::new(1);
-                    let seen = parts.add(0, seen).expect("one shard").clone();
-                    self.members[epoch][validator].parts.insert(case, seen);
+                    let paid = parts.add(0, paid).expect("one shard").cloned().map(Box::new);
+                    self.members[epoch][validator].parts.insert(case, paid);
                 }
-                LaneEffect::View { case, seen, answer } => {
+                LaneEffect::View { case, paid, answer } => {
                     let (committee, owner) = (epoch as u64, owner(CHEAT).public());
-                    self.pending.push(BridgeOperation::View { case, committee, owner, seen, answer });
+                    self.pending.push(BridgeOperation::View { case, committee, owner, paid, answer });
                 }
                 LaneEffect::Mute(reason) => panic!("{reason}"),
                 LaneEffect::Destroy => {
@@ -211,8 +211,8 @@ impl World {
         self.step(epoch, validator, |node| node.step(LaneInput::Tick));
         self.step(epoch, validator, Node::sync);
         let parts = std::mem::take(&mut self.members[epoch][validator].parts);
-        for (case, seen) in parts {
-            self.step(epoch, validator, |node| node.step(LaneInput::AllBarred(case, seen)));
+        for (case, paid) in parts {
+            self.step(epoch, validator, |node| node.step(LaneInput::AllBarred(case, paid)));
             self.step(epoch, validator, |node| node.step(LaneInput::Tick));
             self.step(epoch, validator, Node::sync);
         }
@@ -283,12 +283,15 @@ impl World {
         for epoch in [contested.home, contested.home + 1] {
             let Some(committee) = self.committees.get(epoch as usize).cloned() else { continue };
             for validator in 0..committee.quorums().faulty {
-                let seen: BTreeSet<Digest> =
-                    bodies.iter().map(|body| body.digest).filter(|_| random.below(2) == 0).collect();
-                let digest = view_digest(case, &seen);
+                let certified = |body: &Arc<PaymentBody>| {
+                    let certificate = self.known.get(&body.digest)?.certificate.clone()?;
+                    Some(Box::new(CertifiedPayment { summary: body.payment.summary(), certificate }))
+                };
+                let paid = bodies.iter().find_map(certified).filter(|_| random.below(2) == 0);
+                let digest = view_digest(case, paid.as_ref().map(|paid| paid.digest(&NETWORK)).as_ref());
                 let answer = forge(&committee, validator, StatementKind::View, &contested.owner, digest);
                 let (case, owner) = (*case, contested.owner);
-                self.pending.push(BridgeOperation::View { case, committee: epoch, owner, seen, answer });
+                self.pending.push(BridgeOperation::View { case, committee: epoch, owner, paid, answer });
             }
         }
     }

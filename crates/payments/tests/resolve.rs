@@ -134,25 +134,22 @@ fn a_lapse_needs_views_and_time_and_makes_candidates_void() {
     let mut bridge = bridge(&coins, &[4, 4]);
     block(&mut bridge, vec![open(contested(a, 0, 1))]);
     let exit = exit_of(&contested(a, 0, 1));
-    let view = |validator, seen: &[Digest]| BridgeFact::View {
-        case: a.id,
-        committee: 0,
-        validator,
-        seen: seen.iter().copied().collect(),
-    };
-    assert_eq!(verdicts(&block(&mut bridge, vec![view(0, &[]), vote(a, 0, &x), vote(a, 1, &x)])), []);
+    let view = |validator| BridgeFact::View { case: a.id, committee: 0, validator, paid: None };
+    assert_eq!(verdicts(&block(&mut bridge, vec![view(0), vote(a, 0, &x), vote(a, 1, &x)])), []);
     let events = block(&mut bridge, vec![vote(a, 2, &y), vote(a, 9, &exit)]);
     let fixed = events.iter().find_map(|event| match event {
         BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => Some((*id, bodies.len())),
         _ => None,
     });
     assert_eq!(fixed, Some((a.id, 2)));
-    block(&mut bridge, vec![view(0, &[]), view(1, &[]), view(2, &[x.digest])]);
-    block(&mut bridge, vec![vote(a, 2, &exit), view(2, &[]), view(3, &[Digest([0; 32])])]);
+    let unknown = BridgeFact::View { case: a.id, committee: 0, validator: 3, paid: Some((0, Digest([0; 32]))) };
+    assert_eq!(bridge.check(&unknown), Err(BridgeRefusal::NoCase), "nobody voted for it");
+    block(&mut bridge, vec![view(0), view(1), view(4)]);
+    block(&mut bridge, vec![vote(a, 2, &exit), view(1)]);
     for _ in 0..2 * HEIGHTS {
         assert_eq!(verdicts(&block(&mut bridge, vec![])), [], "time alone credits nothing");
     }
-    let events = block(&mut bridge, vec![view(3, &[])]);
+    let events = block(&mut bridge, vec![view(3)]);
     assert_eq!(verdicts(&events), [(a.id, Verdict::Lapsed)]);
     assert_eq!(credits(&events), [(owner(1).public().address(), 9)], "less a tenth");
     for late in [&x, &y, &exit] {
@@ -244,7 +241,7 @@ fn a_void_payment_is_not_confirmed_by_its_certificate() {
         let mut bridge = bridge(&coins, &[4, 4]);
         block(&mut bridge, vec![open(case)]);
         block(&mut bridge, vec![vote(a, 0, &x), vote(a, 1, &x), vote(a, 2, &exit_of(&case))]);
-        let view = |validator| BridgeFact::View { case: a.id, committee: 0, validator, seen: Default::default() };
+        let view = |validator| BridgeFact::View { case: a.id, committee: 0, validator, paid: None };
         block(&mut bridge, (0..3).take_while(|_| is_void).map(view).collect());
         let ruled: Vec<_> = (0..2 * HEIGHTS).flat_map(|_| verdicts(&block(&mut bridge, vec![]))).collect();
         assert_eq!(ruled, [(a.id, Verdict::Lapsed)][..usize::from(is_void)]);

@@ -228,21 +228,21 @@ fn evidence_convicts_whoever_signed_twice_and_nobody_else() {
     assert!(with(a.clone(), apart.clone()).is_err() && with(apart, a).is_err(), "no shared input");
     // Two views of one case.
     let (case, payer) = (coins[0].id, owner(1).public());
-    let view = |validator, seen: &BTreeSet<Digest>| {
-        forge(&committee, validator, StatementKind::View, &payer, view_digest(&case, seen))
+    let view = |validator, paid: &Option<Digest>| {
+        forge(&committee, validator, StatementKind::View, &payer, view_digest(&case, paid.as_ref()))
     };
-    let [none, some] = [BTreeSet::new(), BTreeSet::from([bodies[0].digest])];
-    let views = |first: (BTreeSet<Digest>, LaneAnswer), second| LaneEvidence::Views {
+    let [none, some] = [None, Some(bodies[0].digest)];
+    let views = |first: (Option<Digest>, LaneAnswer), second| LaneEvidence::Views {
         committee: 0,
         case,
         owner: payer,
         pair: Box::new([first, second]),
     };
-    let both = views((none.clone(), view(3, &none)), (some.clone(), view(3, &some)));
+    let both = views((none, view(3, &none)), (some, view(3, &some)));
     assert_eq!(both.verify(&committee), Ok(Convicted { epoch: 0, validator: 3 }));
     assert_eq!(LaneEvidence::parse(&both.encode()), Ok(both));
-    assert!(views((none.clone(), view(3, &none)), (some.clone(), view(2, &some))).verify(&committee).is_err());
-    assert!(views((none.clone(), view(3, &none)), (none.clone(), view(3, &none))).verify(&committee).is_err());
+    assert!(views((none, view(3, &none)), (some, view(2, &some))).verify(&committee).is_err());
+    assert!(views((none, view(3, &none)), (none, view(3, &none))).verify(&committee).is_err());
 }
 
 /// Aggregates of the BLS scheme and shared trees convict the validators that they name, and no others.

@@ -93,10 +93,10 @@ fn two_views_of_one_case_convict_and_two_of_the_same_do_not() {
     let coin = world.withdraw(5, USD, 1_000);
     let owner = key(5).public();
     let mut finder = EvidenceFinder::new(10);
-    let [none, some] = [BTreeSet::new(), BTreeSet::from([Digest([3; 32])])];
-    let mut view = |world: &World, member, seen: &BTreeSet<Digest>| {
-        let answer = world.answer(0, member, StatementKind::View, &owner, view_digest(&coin.id, seen));
-        finder.note_view(0, coin.id, owner, seen, &answer)
+    let [none, some] = [None, Some(Digest([3; 32]))];
+    let mut view = |world: &World, member, paid: &Option<Digest>| {
+        let answer = world.answer(0, member, StatementKind::View, &owner, view_digest(&coin.id, paid.as_ref()));
+        finder.note_view(0, coin.id, owner, *paid, &answer)
     };
     assert_eq!(view(&world, 1, &none), None);
     assert_eq!(view(&world, 1, &none), None);

@@ -65,8 +65,8 @@ pub enum BridgeFact {
         committee: HomeEpoch,
         /// The validator.
         validator: u8,
-        /// The candidates that it saw.
-        seen: BTreeSet<Digest>,
+        /// Home and digest of the payment that it names, whose certificate is verified.
+        paid: Option<(HomeEpoch, Digest)>,
     },
     /// A [`BridgeOperation::Halt`].
     Halt {

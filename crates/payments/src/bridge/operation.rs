@@ -5,7 +5,7 @@
 //! operation  2 redeem   · length 2 · payment · certificate
 //!            3 resolve  · deposit 8 · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
 //!            4 vote     · case 32 · length 2 · payment · answer
-//!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
+//!            5 view     · case 32 · committee 8 · owner 32 · (0 | 1 · summary · certificate) · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
 //!            7 register · registration · proof 64 each          see `registration.rs`
 //!            8 accuse   · evidence                              see `evidence.rs`
@@ -54,8 +54,9 @@ pub enum BridgeOperation {
         committee: HomeEpoch,
         /// The owner of the contested output, which determines the shard.
         owner: PublicKey,
-        /// The candidates that it had accepted.
-        seen: BTreeSet<Digest>,
+        /// The payment of the output that it had acknowledged or accepted, with its certificate; `None` if there was
+        /// none. A view that names a payment without its certificate does not exist.
+        paid: Option<Box<CertifiedPayment>>,
         /// Its signature.
         answer: LaneAnswer,
     },
@@ -107,7 +108,8 @@ impl BridgeOperation {
             BridgeOperation::Redeem { certificate, .. } => certificate.cost(),
             BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
             BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
-            BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
+            BridgeOperation::Vote { .. } | BridgeOperation::Halt { .. } => 1,
+            BridgeOperation::View { paid, .. } => 1 + paid.as_ref().map_or(0, |paid| paid.certificate.cost()),
             BridgeOperation::Register { registration, .. } => registration.cost(),
             BridgeOperation::Accuse { evidence } => evidence.cost(),
             BridgeOperation::Deal { dealing, .. } => dealing.cost(),
@@ -133,6 +135,14 @@ impl BridgeOperation {
             BridgeOperation::Deal { epoch, dealing, .. } => BridgeKey::Dealing(*epoch, dealing.dealer),
             BridgeOperation::Complain { epoch, complaint: of } => BridgeKey::Complaint(*epoch, of.member, of.dealer),
         })
+    }
+
+    /// The digest of the payment that a view names.
+    pub fn paid(&self, network: &Digest) -> Option<Digest> {
+        match self {
+            BridgeOperation::View { paid, .. } => paid.as_ref().map(|paid| paid.digest(network)),
+            _ => None,
+        }
     }
 
     /// Its name.
@@ -176,9 +186,10 @@ impl BridgeOperation {
                 let payment = Arc::new(parse_body(network, payment)?);
                 BridgeFact::Vote { case: *case, validator: answer.validator, payment }
             }
-            BridgeOperation::View { case, committee, seen, answer, .. } => {
+            BridgeOperation::View { case, committee, paid, answer, .. } => {
                 let (case, committee, validator) = (*case, *committee, answer.validator);
-                BridgeFact::View { case, committee, validator, seen: seen.clone() }
+                let paid = paid.as_ref().map(|paid| (paid.summary.home, paid.digest(network)));
+                BridgeFact::View { case, committee, validator, paid }
             }
             BridgeOperation::Halt { epoch, round, answer, .. } => {
                 BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
@@ -230,10 +241,14 @@ impl BridgeOperation {
                     Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
                 roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
             }
-            (BridgeOperation::View { case, committee, owner, seen, answer }, _) => {
-                let digest = view_digest(case, seen);
+            (BridgeOperation::View { case, committee, owner, paid, answer }, _) => {
+                let digest = view_digest(case, self.paid(network).as_ref());
                 let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
                 roots.verify(of(*committee)?, &claim, answer, budget)?;
+                if let Some(CertifiedPayment { summary, certificate }) = paid.as_deref() {
+                    let kind = StatementKind::Confirmation;
+                    verify_claim(of(summary.home)?, kind, summary, certificate, roots, budget)?;
+                }
             }
             (BridgeOperation::Halt { epoch, round, owner, answer }, _) => {
                 let digest = halt_digest(*epoch, *round);
@@ -286,13 +301,13 @@ impl BridgeOperation {
                 write_payment(&mut to, payment);
                 answer.write(&mut to);
             }
-            BridgeOperation::View { case, committee, owner, seen, answer } => {
+            BridgeOperation::View { case, committee, owner, paid, answer } => {
                 to.push(5);
                 to.extend(case.0);
                 to.extend(committee.to_le_bytes());
                 to.extend(owner.0);
-                to.push(u8::try_from(seen.len()).expect("a view names at most 255 candidates"));
-                seen.iter().for_each(|digest| to.extend(digest.0));
+                to.push(u8::from(paid.is_some()));
+                paid.iter().for_each(|paid| paid.write(&mut to));
                 answer.write(&mut to);
             }
             BridgeOperation::Halt { epoch, round, owner, answer } => {
@@ -350,9 +365,12 @@ impl BridgeOperation {
             }
             5 => {
                 let (case, committee, owner) = (OutputId(read.array()?), read.u64()?, read.key()?);
-                let count = read.u8()?;
-                let seen = read_map(read, count.into(), |read| Ok((read.digest()?, ())))?.into_keys().collect();
-                BridgeOperation::View { case, committee, owner, seen, answer: LaneAnswer::read(read)? }
+                let paid = match read.u8()? {
+                    0 => None,
+                    1 => Some(Box::new(CertifiedPayment::read(read)?)),
+                    _ => return Err(LaneRefusal::Malformed("a view names one payment or none")),
+                };
+                BridgeOperation::View { case, committee, owner, paid, answer: LaneAnswer::read(read)? }
             }
             6 => {
                 let (epoch, round, owner) = (read.u64()?, read.u64()?, read.key()?);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! resolver  network 32 · count 4 · epoch[] · count 4 · case[]
-//! epoch     number 8 · validators 2 · last 8 · count 4 · certified digest 32 each · count 4 · taken[]
+//! epoch     number 8 · validators 2 · absent 2 · last 8 · count 4 · certified digest 32 each · count 4 · taken[]
 //!           · count 4 · expired output 32 each
 //! taken     output 32 · (0 · digest 32 | 1 freed | 2 lapsed | 3 void)
 //! case      output 32 · asset 4 · amount 8 · home 8 · owner 32 · opened 8 · height 8 · count 2 · body[]
@@ -11,7 +11,7 @@
 //!           · (0 | 1 · count 2 · place 2 each) · count 2 · view[] · count 2 · view[]
 //! body      length 2 · payment
 //! vote      validator 1 · place 2
-//! view      validator 1 · count 2 · place 2 each
+//! view      validator 1                                          empty ones
 //! ```
 
 use super::*;
@@ -23,6 +23,7 @@ impl Resolver {
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
+            to.extend((facts.absent as u16).to_le_bytes());
             to.extend(facts.last.to_le_bytes());
         }
     }
@@ -34,6 +35,7 @@ impl Resolver {
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
+            to.extend((facts.absent as u16).to_le_bytes());
             to.extend(facts.last.to_le_bytes());
             write_count(to, facts.certified.len());
             facts.certified.iter().for_each(|digest| to.extend(digest.0));
@@ -126,6 +128,10 @@ impl EpochFacts {
         if !(1..=crate::VALIDATORS_MAX).contains(&validators) {
             return Err(LaneRefusal::Malformed("a committee has 1 to 256 validators"));
         }
+        let absent = read_short(reader)? as usize;
+        if absent >= validators {
+            return Err(LaneRefusal::Malformed("some member of a committee has keys"));
+        }
         let last = reader.u64()?;
         let count = reader.u32()?;
         let certified = read_map(reader, count, |reader| Ok((reader.digest()?, ())))?.into_keys().collect();
@@ -134,7 +140,7 @@ impl EpochFacts {
         let count = reader.u32()?;
         let expired = read_map(reader, count, |reader| Ok((OutputId(reader.array()?), ())))?.into_keys().collect();
         let thresholds = Thresholds::of(Quorums::new(validators));
-        Ok(EpochFacts { thresholds, last, certified, taken, expired })
+        Ok(EpochFacts { thresholds, absent, last, certified, taken, expired })
     }
 }
 
@@ -163,10 +169,7 @@ impl Case {
         self.candidates.iter().for_each(|candidates| put_places(to, candidates));
         for views in &self.views {
             write_short(to, views.len());
-            for (validator, seen) in views {
-                to.push(*validator);
-                put_places(to, seen);
-            }
+            to.extend(views);
         }
     }
 
@@ -196,10 +199,10 @@ impl Case {
             1 => Some(places(reader)?),
             _ => return Err(wrong),
         };
-        let mut views: [BTreeMap<u8, BTreeSet<Digest>>; 2] = Default::default();
+        let mut views: [BTreeSet<u8>; 2] = Default::default();
         for views in &mut views {
             let count = read_short(reader)?;
-            *views = read_map(reader, count, |reader| Ok((reader.u8()?, places(reader)?)))?;
+            *views = read_map(reader, count, |reader| Ok((reader.u8()?, ())))?.into_keys().collect();
         }
         if bodies.keys().any(|digest| !votes.values().any(|vote| vote == digest)) {
             return Err(wrong);

@@ -2,8 +2,8 @@
 //!
 //! All of it is derived from the open cases. A case can be decided only after an event that concerns it: a vote or a
 //! view in it, a vote in a case about another input of one of its payments, a verdict or a certificate about an input
-//! or an output of such a payment, or the end of the time after which it may lapse or expires. So each of these marks the cases
-//! that it concerns, and only marked cases are judged.
+//! or an output of such a payment, or the end of the time after which it may lapse or expires. So each of
+//! these marks the cases that it concerns, and only marked cases are judged.
 
 use super::*;
 

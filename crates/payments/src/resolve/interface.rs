@@ -52,7 +52,8 @@ pub enum CaseFact {
         /// The payment.
         payment: Arc<PaymentBody>,
     },
-    /// A validator reports which candidates it had accepted before it barred them.
+    /// A validator reports that it had accepted no payment of the output before it barred the candidates. A view that
+    /// names a payment brings its certificate, and is [`CaseFact::CertifiedDigest`].
     View {
         /// The contested output.
         case: OutputId,
@@ -60,8 +61,6 @@ pub enum CaseFact {
         committee: HomeEpoch,
         /// The validator.
         validator: u8,
-        /// The candidates that it had accepted.
-        seen: BTreeSet<Digest>,
     },
 }
 
@@ -74,7 +73,7 @@ impl CaseFact {
             CaseFact::CertifiedDigest(home, digest) => (1, OutputId(none.0), *home, 0, *digest),
             CaseFact::Open(contested) => (2, contested.output.id, contested.home, 0, none),
             CaseFact::Vote { case, validator, payment } => (3, *case, 0, *validator, payment.digest),
-            CaseFact::View { case, committee, validator, .. } => (4, *case, *committee, *validator, none),
+            CaseFact::View { case, committee, validator } => (4, *case, *committee, *validator, none),
         }
     }
 }
@@ -88,8 +87,6 @@ pub enum ConfirmedBy {
     Certificate,
     /// The ledger saw a certificate that spends one of its outputs.
     Child,
-    /// f+1 validators of one committee had accepted it.
-    Views,
 }
 
 /// The fate of a contested output.

@@ -24,8 +24,9 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// Bars candidates, and records which of them this shard has acknowledged or accepted. An output of a candidate
-    /// is in the spent set exactly if it was accepted as an input.
+    /// Bars candidates, and reports which of them this shard has acknowledged or accepted. An output of a candidate is
+    /// in the spent set exactly if it was accepted as an input. If its log has such a record and lacks the certificate
+    /// that belongs before it, the shard reports nothing: its validator posts no view.
     pub(super) fn bar(
         &mut self,
         log: &impl LaneLog,
@@ -35,7 +36,7 @@ impl LaneValidator {
         if !self.acts() {
             return Ok(());
         }
-        let mut seen = BTreeSet::new();
+        let (mut paid, mut unproven) = (None, false);
         let budget = &mut CheckBudget(u32::MAX);
         for candidate in candidates {
             let payment = BarredPayment::of(candidate);
@@ -43,15 +44,17 @@ impl LaneValidator {
             for output in payment.output_ids() {
                 accepted |= self.spender(log, &output, &mut None, budget)?.is_some();
             }
-            if accepted {
-                seen.insert(payment.digest);
-            }
+            let certified = if accepted { self.certified(log, &payment.digest)? } else { None };
+            unproven |= accepted && certified.is_none();
+            paid = paid.or(certified);
             if !self.barred.contains(&payment.digest) {
                 self.write(RecordKind::Bar, &[&payment.bytes()]);
                 self.remember_bar(payment);
             }
         }
-        self.notices.push_back((self.written + self.tail.len() as u64, case, seen));
+        if paid.is_some() || !unproven {
+            self.notices.push_back((self.written + self.tail.len() as u64, case, paid.map(Box::new)));
+        }
         Ok(())
     }
 
@@ -67,14 +70,15 @@ impl LaneValidator {
     }
 
     /// Signs one view of a case, and never another one.
-    pub(super) fn post_view(&mut self, case: OutputId, seen: BTreeSet<Digest>) {
-        let digest = view_digest(&case, &seen);
+    pub(super) fn post_view(&mut self, case: OutputId, paid: Option<Box<CertifiedPayment>>) {
+        let named = paid.as_ref().map(|paid| paid.digest(&self.settings.rules.network));
+        let digest = view_digest(&case, named.as_ref());
         if !self.acts() || self.viewed.get(&case).is_some_and(|before| *before != digest) {
             return;
         }
         if self.viewed.insert(case, digest).is_none() {
             self.write(RecordKind::View, &[&case.0, &digest.0]);
         }
-        self.add(StatementKind::View, Asker::View(case, seen), digest);
+        self.add(StatementKind::View, Asker::View(case, paid), digest);
     }
 }

@@ -98,9 +98,9 @@ pub enum LaneInput<'a> {
     CaseOpened(ContestedOutput),
     /// The candidates of an open case are fixed.
     CandidatesFixed(OutputId, &'a [Arc<PaymentBody>]),
-    /// All shards of this validator have barred the candidates; the set is the union of what they had accepted
+    /// All shards of this validator have barred the candidates; the payment is the one that any of them had accepted
     /// ([`ViewParts`]). The shard that signs for the owner of the output gets this input.
-    AllBarred(OutputId, BTreeSet<Digest>),
+    AllBarred(OutputId, Option<Box<CertifiedPayment>>),
     /// A case is closed.
     CaseRuled(OutputId, Verdict),
     /// The committee signs exits through this epoch ([`crate::Resolver::signs_through`]): for a shard that starts after
@@ -115,20 +115,21 @@ pub enum LaneInput<'a> {
 #[derive(Clone, Debug)]
 pub struct ViewParts {
     missing: BTreeSet<u16>,
-    seen: BTreeSet<Digest>,
+    paid: Option<Box<CertifiedPayment>>,
 }
 
 impl ViewParts {
     /// The parts of a validator with this many shards.
     pub fn new(shards: u16) -> ViewParts {
-        ViewParts { missing: (0..shards).collect(), seen: BTreeSet::new() }
+        ViewParts { missing: (0..shards).collect(), paid: None }
     }
 
-    /// Adds a shard's [`LaneEffect::Barred`]; returns the union once no shard is missing.
-    pub fn add(&mut self, shard: u16, seen: BTreeSet<Digest>) -> Option<&BTreeSet<Digest>> {
+    /// Adds a shard's [`LaneEffect::Barred`]; returns what the validator's view names once no shard is missing. Two
+    /// shards never name two payments: one payment of an output is certified at most.
+    pub fn add(&mut self, shard: u16, paid: Option<Box<CertifiedPayment>>) -> Option<Option<&CertifiedPayment>> {
         self.missing.remove(&shard);
-        self.seen.extend(seen);
-        self.missing.is_empty().then_some(&self.seen)
+        self.paid = self.paid.take().or(paid);
+        self.missing.is_empty().then_some(self.paid.as_deref())
     }
 }
 
@@ -193,15 +194,15 @@ pub enum LaneEffect {
     Barred {
         /// The contested output.
         case: OutputId,
-        /// The candidates that it had acknowledged, or accepted outputs of, before.
-        seen: BTreeSet<Digest>,
+        /// The candidate that it had acknowledged, or accepted an output of, before.
+        paid: Option<Box<CertifiedPayment>>,
     },
     /// Post a view to the ledger.
     View {
         /// The contested output.
         case: OutputId,
-        /// The candidates that the shards of this validator had accepted.
-        seen: BTreeSet<Digest>,
+        /// The candidate that the shards of this validator had accepted.
+        paid: Option<Box<CertifiedPayment>>,
         /// The signature on [`view_digest`].
         answer: LaneAnswer,
     },

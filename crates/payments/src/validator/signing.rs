@@ -28,9 +28,9 @@ impl LaneValidator {
     /// Signs the trees whose records are durable.
     pub(super) fn sign(&mut self, effects: &mut Vec<LaneEffect>) {
         while self.notices.front().is_some_and(|(position, ..)| *position <= self.durable)
-            && let Some((_, case, seen)) = self.notices.pop_front()
+            && let Some((_, case, paid)) = self.notices.pop_front()
         {
-            effects.push(LaneEffect::Barred { case, seen });
+            effects.push(LaneEffect::Barred { case, paid });
         }
         while self.batches.front().is_some_and(|batch| batch.position <= self.durable)
             && let Some(batch) = self.batches.pop_front()
@@ -69,7 +69,7 @@ impl LaneValidator {
                 effects.push(match asker {
                     Asker::Peer(peer, _) => LaneEffect::Answer { peer, kind: closed.kind, digest, answer },
                     Asker::Vote(case, payment) => LaneEffect::Vote { case, payment, answer },
-                    Asker::View(case, seen) => LaneEffect::View { case, seen, answer },
+                    Asker::View(case, paid) => LaneEffect::View { case, paid, answer },
                 });
             }
         }

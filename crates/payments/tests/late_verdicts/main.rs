@@ -38,7 +38,8 @@
 //! # What is checked in each state
 //!
 //! *Money*: each output has one claim at most, and it is honoured once, also after the ledger has forgotten it.
-//! *Final*: what a quorum has accepted at some time (a bit of history) never lapses and no other payment of its inputs stands.
+//! *Final*: what a quorum has accepted at some time (a bit of history) never lapses, and no other payment of its inputs
+//! stands.
 //! *Freed*: no payment of a freed output is certified. *No alarm*. *Time to settle*: nothing lapses before a whole
 //! epoch has passed. *No idle expiry*: when a case expires in lane time, some correct member could still have posted.
 //! *An end*: no case is open after its time. *A way home*: through the epoch after a verdict for T, the sibling's
@@ -63,12 +64,36 @@
 //! | model | n = 4 | n = 5 | n = 6 |
 //! |---|---|---|---|
 //! | one output, T into its own home | 11,675 | 35,518 | 128,109 |
-//! | with a rival into the same home | 79,099 | 264,315 | 1,618,243 |
-//! | with a rival into the next home (invented or signed) | 827,763 | 5,623,326 | |
+//! | members without keys: one at home | 2,423 | | 35,518 |
+//! | members without keys: one at home and one in the next; two at home | 17,256 | | 6,638 |
+//! | a rival into the same home | 79,099 | 264,315 | 1,618,243 |
+//! | a rival into the next home, invented or signed | 827,763 | 5,623,326 | |
+//! | T into the next home | 182,436 | 1,457,614 | 8,754,588 |
+//! | T into the next home, and a child | 4,291,900 | | |
+//! | the output of T is contested; committees 1 and 2 are asked | 6,735,087 | | |
+//! | T of two contested outputs | 390,304 | 4,924,560 | 30,969,383 |
+//!
+//! `larger_models_of_late_verdicts` has those that `make test` leaves to `make soak`. An expired case frees nobody's
+//! keys: a certificate that is shown after the expiry confirms its payment, but its key outputs can be sent home only
+//! in the epoch of the expiry itself. Later their money is among what expired.
 //!
 //! # Rules that it rejects
 //!
-//! `broken_rules_are_rejected` prints a counterexample for each.
+//! `broken_rules_are_rejected` prints a counterexample for each. In short:
+//!
+//! * An unproven view is empty: two members accept T, a relay strips their views, and the settled T lapses. It is its
+//!   member's only view: T is stripped, and the case expires although all have posted. Any certificate proves it: the
+//!   Byzantine member names its own rival with T's certificate.
+//! * 2f+1 bind at n = 6, or f+1 empty views, or time alone, or the deadline: a settled payment lapses, or an output is
+//!   freed of a certified one. It lapses at once: its recipient had no epoch to settle.
+//! * The bit comes before the certificate, or a child is signed without its parent's: after the crash the member can
+//!   post no view, and the case expires although all have posted; if it posts an empty one, the settled T lapses.
+//! * A member without keys is silent: with the Byzantine one there are too few votes.
+//! * Expiry lifts bars: T of *a* and *b* expires in the case of *a*, is then settled, and lapses in the case of *b*.
+//!   The case is opened again and old views count: T is settled between the two openings.
+//! * Certificates are redeemed through c+3 only: the exit after a late verdict is not. For ever: T is redeemed again
+//!   when the ledger has forgotten it. Keys go with the last case: the sibling has no way home.
+//! * The rules before: a case stays open, later epochs are kept, and the sibling has no way home.
 
 mod checks;
 mod machine;

@@ -481,13 +481,14 @@ impl LaneWorld {
 
     /// Posts each contradiction seen in a block.
     fn accuse(&mut self, operations: &[Operation], outcomes: &[Outcome]) {
+        let network = self.lane().network();
         let Some(finder) = &mut self.finder else { return };
         let posted = operations.iter().zip(outcomes).filter(|(_, outcome)| outcome.refusal().is_none());
         let posts = posted.filter_map(|(operation, _)| match operation {
             Operation::Lane(bytes) => BridgeOperation::parse(bytes).ok(),
             _ => None,
         });
-        let found: Vec<LaneEvidence> = posts.flat_map(|post| finder.note_post(&post)).collect();
+        let found: Vec<LaneEvidence> = posts.flat_map(|post| finder.note_post(&network, &post)).collect();
         let key = self.payers.account(1);
         for evidence in found {
             let known = self.lane().bridge().convicted();
@@ -659,10 +660,11 @@ impl LaneWorld {
                 self.post(&key, &BridgeOperation::Vote { case, payment, answer });
             }
             for committee in committees.into_iter().flatten() {
-                let Some(bodies) = &bodies else { continue };
-                let seen = bodies.iter().map(|body| body.digest).filter(|_| self.dice.once_in(2)).collect();
-                let view = self.liar.view(&committee, contested.output.id, contested.owner, seen);
-                self.post(&key, &view);
+                // One that names a payment is worth as much as its certificate, which anyone posts.
+                if bodies.is_some() {
+                    let view = self.liar.empty_view(&committee, contested.output.id, contested.owner);
+                    self.post(&key, &view);
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Validators of the lane over simulated disks: correct ones, which crash and restart, and a Byzantine one.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::repeat;
 
 use ledger::{LaneBridge, Ledger};
@@ -340,12 +340,12 @@ impl SimValidator {
                     self.posts.push(BridgeOperation::Vote { case, payment, answer });
                 }
                 // The only shard represents all shards.
-                LaneEffect::Barred { case, seen } => self.step(home, LaneInput::AllBarred(case, seen)),
-                LaneEffect::View { case, seen, answer } => {
+                LaneEffect::Barred { case, paid } => self.step(home, LaneInput::AllBarred(case, paid)),
+                LaneEffect::View { case, paid, answer } => {
                     let mut cases = lane(&self.known).bridge().resolver().cases();
                     let owner = cases.find(|(of, _)| of.output.id == case).map(|(of, _)| of.owner);
                     if let Some(owner) = owner {
-                        self.posts.push(BridgeOperation::View { case, committee: home, owner, seen, answer });
+                        self.posts.push(BridgeOperation::View { case, committee: home, owner, paid, answer });
                     }
                 }
                 LaneEffect::Destroy => {
@@ -468,15 +468,9 @@ impl Liar {
         self.sign(committee, &Claim { kind, owner: &body.payment.owner, digest: &body.digest })
     }
 
-    pub fn view(
-        &mut self,
-        committee: &LaneCommittee,
-        case: OutputId,
-        owner: PublicKey,
-        seen: BTreeSet<Digest>,
-    ) -> BridgeOperation {
-        let digest = view_digest(&case, &seen);
+    pub fn empty_view(&mut self, committee: &LaneCommittee, case: OutputId, owner: PublicKey) -> BridgeOperation {
+        let digest = view_digest(&case, None);
         let answer = self.sign(committee, &Claim { kind: StatementKind::View, owner: &owner, digest: &digest });
-        BridgeOperation::View { case, committee: committee.epoch(), owner, seen, answer }
+        BridgeOperation::View { case, committee: committee.epoch(), owner, paid: None, answer }
     }
 }
