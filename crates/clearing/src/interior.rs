@@ -42,9 +42,9 @@
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
-//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a real-valued full clearing exists at these prices, and only whole
-//!   units can be in the way: limits are raised to other places in the band, a different one for each offer, and the
-//!   path is followed again from nearby.
+//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a
+//!   real-valued full clearing exists at these prices, and only whole units can be in the way: limits are raised to
+//!   other places in the band, a different one for each offer, and the path is followed again from nearby.
 //!
 //! # Far from the margin
 //!
