@@ -7,25 +7,9 @@ mod program;
 
 use clearing::workload::thin::{self, PATTERNS};
 use clearing::workload::{self, Seeded};
-use clearing::{Groups, Market, Offer, Params, SortedOffers, clear};
-use primitives::{AssetId, Price};
+use clearing::{Market, Offer, Params, SortedOffers, clear};
+use primitives::Price;
 use program::{Order, Solution};
-
-/// One strongly connected group: its assets, and its offers with limits raised to the middle of the band.
-fn group(assets: u32, offers: &[Offer], params: &Params, number: AssetId) -> (Vec<AssetId>, Vec<Order>) {
-    let mut pairs: Vec<(AssetId, AssetId)> = offers.iter().map(|offer| (offer.sell, offer.buy)).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    let groups = Groups::of_pairs(assets, &pairs);
-    let own: Vec<AssetId> = (0..assets).map(AssetId).filter(|asset| groups.are_one(*asset, number)).collect();
-    let middle = 1.0 - 0.5 * (params.epsilon.to_f64() + params.mu.to_f64());
-    let order = |offer: &Offer| {
-        let [sell, buy] = [offer.sell, offer.buy].map(|asset| own.binary_search(&asset).ok());
-        Some(Order { sell: sell?, buy: buy?, units: offer.amount as f64, limit: offer.limit.to_f64() / middle })
-    };
-    let orders = offers.iter().filter_map(order).collect();
-    (own, orders)
-}
 
 /// How far our rate is from a limit at which the oracle trades in part, as a multiple of half the band; the largest.
 /// At a limit at which some solution trades in part, every solution has the same rate.
@@ -58,13 +42,7 @@ impl Tally {
         }
         let market = Market::new(&book).expect("a proper book");
         let mut theirs = clearing.valuations.clone();
-        let mut done: Vec<AssetId> = Vec::new();
-        for first in (0..assets).map(AssetId) {
-            let (own, orders) = group(assets, offers, &params, first);
-            if own.len() < 2 || done.contains(&first) {
-                continue;
-            }
-            done.extend(&own);
+        for (own, orders) in program::groups(assets, offers, &params) {
             let Some(solution) = program::solve(own.len(), &orders) else {
                 self.unsolved += 1;
                 continue;

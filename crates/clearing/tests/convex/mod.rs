@@ -12,6 +12,8 @@
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{ExponentialConeT, NonnegativeConeT, ZeroConeT};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus};
+use clearing::{Groups, Offer, Params};
+use primitives::AssetId;
 
 /// An offer: positions of the assets sold and bought, units, and the limit.
 #[derive(Clone, Copy, Debug)]
@@ -26,15 +28,39 @@ pub struct Order {
 #[derive(Clone, Debug)]
 pub struct Solution {
     /// The price of every asset, up to a common factor.
+    #[allow(dead_code)]
     pub prices: Vec<f64>,
     /// The share of every offer that trades.
     #[allow(dead_code)]
     pub shares: Vec<f64>,
     /// The value of the objective, relative to the value of all that is offered.
+    #[allow(dead_code)]
     pub objective: f64,
     /// Steps of the solver.
     #[allow(dead_code)]
     pub steps: u32,
+}
+
+/// The strongly connected groups of more than one asset: their assets, and their offers with limits raised to the middle
+/// of the band.
+pub fn groups(assets: u32, offers: &[Offer], params: &Params) -> Vec<(Vec<AssetId>, Vec<Order>)> {
+    let mut pairs: Vec<(AssetId, AssetId)> = offers.iter().map(|offer| (offer.sell, offer.buy)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let groups = Groups::of_pairs(assets, &pairs);
+    let middle = 1.0 - 0.5 * (params.epsilon.to_f64() + params.mu.to_f64());
+    let all = || (0..assets).map(AssetId);
+    let is_first = |asset: &AssetId| all().find(|other| groups.are_one(*other, *asset)) == Some(*asset);
+    let group = |first: AssetId| {
+        let own: Vec<AssetId> = all().filter(|asset| groups.are_one(*asset, first)).collect();
+        let order = |offer: &Offer| {
+            let [sell, buy] = [offer.sell, offer.buy].map(|asset| own.binary_search(&asset).ok());
+            Some(Order { sell: sell?, buy: buy?, units: offer.amount as f64, limit: offer.limit.to_f64() / middle })
+        };
+        let orders = offers.iter().filter_map(order).collect();
+        (own, orders)
+    };
+    all().filter(is_first).map(group).filter(|(own, _)| own.len() > 1).collect()
 }
 
 /// Rows of the constraints A·x + s = b.
