@@ -10,6 +10,7 @@
 //! | thin | few offers for each asset: how many books of each pattern are full, and why others are not |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or not; many small markets |
+//! | figure8 | SPEEDEX figure 8: time of the convex program of Devanur, Garg and Végh by a public solver, and ours |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are computed in a quarter of a second |
 //!
 //! Sorting is excluded, as the ledger never does it. `sum_up` is the work of the book's owner between batches: the
@@ -20,6 +21,7 @@
 mod adversarial;
 mod days;
 mod figure2;
+mod figure8;
 mod hard;
 mod numeraires;
 mod sample;
@@ -55,6 +57,8 @@ pub enum Suite {
     Decomposition,
     /// The fewest offers that a solver needs to be fast, by ε and μ.
     Figure2,
+    /// The convex program by a public solver beside ours, by assets and offers.
+    Figure8,
 }
 
 impl Suite {
@@ -67,7 +71,7 @@ impl Suite {
             Suite::Hostile | Suite::Minimum | Suite::Thin => 10_000,
             Suite::Coingecko(_) => 500,
             Suite::Decomposition => 3,
-            Suite::Figure2 => 5,
+            Suite::Figure2 | Suite::Figure8 => 5,
         }
     }
 
@@ -83,6 +87,7 @@ impl Suite {
             Suite::Coingecko(_) => "coingecko",
             Suite::Decomposition => "decomposition",
             Suite::Figure2 => "figure2",
+            Suite::Figure8 => "figure8",
         }
     }
 }
@@ -123,6 +128,7 @@ pub fn run(options: &ClearingOptions, step: &mut ProgressStep) -> Result<Value, 
         }
         Suite::Decomposition => numeraires::run(books, step),
         Suite::Figure2 => alone.install(|| figure2::run(books, options.most, step)),
+        Suite::Figure8 => alone.install(|| figure8::run(books, options.most, step)),
     };
     let Params { epsilon, mu, .. } = Params::default();
     let (suite, epsilon, mu) = (options.suite.name(), epsilon.to_string(), mu.to_string());

@@ -38,6 +38,11 @@ impl Budget {
         u64::from(self.prices) * (assets + offers / OFFERS) as u64
     }
 
+    /// The budget of a further search, where the first has used up its own.
+    pub(crate) fn further(self) -> Budget {
+        Budget { prices: self.prices / 4, ..self }
+    }
+
     /// The budget of the interior-point method for a part with so many assets and variables.
     pub(crate) fn interior_looks(self, assets: usize, lots: usize) -> u64 {
         const LOTS: usize = 64;

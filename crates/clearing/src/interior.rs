@@ -28,22 +28,23 @@
 //! one row for each asset, with V·(f+θ) and V·θ in the places where Newton's method on smoothed demand has the slopes
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
-//! - **Beginning**: a circulation in which every offer trades a part of its value, found by one elimination: each
+//! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
+//!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value, found by one elimination: each
 //!   trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
-//!   conserved from the first step on, however far apart values and prices are. The products of an offer are relative
-//!   to its first shares, V·f·s⁻ = V·f₀·τ and V·g·s⁺ = V·g₀·τ: a giant that can hardly trade has a small f₀ and does not
-//!   hide the others.
-//! - **Scaling**: shares, margins, logarithms and τ have no unit. The first τ is the mean distance of offers from the
-//!   initial prices.
+//!   conserved from the first step on, however far apart values and prices are. The products of an offer are then
+//!   relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly trade has a small f₀ and does
+//!   not hide the others.
+//! - **Scaling**: shares, margins and logarithms have no unit. On the path, τ is relative to the mean over offers of
+//!   what their assets can trade.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
 //!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short, the
 //!   path begins once more at the current prices.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
-//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a real-valued full clearing exists at these prices, and only whole
-//!   units can be in the way: limits are raised to other places in the band, a different one for each offer, and the
-//!   path is followed again from nearby.
+//!   smaller; or when τ is 0 for all purposes, and assets are conserved to a part of what trades or of one unit. Then a
+//!   real-valued full clearing exists at these prices, and only whole units can be in the way: limits are raised to
+//!   other places in the band, a different one for each offer, and the path is followed again from nearby.
 //!
 //! # Far from the margin
 //!
@@ -85,6 +86,8 @@ const MOST_SHORT: u32 = 6;
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
+/// The value of τ after lots are divided anew.
+const TAU_DIVIDED: f64 = 1e-3;
 /// The values of τ from which on amounts are computed: at first, and where whole units are sought.
 const NARROW: f64 = 1e-5;
 const NARROW_NEAR: f64 = 1e-8;
@@ -142,13 +145,13 @@ struct Path<'a> {
 impl Path<'_> {
     /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
     fn search(&mut self) -> End {
-        self.begin();
+        self.start(self.lots.mean_margin(&self.logs).max(TAU_FIRST));
         let mut end = self.follow(NARROW);
         for _ in 0..SPLITS {
             if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
                 break;
             }
-            self.begin();
+            self.start(TAU_DIVIDED);
             end = self.follow(NARROW);
         }
         if end == End::Solved { self.search_units() } else { end }
@@ -223,6 +226,16 @@ impl Path<'_> {
     fn centre(&mut self, tau: f64) {
         self.step.centre(&mut self.lots, &mut self.logs, tau);
         self.step.measure(&self.lots, &self.logs);
+    }
+
+    /// Puts all lots on the path at the current prices, if these are near enough to balance.
+    fn start(&mut self, tau: f64) {
+        /// The part of what an asset can trade that it may be out of balance.
+        const NEAR: f64 = 100.0;
+        self.centre(tau);
+        if self.step.worst > NEAR {
+            self.begin();
+        }
     }
 
     /// Begins a path at the current prices.

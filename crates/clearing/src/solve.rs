@@ -233,7 +233,9 @@ fn price_thin(view: PartView) -> Found {
     if first.is_settled() {
         return first;
     }
-    let second = newton_from(view, Target::new(view.params), None);
+    let params = Params { budget: view.params.budget.further(), ..*view.params };
+    let view = PartView { params: &params, ..view };
+    let second = newton_from(view, Target::new(&params), None);
     let nearby = second.prices.clone();
     let found = first.or(second);
     if found.is_settled() { found } else { found.or(interior(view, &nearby)) }

@@ -366,6 +366,8 @@ pub enum SuiteName {
     Decomposition,
     /// The fewest offers that a solver needs to be fast, by epsilon and mu: SPEEDEX figure 2.
     Figure2,
+    /// The convex program by a public solver beside ours, by assets and offers: SPEEDEX figure 8.
+    Figure8,
 }
 
 impl SuiteName {
@@ -380,6 +382,7 @@ impl SuiteName {
             SuiteName::Coingecko => bench::clearing::Suite::Coingecko(data),
             SuiteName::Decomposition => bench::clearing::Suite::Decomposition,
             SuiteName::Figure2 => bench::clearing::Suite::Figure2,
+            SuiteName::Figure8 => bench::clearing::Suite::Figure8,
         }
     }
 }

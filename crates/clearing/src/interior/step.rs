@@ -46,6 +46,8 @@ pub(super) struct Step<'a> {
     /// The largest imbalance of an asset: relative to what it can trade, and to what it trades and a unit of it.
     pub(super) worst: f64,
     pub(super) off: f64,
+    /// The largest product that is its own, relative to τ.
+    widest: f64,
     pub(super) steps: u32,
     /// The part of its direction that the last step went.
     pub(super) length: f64,
@@ -74,6 +76,7 @@ impl<'a> Step<'a> {
             steps: 0,
             length: 1.0,
             off: 0.0,
+            widest: 1.0,
             looks: 0,
         }
     }
@@ -82,10 +85,12 @@ impl<'a> Step<'a> {
     pub(super) fn centre(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) {
         crate::range::centred(logs);
         self.measure(lots, logs);
-        let most = self.most(lots);
+        let tradable: f64 = self.offered.iter().zip(&self.wanted).map(|(out, back)| out.min(*back)).sum();
+        let scale = tradable / lots.len().max(1) as f64;
+        self.widest = 1.0;
         for lot in &mut lots.all {
-            let value = lot.units * self.prices[lot.sell as usize];
-            let weight = value.min(most[lot.sell as usize]).min(most[lot.buy as usize]) / value;
+            let weight = scale / (lot.units * self.prices[lot.sell as usize]);
+            self.widest = f64::max(self.widest, weight);
             (lot.up, lot.down) = (weight, weight);
             lot.centre(lot.margin(logs), tau * weight);
         }
@@ -97,6 +102,7 @@ impl<'a> Step<'a> {
         crate::range::centred(logs);
         self.measure(lots, logs);
         let Some(parts) = self.circulation(lots) else { return false };
+        self.widest = 1.0;
         for (lot, part) in lots.all.iter_mut().zip(parts) {
             let margin = lot.margin(logs);
             (lot.filled, lot.open, lot.down, lot.up) = (part, 1.0 - part, part, 1.0 - part);
@@ -204,7 +210,7 @@ impl<'a> Step<'a> {
 
     /// Whether the products are 0 for all purposes.
     pub(super) fn is_at_end(&self) -> bool {
-        self.mean < TAU_LEAST
+        self.mean * self.widest < TAU_LEAST
     }
 
     /// The looks of one step.
