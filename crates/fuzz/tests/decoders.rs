@@ -1,6 +1,6 @@
 //! Everything that is decoded from bytes: messages, signed statements, files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
@@ -15,10 +15,10 @@ use ledger::{
     ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, BlsSecretKey, BridgeOperation, DkgTerms, KeyGeneration, LaneAnswer, LaneCommittee, LaneEvidence,
-    LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner, Output, OutputId,
-    OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing, new_log, owner_message,
-    spend_request, spender_request,
+    AssetRule, BlsSecretKey, BridgeOperation, CertifiedPayment, DkgTerms, KeyGeneration, LaneAnswer, LaneCommittee,
+    LaneEvidence, LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner,
+    Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing, new_log,
+    owner_message, spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
@@ -533,7 +533,7 @@ fn the_payment_lane() {
         [payment.encode(), other.encode()].map(|bytes| (bytes, PaymentCertificate::Answers(vec![answer(2)])));
     pair.sort_by_key(|(bytes, _)| PaymentView::parse(bytes).expect("sound").digest());
     let signed_twice = LaneEvidence::Payments { home: 0, validator: 2, pair: Box::new(pair) };
-    let views = Box::new([BTreeSet::new(), BTreeSet::from([digest])].map(|seen| (seen, answer(1))));
+    let views = Box::new([None, Some(digest)].map(|paid| (paid, answer(1))));
     let said_twice = LaneEvidence::Views { committee: 0, case: id, owner: owner.public(), pair: views };
     let (registration, proofs) = LaneRegistration::make(&network, 1, 0, &[key(30)], &key(31));
     let bls = BlsSecretKey::of_shard(&key(30));
@@ -544,12 +544,16 @@ fn the_payment_lane() {
     let signature = dealt.sign(&network, 1, &key(30));
     board.deal(dealt.clone()).expect("correct");
     let complaint = board.reveal(0, &bls, 0).expect("it is dealt");
+    let summary = PaymentView::parse(&encoded).expect("sound").summary();
+    let view = |paid| BridgeOperation::View { case: id, committee: 0, owner: owner.public(), paid, answer: answer(1) };
     let posts = [
         BridgeOperation::Register { registration: with_bls, proofs: both },
         BridgeOperation::Deal { epoch: 1, dealing: Box::new(dealt), signature },
         BridgeOperation::Complain { epoch: 1, complaint: Box::new(complaint) },
         BridgeOperation::Redeem { payment: encoded.clone(), certificate: PaymentCertificate::Answers(vec![answer(1)]) },
         BridgeOperation::Vote { case: id, payment: encoded.clone(), answer: answer(1) },
+        view(None),
+        view(Some(Box::new(CertifiedPayment { summary, certificate: PaymentCertificate::Answers(vec![answer(1)]) }))),
         BridgeOperation::Register { registration, proofs },
         BridgeOperation::Accuse { evidence: signed_twice },
         BridgeOperation::Accuse { evidence: said_twice },
