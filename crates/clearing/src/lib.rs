@@ -105,7 +105,8 @@
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, three things are tried
 //!   before condition 3 is given up: amounts are repaired unit by unit; prices are sought at which offers are elsewhere
 //!   in the band from μ to ε, see `repair` and `interior`; and all cases of units sold and paid are divided until one
-//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`UnitsProof`] that none is full, which
+//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`UnitsProof`] that none is full,
+//!   which
 //!   [`verify`] checks; see `units`.
 //! - **Sets that trade separately are cleared separately**: amounts are found for each set of assets between which
 //!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again part by

@@ -9,7 +9,8 @@
 //! 2. of every asset the offers sell at least as much as they are paid;
 //! 3. r_AC = r_AB · r_BC.
 //!
-//! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It lists
+//! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It
+//! lists
 //! the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each case
 //! the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or only
 //! buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all that
