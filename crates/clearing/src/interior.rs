@@ -29,7 +29,8 @@
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
 //! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
-//!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value, found by one elimination: each
+//!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value,
+//!   found by one elimination: each
 //!   trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
 //!   conserved from the first step on, however far apart values and prices are. The products of an offer are then
 //!   relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly trade has a small f₀ and does
@@ -37,7 +38,8 @@
 //! - **Scaling**: shares, margins and logarithms have no unit. On the path, τ is relative to the mean over offers of
 //!   what their assets can trade.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
-//!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short, the
+//!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short,
+//!   the
 //!   path begins once more at the current prices.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.

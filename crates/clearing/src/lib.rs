@@ -76,7 +76,7 @@
 //!   nothing. Other parts are not affected. [`Report::obstacles`] names the assets and the [`Reason`].
 //! - Books whose offers all sell and ask for [`least_units`] or more are full, unless the reason is range or budget,
 //!   or a unit of some asset on the only path is worth more than the band of an offer that must fill: then no prices
-//!   help, and for most such books there is a [`Proof`].
+//!   help, and for most such books there is a [`UnitsProof`].
 //! - Nodes that must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper
@@ -105,7 +105,8 @@
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, three things are tried
 //!   before condition 3 is given up: amounts are repaired unit by unit; prices are sought at which offers are elsewhere
 //!   in the band from μ to ε, see `repair` and `interior`; and all cases of units sold and paid are divided until one
-//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`Proof`] that none is full, which
+//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`UnitsProof`] that none is full,
+//!   which
 //!   [`verify`] checks; see `units`.
 //! - **Sets that trade separately are cleared separately**: amounts are found for each set of assets between which
 //!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again part by
@@ -168,5 +169,5 @@ pub use rate::Rate;
 pub use rows::{RowFill, RowOutcome};
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, RULES, clear};
-pub use units::{Division, MOST_ASSETS, MOST_DIVISIONS, MOST_OFFERS, Proof};
+pub use units::{Division, MOST_ASSETS, MOST_DIVISIONS, MOST_OFFERS, UnitsProof};
 pub use verify::{Verified, Violation, verify};

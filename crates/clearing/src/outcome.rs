@@ -8,7 +8,7 @@ use crate::book::{Book, Solver};
 use crate::market::Groups;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
-use crate::units::Proof;
+use crate::units::UnitsProof;
 
 /// The amount sold on one ordered pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub struct Obstacle {
     pub assets: Vec<AssetId>,
     /// If the reason is [`Reason::Units`]: a proof that no clearing of the group of these assets is full, if one was
     /// found.
-    pub proof: Option<Proof>,
+    pub proof: Option<UnitsProof>,
 }
 
 impl Obstacle {

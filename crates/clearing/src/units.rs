@@ -9,7 +9,8 @@
 //! 2. of every asset the offers sell at least as much as they are paid;
 //! 3. r_AC = r_AB · r_BC.
 //!
-//! A [`Proof`] names assets and divides all cases: in each of them these conditions contradict each other. It lists
+//! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It
+//! lists
 //! the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each case
 //! the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or only
 //! buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all that
@@ -17,7 +18,7 @@
 //!
 //! Units are integers and exact. Rates are doubles, and every bound of one is moved outward by [`OUT`], which is more
 //! than a thousand times what rounding can explain. So a narrowed bound holds for every full clearing, and
-//! [`Proof::check`] accepts no proof of what is false.
+//! [`UnitsProof::check`] accepts no proof of what is false.
 //!
 //! The rules of fills in `fills` are narrower than these conditions: at most one offer of a pair trades in part. They
 //! are not needed.
@@ -70,14 +71,14 @@ pub struct Division {
 
 /// A proof that no clearing fills all that must fill, at any prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct UnitsProof {
     /// The assets whose conservation is used, ascending; at most [`MOST_ASSETS`].
     pub assets: Vec<AssetId>,
     /// The divisions of cases: each is followed by those of its first case, and then by those of its second.
     pub divisions: Vec<Division>,
 }
 
-impl Proof {
+impl UnitsProof {
     /// Whether this proves that no clearing of `book` is full with these parameters. The cost is in proportion to the
     /// divisions, and to the offers between the assets.
     pub fn check(&self, book: &Book, params: &Params) -> bool {

@@ -151,7 +151,8 @@ impl Violation {
 }
 
 /// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and fullness if
-/// the clearing claims it; where an obstacle carries a proof, that too. Runs on the current rayon pool; the result does not depend on it.
+/// the clearing claims it; where an obstacle carries a proof, that too. Runs on the current rayon pool; the result
+/// does not depend on it.
 ///
 /// # Errors
 /// The first [`Violation`] in the order of trades, then assets, then pairs.

@@ -1,7 +1,9 @@
 //! Books that no whole units clear in full at any prices: the clearing says so, and carries a proof.
 
 use clearing::workload::thin;
-use clearing::{Clearing, Division, Offer, Params, Proof, Reason, SortedOffers, Violation, clear, verify, workload};
+use clearing::{
+    Clearing, Division, Offer, Params, Reason, SortedOffers, UnitsProof, Violation, clear, verify, workload,
+};
 use primitives::AssetId;
 
 fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
@@ -21,7 +23,7 @@ fn dear() -> [Offer; 3] {
     [offer(0, 1, 2_934, "473.8"), offer(1, 2, 5_164, "0.5"), offer(2, 0, 3_000_000, "0.0021")]
 }
 
-fn proof_of(clearing: &Clearing) -> &Proof {
+fn proof_of(clearing: &Clearing) -> &UnitsProof {
     let [obstacle] = &clearing.report.obstacles[..] else { panic!("{:?}", clearing.report) };
     assert_eq!(obstacle.reason, Reason::Units);
     obstacle.proof.as_ref().expect("a proof")
@@ -80,7 +82,7 @@ fn no_division_proves_anything_of_full_books() {
                 most: random.below(60),
             };
             let divisions = (0..count).map(|_| division()).collect();
-            let proof = Proof { assets: (0..3).map(AssetId).collect(), divisions };
+            let proof = UnitsProof { assets: (0..3).map(AssetId).collect(), divisions };
             assert!(!proof.check(&book, &params), "seed {seed}: {proof:?}");
         }
     }
@@ -96,7 +98,7 @@ fn the_case_of_a_full_clearing_stays_open() {
         let clearing = cleared(book.assets, &book.offers);
         let sorted = SortedOffers::new(book.assets, &book.offers);
         let assets: Vec<AssetId> = (0..book.assets).map(AssetId).collect();
-        let proof = Proof { assets, divisions: Vec::new() };
+        let proof = UnitsProof { assets, divisions: Vec::new() };
         assert!(!clearing.full || !proof.check(&sorted.book(), &params), "seed {seed}");
     }
 }
@@ -109,12 +111,12 @@ fn malformed_proofs_are_refused() {
     let book = sorted.book();
     let good = proof_of(&cleared(3, &offers)).clone();
     assert!(good.check(&book, &params));
-    let assets = |ids: &[u32]| Proof { assets: ids.iter().copied().map(AssetId).collect(), ..good.clone() };
+    let assets = |ids: &[u32]| UnitsProof { assets: ids.iter().copied().map(AssetId).collect(), ..good.clone() };
     for bad in [assets(&[]), assets(&[1, 0, 2]), assets(&[0, 0, 1, 2]), assets(&[0, 1, 2, 3])] {
         assert!(!bad.check(&book, &params), "{bad:?}");
     }
     let spare = Division { offer: 0, is_paid: false, most: 1 };
-    let longer = Proof { divisions: [good.divisions.clone(), vec![spare]].concat(), ..good };
+    let longer = UnitsProof { divisions: [good.divisions.clone(), vec![spare]].concat(), ..good };
     assert!(!longer.check(&book, &params));
 }
 

@@ -146,7 +146,7 @@ pub struct BuyJson {
     pub paid: String,
 }
 
-/// A proof that no clearing is full, see [`clearing::Proof`].
+/// A proof that no clearing is full, see [`clearing::UnitsProof`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofJson {
     /// Symbols of the assets whose conservation is used, in the order of the offers' file.
@@ -322,7 +322,7 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
     }
 }
 
-fn proof_json(batch: &BatchInput, proof: &clearing::Proof) -> ProofJson {
+fn proof_json(batch: &BatchInput, proof: &clearing::UnitsProof) -> ProofJson {
     let division = |&clearing::Division { offer, is_paid, most }: &clearing::Division| DivisionJson {
         offer,
         is_paid,

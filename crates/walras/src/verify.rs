@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Book, Clearing, Division, Groups, Obstacle, Params, PoolTrade, Proof, Purchase, Reason, Report, Trade};
+use clearing::{
+    Book, Clearing, Division, Groups, Obstacle, Params, PoolTrade, Purchase, Reason, Report, Trade, UnitsProof,
+};
 use primitives::{Amount, AssetId, Fraction, Price};
 
 use crate::batch::{BatchFiles, BatchInput, read_batch};
@@ -143,7 +145,7 @@ fn proofs(batch: &BatchInput, proofs: &[ProofJson]) -> Result<Vec<Obstacle>> {
         let assets: Vec<AssetId> =
             proof.assets.iter().map(|symbol| asset(batch, "proofs", symbol)).collect::<Result<_>>()?;
         let divisions = proof.divisions.iter().map(division).collect::<Result<_>>()?;
-        Ok(Obstacle { reason: Reason::Units, assets: assets.clone(), proof: Some(Proof { assets, divisions }) })
+        Ok(Obstacle { reason: Reason::Units, assets: assets.clone(), proof: Some(UnitsProof { assets, divisions }) })
     };
     proofs.iter().map(obstacle).collect()
 }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 
-#[path = "../../../clearing/tests/convex/mod.rs"]
 mod program;
 
 const ASSETS: [u32; 3] = [10, 20, 50];

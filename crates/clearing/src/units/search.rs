@@ -6,7 +6,7 @@
 
 use primitives::AssetId;
 
-use super::{Case, Division, MOST_DIVISIONS, Model, Proof};
+use super::{Case, Division, MOST_DIVISIONS, Model, UnitsProof};
 use crate::book::{Book, Params};
 use crate::budget::Allowance;
 use crate::float::{exp, ln};
@@ -19,7 +19,7 @@ pub(super) enum Settled {
     /// Prices with full amounts: the last for which these were computed.
     Full,
     /// No clearing is full.
-    Proved(Proof),
+    Proved(UnitsProof),
     /// Neither was found.
     Open,
 }
@@ -38,7 +38,7 @@ pub(super) fn settle(
     let is_closed = model.narrow(&mut case).is_err() || search.close(case, DEPTH) == Some(true);
     match is_closed {
         _ if search.is_full => Settled::Full,
-        true => Settled::Proved(Proof { assets: assets.to_vec(), divisions: search.divisions }),
+        true => Settled::Proved(UnitsProof { assets: assets.to_vec(), divisions: search.divisions }),
         false => Settled::Open,
     }
 }

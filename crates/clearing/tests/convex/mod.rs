@@ -41,7 +41,8 @@ pub struct Solution {
     pub steps: u32,
 }
 
-/// The strongly connected groups of more than one asset: their assets, and their offers with limits raised to the middle
+/// The strongly connected groups of more than one asset: their assets, and their offers with limits raised to the
+/// middle
 /// of the band.
 pub fn groups(assets: u32, offers: &[Offer], params: &Params) -> Vec<(Vec<AssetId>, Vec<Order>)> {
     let mut pairs: Vec<(AssetId, AssetId)> = offers.iter().map(|offer| (offer.sell, offer.buy)).collect();
