@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use ::clearing::workload::Seeded;
-use ::matching::{Book, Command, Event, Limits, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
+use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
 use serde_json::{Value, json};
 
 use crate::scaling::median;
@@ -40,9 +40,9 @@ pub fn run(options: &MatchingOptions, say: &mut dyn FnMut(&str)) -> Value {
     json!({ "commands": options.commands, "rows": rows })
 }
 
-fn limits(depth: usize) -> Limits {
+fn limits(depth: usize) -> BookLimits {
     let orders = (depth as u32 * 2).max(1 << 10);
-    Limits { orders, owners: OWNERS, orders_of_owner: orders, ..Limits::default() }
+    BookLimits { orders, owners: OWNERS, orders_of_owner: orders, ..BookLimits::default() }
 }
 
 /// Which orders are open, as a client would know it.
@@ -70,11 +70,11 @@ impl Open {
 }
 
 impl Sink for Open {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: BookEvent) {
         match event {
-            Event::Accepted { party, .. } => self.insert(party.owner, party.reference),
-            Event::Cancelled { party, .. } => self.remove(party.owner, party.reference),
-            Event::Executed { maker, taker, maker_left, taker_left, .. } => {
+            BookEvent::Accepted { party, .. } => self.insert(party.owner, party.reference),
+            BookEvent::Cancelled { party, .. } => self.remove(party.owner, party.reference),
+            BookEvent::Executed { maker, taker, maker_left, taker_left, .. } => {
                 self.trades += 1;
                 for (party, left) in [(maker, maker_left), (taker, taker_left)] {
                     if left == 0 {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p matching --example continuous`
 
-use matching::{Book, Command, Event, Limits, NewOrder, Phase, SelfTrade, Side, TimeInForce};
+use matching::{Book, BookEvent, BookLimits, Command, NewOrder, Phase, SelfTrade, Side, TimeInForce};
 
 fn order(owner: u32, reference: u32, side: Side, tick: u32, lots: u32) -> Command {
     Command::New(NewOrder {
@@ -18,7 +18,7 @@ fn order(owner: u32, reference: u32, side: Side, tick: u32, lots: u32) -> Comman
 }
 
 fn main() {
-    let mut book = Book::new(Limits::default(), 0x5eed).expect("usual limits");
+    let mut book = Book::new(BookLimits::default(), 0x5eed).expect("usual limits");
     let day = [
         Command::Call,
         order(1, 1, Side::Buy, 1_002, 10),
@@ -33,7 +33,7 @@ fn main() {
         Command::Resume,
     ];
     for command in &day {
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<BookEvent> = Vec::new();
         book.apply(command, &mut events);
         println!("{command:?}");
         events.iter().for_each(|event| println!("    {event:?}"));

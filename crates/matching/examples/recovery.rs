@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p matching --example recovery`
 
-use matching::{Book, Command, Limits, NewOrder, SelfTrade, Side, TimeInForce};
+use matching::{Book, BookLimits, Command, NewOrder, SelfTrade, Side, TimeInForce};
 
 /// Orders around tick 1,000, from ten owners in turn.
 fn flow(from: u32, count: u32) -> impl Iterator<Item = Command> {
@@ -22,11 +22,11 @@ fn flow(from: u32, count: u32) -> impl Iterator<Item = Command> {
 }
 
 fn main() {
-    let mut whole = Book::new(Limits::default(), 1).expect("usual limits");
+    let mut whole = Book::new(BookLimits::default(), 1).expect("usual limits");
     flow(0, 5_000).for_each(|command| whole.apply(&command, &mut ()));
     let snapshot = whole.snapshot();
     // Another process, with another secret.
-    let mut restored = Book::restore(&snapshot, Limits::default(), 2).expect("its own snapshot");
+    let mut restored = Book::restore(&snapshot, BookLimits::default(), 2).expect("its own snapshot");
     flow(5_000, 5_000).for_each(|command| {
         whole.apply(&command, &mut ());
         restored.apply(&command, &mut ());

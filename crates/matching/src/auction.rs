@@ -1,7 +1,7 @@
 //! The auction that ends a call.
 
 use crate::treap::NONE;
-use crate::{Book, Event, Side, Sink};
+use crate::{Book, BookEvent, Side, Sink};
 
 /// The price of an auction: an interval of equally good ticks.
 struct Best {
@@ -18,7 +18,7 @@ impl Book {
     /// Trades all that one price lets trade. False if the call has to go on: the price is outside the collar.
     pub(crate) fn uncross(&mut self, reference: u32, sink: &mut impl Sink) -> bool {
         let Some(best) = self.best_interval() else {
-            sink.event(Event::Auction { tick: None, lots: 0 });
+            sink.event(BookEvent::Auction { tick: None, lots: 0 });
             return true;
         };
         let tick = match (best.buyers, best.sellers) {
@@ -27,11 +27,11 @@ impl Book {
             _ => reference.clamp(best.low, best.high),
         };
         if !self.is_within(tick) {
-            sink.event(Event::Auction { tick: None, lots: 0 });
+            sink.event(BookEvent::Auction { tick: None, lots: 0 });
             return false;
         }
         self.trade_at(tick, sink);
-        sink.event(Event::Auction { tick: Some(tick), lots: best.volume });
+        sink.event(BookEvent::Auction { tick: Some(tick), lots: best.volume });
         true
     }
 

@@ -6,12 +6,12 @@ use crate::orders::{Order, Orders, arriving};
 use crate::references::References;
 use crate::treap::NONE;
 use crate::{
-    Command, Ended, Event, NewOrder, Phase, Refusal, Replacement, SelfTrade, Side, Sink, TICK_MAX, TimeInForce,
+    BookEvent, BookRefusal, Command, Ended, NewOrder, Phase, Replacement, SelfTrade, Side, Sink, TICK_MAX, TimeInForce,
 };
 
 /// The size of a book; its memory is allocated once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct BookLimits {
     /// Open orders, 1 to 2^28.
     pub orders: u32,
     /// Owners; they are numbered from zero.
@@ -26,10 +26,10 @@ pub struct Limits {
     pub fill_or_kill_orders: u32,
 }
 
-impl Default for Limits {
+impl Default for BookLimits {
     /// 65,536 orders, 4,096 owners with 1,024 orders each, ticks 1 to 65,536 in the window, 64 makers.
-    fn default() -> Limits {
-        Limits {
+    fn default() -> BookLimits {
+        BookLimits {
             orders: 1 << 16,
             owners: 4_096,
             orders_of_owner: 1_024,
@@ -43,10 +43,10 @@ impl Default for Limits {
 /// A book of this size cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a book's {0} must be {1} to {2}")]
-pub struct LimitsError(&'static str, u32, u32);
+pub struct BookLimitsError(&'static str, u32, u32);
 
-impl Limits {
-    fn check(&self) -> Result<(), LimitsError> {
+impl BookLimits {
+    fn check(&self) -> Result<(), BookLimitsError> {
         for (name, value, least, most) in [
             ("orders", self.orders, 1, 1 << 28),
             ("owners", self.owners, 1, 1 << 28),
@@ -56,7 +56,7 @@ impl Limits {
             ("fill_or_kill_orders", self.fill_or_kill_orders, 1, 1 << 28),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(LimitsError(name, least, most));
+                return Err(BookLimitsError(name, least, most));
             }
         }
         Ok(())
@@ -77,7 +77,7 @@ pub struct Position {
 /// A market's book.
 #[derive(Clone, Debug)]
 pub struct Book {
-    pub(crate) limits: Limits,
+    pub(crate) limits: BookLimits,
     pub(crate) phase: Phase,
     /// The lowest and the highest tick at which trades may take place.
     pub(crate) collar: (u32, u32),
@@ -101,8 +101,8 @@ impl Book {
     /// strangers from choosing references that collide.
     ///
     /// # Errors
-    /// [`LimitsError`] names the limit.
-    pub fn new(limits: Limits, seed: u64) -> Result<Book, LimitsError> {
+    /// [`BookLimitsError`] names the limit.
+    pub fn new(limits: BookLimits, seed: u64) -> Result<Book, BookLimitsError> {
         limits.check()?;
         let ladder = |side| Ladder::new(side, limits.window_base, limits.window_ticks, limits.orders, seed);
         Ok(Book {
@@ -121,21 +121,21 @@ impl Book {
         match command {
             Command::New(new) => {
                 if let Err(why) = self.place(new, sink) {
-                    sink.event(Event::Refused { owner: new.owner, reference: new.reference, why });
+                    sink.event(BookEvent::Refused { owner: new.owner, reference: new.reference, why });
                 }
             }
             Command::Replace(of) => {
                 if let Err(why) = self.replace(of, sink) {
-                    sink.event(Event::Refused { owner: of.owner, reference: of.reference, why });
+                    sink.event(BookEvent::Refused { owner: of.owner, reference: of.reference, why });
                 }
             }
             &Command::Cancel { owner, reference } => match self.references.get(owner, reference) {
                 Some(slot) => self.cancel(slot, Ended::Asked, sink),
-                None => sink.event(Event::Refused { owner, reference, why: Refusal::Unknown }),
+                None => sink.event(BookEvent::Refused { owner, reference, why: BookRefusal::Unknown }),
             },
             &Command::CancelAll { owner, side } => match owner < self.limits.owners {
                 true => self.cancel_all(owner, side, Ended::Asked, sink),
-                false => sink.event(Event::Refused { owner, reference: 0, why: Refusal::UnknownOwner }),
+                false => sink.event(BookEvent::Refused { owner, reference: 0, why: BookRefusal::UnknownOwner }),
             },
             &Command::Kill { owner } => {
                 self.cancel_all(owner, None, Ended::Killed, sink);
@@ -144,17 +144,17 @@ impl Book {
             &Command::Revive { owner } => self.set_killed(owner, false, sink),
             market => {
                 if let Err(why) = self.steer(market, sink) {
-                    sink.event(Event::MarketRefused(why));
+                    sink.event(BookEvent::MarketRefused(why));
                 }
             }
         }
     }
 
     /// Commands about the market as a whole.
-    fn steer(&mut self, command: &Command, sink: &mut impl Sink) -> Result<(), Refusal> {
+    fn steer(&mut self, command: &Command, sink: &mut impl Sink) -> Result<(), BookRefusal> {
         match *command {
             Command::Halt if self.phase != Phase::Halted => self.enter(Phase::Halted, sink),
-            Command::Resume if self.phase == Phase::Halted && self.is_crossed() => return Err(Refusal::Crossed),
+            Command::Resume if self.phase == Phase::Halted && self.is_crossed() => return Err(BookRefusal::Crossed),
             Command::Resume if self.phase == Phase::Halted => self.enter(Phase::Continuous, sink),
             Command::Call if self.phase != Phase::Call => self.enter(Phase::Call, sink),
             Command::Uncross { reference, then } if self.phase == Phase::Call && then != Phase::Call => {
@@ -163,23 +163,23 @@ impl Book {
                 }
             }
             Command::SetCollar { low, high } if low < 1 || low > high || high > TICK_MAX => {
-                return Err(Refusal::BadCollar);
+                return Err(BookRefusal::BadCollar);
             }
             Command::SetCollar { low, high } => self.collar = (low, high),
-            _ => return Err(Refusal::WrongPhase),
+            _ => return Err(BookRefusal::WrongPhase),
         }
         Ok(())
     }
 
     fn enter(&mut self, phase: Phase, sink: &mut impl Sink) {
         self.phase = phase;
-        sink.event(Event::Phase(phase));
+        sink.event(BookEvent::Phase(phase));
     }
 
     fn set_killed(&mut self, owner: u32, is_killed: bool, sink: &mut impl Sink) {
         match self.orders.owners.get_mut(owner as usize) {
             Some(owner) => owner.is_killed = is_killed,
-            None => sink.event(Event::Refused { owner, reference: 0, why: Refusal::UnknownOwner }),
+            None => sink.event(BookEvent::Refused { owner, reference: 0, why: BookRefusal::UnknownOwner }),
         }
     }
 
@@ -189,17 +189,17 @@ impl Book {
     }
 
     /// What holds for every order, new or replaced.
-    fn check(&self, side: Side, tick: u32) -> Result<(), Refusal> {
+    fn check(&self, side: Side, tick: u32) -> Result<(), BookRefusal> {
         if self.phase == Phase::Halted {
-            return Err(Refusal::Halted);
+            return Err(BookRefusal::Halted);
         }
         if tick == 0 || tick > TICK_MAX {
-            return Err(Refusal::BadTick);
+            return Err(BookRefusal::BadTick);
         }
         let (low, high) = self.collar;
         match side {
-            Side::Buy if tick > high => Err(Refusal::Collar { nearest: high }),
-            Side::Sell if tick < low => Err(Refusal::Collar { nearest: low }),
+            Side::Buy if tick > high => Err(BookRefusal::Collar { nearest: high }),
+            Side::Sell if tick < low => Err(BookRefusal::Collar { nearest: low }),
             _ => Ok(()),
         }
     }
@@ -210,37 +210,37 @@ impl Book {
         (self.phase == Phase::Continuous && side.crosses(tick, best)).then_some(best)
     }
 
-    fn place(&mut self, new: &NewOrder, sink: &mut impl Sink) -> Result<(), Refusal> {
-        let owner = self.orders.owners.get(new.owner as usize).ok_or(Refusal::UnknownOwner)?;
+    fn place(&mut self, new: &NewOrder, sink: &mut impl Sink) -> Result<(), BookRefusal> {
+        let owner = self.orders.owners.get(new.owner as usize).ok_or(BookRefusal::UnknownOwner)?;
         if owner.is_killed {
-            return Err(Refusal::Killed);
+            return Err(BookRefusal::Killed);
         }
         self.check(new.side, new.tick)?;
         if new.lots == 0 {
-            return Err(Refusal::NoLots);
+            return Err(BookRefusal::NoLots);
         }
         if self.phase == Phase::Call && (new.post_only || new.time_in_force != TimeInForce::GoodTillCancelled) {
-            return Err(Refusal::NotInCall);
+            return Err(BookRefusal::NotInCall);
         }
         if self.references.get(new.owner, new.reference).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(BookRefusal::Duplicate);
         }
         if owner.orders >= self.limits.orders_of_owner {
-            return Err(Refusal::TooManyOrders);
+            return Err(BookRefusal::TooManyOrders);
         }
         if self.orders.is_full() {
-            return Err(Refusal::BookFull);
+            return Err(BookRefusal::BookFull);
         }
         if let Some(best) = self.taken(new.side, new.tick).filter(|_| new.post_only) {
-            return Err(Refusal::WouldTake { best });
+            return Err(BookRefusal::WouldTake { best });
         }
         if new.time_in_force == TimeInForce::FillOrKill && !self.fills_whole(new) {
-            return Err(Refusal::NotFillable);
+            return Err(BookRefusal::NotFillable);
         }
         let slot = self.orders.take_slot(arriving(new, self.arrivals));
         self.arrivals += 1;
         let party = self.orders.party(slot);
-        sink.event(Event::Accepted { party, side: new.side, tick: new.tick, lots: new.lots });
+        sink.event(BookEvent::Accepted { party, side: new.side, tick: new.tick, lots: new.lots });
         self.trade_and_rest(slot, new.time_in_force == TimeInForce::GoodTillCancelled, sink);
         Ok(())
     }
@@ -329,7 +329,7 @@ impl Book {
             order.executed += lots;
             order.lots
         });
-        sink.event(Event::Executed {
+        sink.event(BookEvent::Executed {
             maker: parties.0,
             taker: parties.1,
             side: self.orders.at(taker).side,
@@ -368,7 +368,7 @@ impl Book {
     }
 
     fn end_unlisted(&mut self, slot: u32, why: Ended, sink: &mut impl Sink) {
-        sink.event(Event::Cancelled { party: self.orders.party(slot), lots: self.orders.at(slot).lots, why });
+        sink.event(BookEvent::Cancelled { party: self.orders.party(slot), lots: self.orders.at(slot).lots, why });
         self.orders.give_back(slot);
     }
 
@@ -380,7 +380,7 @@ impl Book {
     /// Ends a resting order.
     fn cancel(&mut self, slot: u32, why: Ended, sink: &mut impl Sink) {
         let Order { side, lots, .. } = *self.orders.at(slot);
-        sink.event(Event::Cancelled { party: self.orders.party(slot), lots, why });
+        sink.event(BookEvent::Cancelled { party: self.orders.party(slot), lots, why });
         self.ladders[side as usize].remove(&mut self.orders, slot);
         self.forget(slot);
     }
@@ -415,12 +415,12 @@ impl Book {
         Rest::Stands
     }
 
-    fn replace(&mut self, of: &Replacement, sink: &mut impl Sink) -> Result<(), Refusal> {
-        let slot = self.references.get(of.owner, of.reference).ok_or(Refusal::Unknown)?;
+    fn replace(&mut self, of: &Replacement, sink: &mut impl Sink) -> Result<(), BookRefusal> {
+        let slot = self.references.get(of.owner, of.reference).ok_or(BookRefusal::Unknown)?;
         let order = *self.orders.at(slot);
         self.check(order.side, of.tick)?;
         if of.new_reference != of.reference && self.references.get(of.owner, of.new_reference).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(BookRefusal::Duplicate);
         }
         let Some(open) = of.lots.checked_sub(order.executed).filter(|open| *open > 0) else {
             // All that it is to trade has traded.
@@ -429,11 +429,11 @@ impl Book {
         };
         let kept = of.tick == order.tick && open <= order.lots;
         if let Some(best) = self.taken(order.side, of.tick).filter(|_| order.post_only && !kept) {
-            return Err(Refusal::WouldTake { best });
+            return Err(BookRefusal::WouldTake { best });
         }
         self.references.remove(of.owner, of.reference);
         self.orders.at_mut(slot).reference = of.new_reference;
-        let told = Event::Replaced { party: self.orders.party(slot), tick: of.tick, lots: open, kept };
+        let told = BookEvent::Replaced { party: self.orders.party(slot), tick: of.tick, lots: open, kept };
         sink.event(told);
         if kept {
             self.ladders[order.side as usize].reduce(order.level, order.lots - open);

@@ -55,7 +55,7 @@ pub enum SelfTrade {
 /// An order to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOrder {
-    /// Who places it, below [`crate::Limits::owners`].
+    /// Who places it, below [`crate::BookLimits::owners`].
     pub owner: u32,
     /// The owner's name for it; no other of its open orders has it.
     pub reference: u32,

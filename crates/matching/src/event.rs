@@ -24,7 +24,7 @@ pub struct Party {
 
 /// Why a command is refused. The book is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum BookRefusal {
     /// The market is halted.
     #[error("the market is halted: only cancels are taken")]
     Halted,
@@ -96,7 +96,7 @@ pub enum Ended {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum BookEvent {
     /// An order is taken.
     Accepted {
         /// The order.
@@ -115,10 +115,10 @@ pub enum Event {
         /// The reference that it names.
         reference: u32,
         /// Why.
-        why: Refusal,
+        why: BookRefusal,
     },
     /// A command about the market is refused.
-    MarketRefused(Refusal),
+    MarketRefused(BookRefusal),
     /// A trade.
     Executed {
         /// The order that rested, or of an auction the earlier one.
@@ -170,16 +170,16 @@ pub enum Event {
 /// Takes events.
 pub trait Sink {
     /// The next event.
-    fn event(&mut self, event: Event);
+    fn event(&mut self, event: BookEvent);
 }
 
-impl Sink for Vec<Event> {
-    fn event(&mut self, event: Event) {
+impl Sink for Vec<BookEvent> {
+    fn event(&mut self, event: BookEvent) {
         self.push(event);
     }
 }
 
 /// Counts nothing and keeps nothing.
 impl Sink for () {
-    fn event(&mut self, _: Event) {}
+    fn event(&mut self, _: BookEvent) {}
 }

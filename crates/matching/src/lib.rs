@@ -1,7 +1,7 @@
 //! One continuous market: a limit order book that matches by price and time, with call auctions.
 //!
-//! [`Book::apply`] takes one [`Command`] and tells a [`Sink`] what happened. There is no clock, no thread and no I/O, and
-//! memory is allocated when a book is made and never after. The same commands give the same events, on any machine.
+//! [`Book::apply`] takes one [`Command`] and tells a [`Sink`] what happened. There is no clock, no thread and no I/O,
+//! and memory is allocated when a book is made and never after. The same commands give the same events, on any machine.
 //!
 //! # Rules
 //!
@@ -9,8 +9,8 @@
 //! place at the price of the order that rested, the *maker*; the arriving order is the *taker*.
 //!
 //! **Time in force.** *Good till cancelled* rests. *Immediate or cancel* trades what it can and ends. *Fill or kill*
-//! trades whole or is refused; it meets at most [`Limits::fill_or_kill_orders`] makers, so a refusal costs bounded work.
-//! *Post only* is refused if it would trade.
+//! trades whole or is refused; it meets at most [`BookLimits::fill_or_kill_orders`] makers, so a refusal costs bounded
+//! work. *Post only* is refused if it would trade.
 //!
 //! **Self-trade prevention.** An order never trades with one of its owner. The arriving order says what ends instead:
 //! the maker, the rest of the taker, or both. The rest of a taker that ends so never rests. A fill-or-kill order that
@@ -37,10 +37,10 @@
 //!
 //! # Structure
 //!
-//! Orders are slots of an arena; a slot and its generation are the order's id, so an id is never used again. A level is a
-//! queue of orders at one tick, linked through the slots. Levels within a window of ticks are found by their index and
-//! ordered by a bitmap of three storeys; levels outside it are nodes of a treap, so no price makes an operation slow.
-//! Client references are found by a hash table with a secret seed, which shows in no result.
+//! Orders are slots of an arena; a slot and its generation are the order's id, so an id is never used again. A level is
+//! a queue of orders at one tick, linked through the slots. Levels within a window of ticks are found by their index
+//! and ordered by a bitmap of three storeys; levels outside it are nodes of a treap, so no price makes an operation
+//! slow. Client references are found by a hash table with a secret seed, which shows in no result.
 //!
 //! | operation | cost |
 //! |---|---|
@@ -50,8 +50,8 @@
 //! | arrival in a call | O(orders of the owner), which are bounded |
 //! | auction | O(levels that cross + trades) |
 //!
-//! **Invariant**: the book is crossed only in a call, or in a halt that interrupted one; the lots of a level are the sum
-//! of its orders'; no order has zero lots.
+//! **Invariant**: the book is crossed only in a call, or in a halt that interrupted one; the lots of a level are the
+//! sum of its orders'; no order has zero lots.
 
 mod auction;
 mod bitmap;
@@ -64,7 +64,7 @@ mod references;
 mod snapshot;
 mod treap;
 
-pub use book::{Book, Limits, LimitsError, Position};
+pub use book::{Book, BookLimits, BookLimitsError, Position};
 pub use command::{Command, NewOrder, Phase, Replacement, SelfTrade, Side, TICK_MAX, TimeInForce};
-pub use event::{Ended, Event, OrderId, Party, Refusal, Sink};
-pub use snapshot::SnapshotError;
+pub use event::{BookEvent, BookRefusal, Ended, OrderId, Party, Sink};
+pub use snapshot::BookSnapshotError;

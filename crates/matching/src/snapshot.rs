@@ -18,7 +18,7 @@
 use crate::command::TICK_MAX;
 use crate::orders::Order;
 use crate::treap::NONE;
-use crate::{Book, Limits, NewOrder, Phase, SelfTrade, Side, TimeInForce};
+use crate::{Book, BookLimits, NewOrder, Phase, SelfTrade, Side, TimeInForce};
 
 const VERSION: u8 = 1;
 const PHASES: [Phase; 3] = [Phase::Continuous, Phase::Halted, Phase::Call];
@@ -27,7 +27,7 @@ const POST_ONLY: u8 = 4;
 
 /// Why bytes are no snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SnapshotError {
+pub enum BookSnapshotError {
     /// Another version wrote them.
     #[error("a snapshot of version {0}; this program reads version {VERSION}")]
     Version(u8),
@@ -42,32 +42,32 @@ pub enum SnapshotError {
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
-        let (first, rest) = self.0.split_first_chunk().ok_or(SnapshotError::Length)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BookSnapshotError> {
+        let (first, rest) = self.0.split_first_chunk().ok_or(BookSnapshotError::Length)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    fn u8(&mut self) -> Result<u8, SnapshotError> {
+    fn u8(&mut self) -> Result<u8, BookSnapshotError> {
         self.take().map(u8::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, SnapshotError> {
+    fn u32(&mut self) -> Result<u32, BookSnapshotError> {
         self.take().map(u32::from_le_bytes)
     }
 
     /// A count of things of `bytes` bytes each, which must be there.
-    fn count(&mut self, bytes: usize) -> Result<u32, SnapshotError> {
+    fn count(&mut self, bytes: usize) -> Result<u32, BookSnapshotError> {
         let count = self.u32()?;
         match (count as usize).checked_mul(bytes) {
             Some(bytes) if bytes <= self.0.len() => Ok(count),
-            _ => Err(SnapshotError::Length),
+            _ => Err(BookSnapshotError::Length),
         }
     }
 }
 
-fn sound(is_sound: bool, field: &'static str) -> Result<(), SnapshotError> {
-    if is_sound { Ok(()) } else { Err(SnapshotError::Field(field)) }
+fn sound(is_sound: bool, field: &'static str) -> Result<(), BookSnapshotError> {
+    if is_sound { Ok(()) } else { Err(BookSnapshotError::Field(field)) }
 }
 
 impl Book {
@@ -92,7 +92,8 @@ impl Book {
     }
 
     fn write(&self, out: &mut impl FnMut(&[u8])) {
-        let Limits { orders, owners, orders_of_owner, window_base, window_ticks, fill_or_kill_orders } = self.limits;
+        let BookLimits { orders, owners, orders_of_owner, window_base, window_ticks, fill_or_kill_orders } =
+            self.limits;
         out(&[VERSION]);
         for limit in [orders, owners, orders_of_owner, window_base, window_ticks, fill_or_kill_orders] {
             out(&limit.to_le_bytes());
@@ -125,14 +126,14 @@ impl Book {
     /// The book of these limits that a snapshot was taken of, with a seed as for [`Book::new`].
     ///
     /// # Errors
-    /// [`SnapshotError`]; any bytes are refused or restored.
-    pub fn restore(bytes: &[u8], limits: Limits, seed: u64) -> Result<Book, SnapshotError> {
+    /// [`BookSnapshotError`]; any bytes are refused or restored.
+    pub fn restore(bytes: &[u8], limits: BookLimits, seed: u64) -> Result<Book, BookSnapshotError> {
         let mut reader = Reader(bytes);
         let version = reader.u8()?;
         if version != VERSION {
-            return Err(SnapshotError::Version(version));
+            return Err(BookSnapshotError::Version(version));
         }
-        let written = Limits {
+        let written = BookLimits {
             orders: reader.u32()?,
             owners: reader.u32()?,
             orders_of_owner: reader.u32()?,
@@ -142,15 +143,15 @@ impl Book {
         };
         // Memory is allocated for what the caller asks for, never for what bytes say.
         sound(written == limits, "limits")?;
-        let mut book = Book::new(limits, seed).map_err(|_| SnapshotError::Field("limits"))?;
-        book.phase = *PHASES.get(reader.u8()? as usize).ok_or(SnapshotError::Field("phase"))?;
+        let mut book = Book::new(limits, seed).map_err(|_| BookSnapshotError::Field("limits"))?;
+        book.phase = *PHASES.get(reader.u8()? as usize).ok_or(BookSnapshotError::Field("phase"))?;
         book.collar = (reader.u32()?, reader.u32()?);
         let (low, high) = book.collar;
         sound(1 <= low && low <= high && high <= TICK_MAX, "collar")?;
         book.arrivals = u64::from_le_bytes(reader.take()?);
         book.read_slots(&mut reader)?;
         for _ in 0..reader.count(4)? {
-            let owner = book.orders.owners.get_mut(reader.u32()? as usize).ok_or(SnapshotError::Field("owner"))?;
+            let owner = book.orders.owners.get_mut(reader.u32()? as usize).ok_or(BookSnapshotError::Field("owner"))?;
             owner.is_killed = true;
         }
         let mut all = book.read_side(Side::Buy, &mut reader)?;
@@ -162,7 +163,7 @@ impl Book {
         Ok(book)
     }
 
-    fn read_slots(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
+    fn read_slots(&mut self, reader: &mut Reader<'_>) -> Result<(), BookSnapshotError> {
         self.orders.used = reader.count(4)?;
         sound(self.orders.used <= self.limits.orders, "number of slots")?;
         for slot in 0..self.orders.used {
@@ -171,7 +172,7 @@ impl Book {
         let mut is_free = vec![false; self.orders.used as usize];
         for _ in 0..reader.count(4)? {
             let slot = reader.u32()?;
-            let entry = is_free.get_mut(slot as usize).ok_or(SnapshotError::Field("free slot"))?;
+            let entry = is_free.get_mut(slot as usize).ok_or(BookSnapshotError::Field("free slot"))?;
             sound(!std::mem::replace(entry, true), "free slot")?;
             self.orders.free.push(slot);
         }
@@ -179,14 +180,14 @@ impl Book {
     }
 
     /// Puts the orders of a side into their slots, and returns these.
-    fn read_side(&mut self, side: Side, reader: &mut Reader<'_>) -> Result<Vec<u32>, SnapshotError> {
+    fn read_side(&mut self, side: Side, reader: &mut Reader<'_>) -> Result<Vec<u32>, BookSnapshotError> {
         let mut slots = Vec::new();
         for _ in 0..reader.count(33)? {
             let slot = reader.u32()?;
             let [owner, reference, tick, lots, executed] =
                 [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
             let (flags, arrival) = (reader.u8()?, u64::from_le_bytes(reader.take()?));
-            let self_trade = *SELF_TRADES.get((flags & 3) as usize).ok_or(SnapshotError::Field("flags"))?;
+            let self_trade = *SELF_TRADES.get((flags & 3) as usize).ok_or(BookSnapshotError::Field("flags"))?;
             sound(flags < 2 * POST_ONLY, "flags")?;
             sound(slot < self.orders.used && self.orders.at(slot).lots == 0, "slot")?;
             sound((1..=TICK_MAX).contains(&tick), "tick")?;
@@ -211,7 +212,7 @@ impl Book {
     }
 
     /// Lets all orders rest, by arrival.
-    fn settle_in(&mut self, mut slots: Vec<u32>) -> Result<(), SnapshotError> {
+    fn settle_in(&mut self, mut slots: Vec<u32>) -> Result<(), BookSnapshotError> {
         let is_free_one_open = self.orders.free.iter().any(|slot| self.orders.at(*slot).lots > 0);
         sound(!is_free_one_open, "free slot")?;
         sound(self.orders.free.len() + slots.len() == self.orders.used as usize, "number of slots")?;

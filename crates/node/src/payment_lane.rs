@@ -352,7 +352,8 @@ impl LaneHost {
     }
 
     /// Tells a shard that has started what certified blocks have said: open cases, a halt, how long it signs, and which
-    /// of the payments that it bars are confirmed. The ledger may be ahead of certified blocks: what it confirms is told later.
+    /// of the payments that it bars are confirmed. The ledger may be ahead of certified blocks: what it confirms is
+    /// told later.
     fn inform(&mut self, home: HomeEpoch, shard: u16, started: &LaneShard) {
         let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
         for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {

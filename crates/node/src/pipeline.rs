@@ -14,9 +14,9 @@
 //! is decided by the life alone, which stands on the [`desk`](crate::desk).
 //!
 //! A solo node's executor is its producer ([`crate::producer`]). In a network of several validators it applies what
-//! consensus decides ([`crate::execution`]). On a developers' chain one thread performs all jobs ([`crate::developer`]). The
-//! *candles* thread reads old blocks from the archive after the start. Locks are taken in this order: ledger, roots,
-//! mempool, published state, waiters, store; the desk's is taken alone.
+//! consensus decides ([`crate::execution`]). On a developers' chain one thread performs all jobs
+//! ([`crate::developer`]). The *candles* thread reads old blocks from the archive after the start. Locks are taken in
+//! this order: ledger, roots, mempool, published state, waiters, store; the desk's is taken alone.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;

@@ -9,8 +9,14 @@ use naive::Naive;
 use proptest::prelude::*;
 
 /// Few owners, references and ticks: nearly every command meets another one. Half of the ticks are outside the window.
-const LIMITS: Limits =
-    Limits { orders: 40, owners: 4, orders_of_owner: 14, window_base: 20, window_ticks: 64, fill_or_kill_orders: 3 };
+const LIMITS: BookLimits = BookLimits {
+    orders: 40,
+    owners: 4,
+    orders_of_owner: 14,
+    window_base: 20,
+    window_ticks: 64,
+    fill_or_kill_orders: 3,
+};
 
 /// A small generator of numbers, so that a run is its seed.
 struct Dice(u64);
@@ -94,38 +100,38 @@ impl Numbers {
         Party { order: OrderId { slot: self.0[&party.order], generation: 0 }, ..party }
     }
 
-    fn event(&mut self, event: Event) -> Event {
+    fn event(&mut self, event: BookEvent) -> BookEvent {
         match event {
-            Event::Accepted { party, side, tick, lots } => {
+            BookEvent::Accepted { party, side, tick, lots } => {
                 let number = self.0.len() as u32;
                 assert_eq!(self.0.insert(party.order, number), None, "an id is used twice");
-                Event::Accepted { party: self.party(party), side, tick, lots }
+                BookEvent::Accepted { party: self.party(party), side, tick, lots }
             }
-            Event::Executed { maker, taker, side, tick, lots, maker_left, taker_left } => {
+            BookEvent::Executed { maker, taker, side, tick, lots, maker_left, taker_left } => {
                 let (maker, taker) = (self.party(maker), self.party(taker));
-                Event::Executed { maker, taker, side, tick, lots, maker_left, taker_left }
+                BookEvent::Executed { maker, taker, side, tick, lots, maker_left, taker_left }
             }
-            Event::Cancelled { party, lots, why } => Event::Cancelled { party: self.party(party), lots, why },
-            Event::Replaced { party, tick, lots, kept } => {
-                Event::Replaced { party: self.party(party), tick, lots, kept }
+            BookEvent::Cancelled { party, lots, why } => BookEvent::Cancelled { party: self.party(party), lots, why },
+            BookEvent::Replaced { party, tick, lots, kept } => {
+                BookEvent::Replaced { party: self.party(party), tick, lots, kept }
             }
             other => other,
         }
     }
 }
 
-fn compare(seed: u64, commands: usize) -> (Book, HashMap<std::mem::Discriminant<Event>, usize>) {
+fn compare(seed: u64, commands: usize) -> (Book, HashMap<std::mem::Discriminant<BookEvent>, usize>) {
     let mut dice = Dice(seed | 1);
     let mut book = Book::new(LIMITS, seed).expect("sound limits");
     let (mut naive, mut numbers, mut seen) = (Naive::new(LIMITS), Numbers::default(), HashMap::new());
     for step in 0..commands {
         let command = dice.command();
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<BookEvent> = Vec::new();
         book.apply(&command, &mut events);
         naive.events.clear();
         naive.apply(&command);
         events.iter().for_each(|event| *seen.entry(std::mem::discriminant(event)).or_default() += 1);
-        let events: Vec<Event> = events.into_iter().map(|event| numbers.event(event)).collect();
+        let events: Vec<BookEvent> = events.into_iter().map(|event| numbers.event(event)).collect();
         assert_eq!(events, naive.events, "seed {seed}, step {step}: {command:?}");
         assert_eq!((book.len(), book.phase()), (naive.len(), naive.phase()), "seed {seed}, step {step}: {command:?}");
         if step % 8 == 0 {
@@ -185,7 +191,11 @@ fn equal_commands_give_equal_digests_whatever_the_seed_of_the_references() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_refused_or_are_a_snapshot(seed in any::<u64>(), edits in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4), cut in 0..9usize) {
+    fn any_bytes_are_refused_or_are_a_snapshot(
+        seed in any::<u64>(),
+        edits in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4),
+        cut in 0..9usize,
+    ) {
         let (mut dice, mut book) = (Dice(seed | 1), Book::new(LIMITS, seed).expect("sound"));
         (0..200).for_each(|_| book.apply(&dice.command(), &mut ()));
         let mut bytes = book.snapshot();
@@ -204,8 +214,8 @@ proptest! {
 
 #[test]
 fn a_book_of_no_size_is_refused_by_name() {
-    let refused = Book::new(Limits { window_ticks: 1 << 20, ..LIMITS }, 0).err().map(|error| error.to_string());
+    let refused = Book::new(BookLimits { window_ticks: 1 << 20, ..LIMITS }, 0).err().map(|error| error.to_string());
     assert_eq!(refused.as_deref(), Some("a book's window_ticks must be 64 to 262144"));
-    let other = Book::restore(&Book::new(LIMITS, 0).expect("sound").snapshot(), Limits::default(), 0).err();
-    assert_eq!(other, Some(SnapshotError::Field("limits")));
+    let other = Book::restore(&Book::new(LIMITS, 0).expect("sound").snapshot(), BookLimits::default(), 0).err();
+    assert_eq!(other, Some(BookSnapshotError::Field("limits")));
 }

@@ -18,14 +18,14 @@ struct Open {
 }
 
 pub struct Naive {
-    limits: Limits,
+    limits: BookLimits,
     phase: Phase,
     collar: (u32, u32),
     open: Vec<Open>,
     killed: Vec<u32>,
     arrivals: u64,
     accepted: u32,
-    pub events: Vec<Event>,
+    pub events: Vec<BookEvent>,
 }
 
 impl Open {
@@ -36,7 +36,7 @@ impl Open {
 }
 
 impl Naive {
-    pub fn new(limits: Limits) -> Naive {
+    pub fn new(limits: BookLimits) -> Naive {
         Naive {
             limits,
             phase: Phase::Continuous,
@@ -58,12 +58,12 @@ impl Naive {
                     self.end(at, Ended::Asked);
                     None
                 }
-                None => Some((owner, reference, Refusal::Unknown)),
+                None => Some((owner, reference, BookRefusal::Unknown)),
             },
             Command::CancelAll { owner, .. } | Command::Kill { owner } | Command::Revive { owner }
                 if owner >= self.limits.owners =>
             {
-                Some((owner, 0, Refusal::UnknownOwner))
+                Some((owner, 0, BookRefusal::UnknownOwner))
             }
             Command::CancelAll { owner, side } => {
                 self.end_all(owner, side, Ended::Asked);
@@ -80,17 +80,17 @@ impl Naive {
             }
             _ => {
                 if let Err(why) = self.steer(command) {
-                    self.events.push(Event::MarketRefused(why));
+                    self.events.push(BookEvent::MarketRefused(why));
                 }
                 None
             }
         };
         if let Some((owner, reference, why)) = refused {
-            self.events.push(Event::Refused { owner, reference, why });
+            self.events.push(BookEvent::Refused { owner, reference, why });
         }
     }
 
-    fn steer(&mut self, command: &Command) -> Result<(), Refusal> {
+    fn steer(&mut self, command: &Command) -> Result<(), BookRefusal> {
         let next = match (command, self.phase) {
             (Command::Halt, Phase::Continuous | Phase::Call) => Phase::Halted,
             (Command::Call, Phase::Continuous | Phase::Halted) => Phase::Call,
@@ -98,7 +98,7 @@ impl Naive {
                 if let (Some(buy), Some(sell)) = (self.best(Side::Buy), self.best(Side::Sell))
                     && self.open[buy].tick >= self.open[sell].tick
                 {
-                    return Err(Refusal::Crossed);
+                    return Err(BookRefusal::Crossed);
                 }
                 Phase::Continuous
             }
@@ -116,15 +116,15 @@ impl Naive {
             }
             (Command::SetCollar { low, high }, _) => {
                 if *low == 0 || high < low || *high > TICK_MAX {
-                    return Err(Refusal::BadCollar);
+                    return Err(BookRefusal::BadCollar);
                 }
                 self.collar = (*low, *high);
                 return Ok(());
             }
-            _ => return Err(Refusal::WrongPhase),
+            _ => return Err(BookRefusal::WrongPhase),
         };
         self.phase = next;
-        self.events.push(Event::Phase(next));
+        self.events.push(BookEvent::Phase(next));
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Naive {
 
     fn end(&mut self, at: usize, why: Ended) {
         let open = self.open.remove(at);
-        self.events.push(Event::Cancelled { party: open.party(), lots: open.lots, why });
+        self.events.push(BookEvent::Cancelled { party: open.party(), lots: open.lots, why });
     }
 
     fn end_all(&mut self, owner: u32, side: Option<Side>, why: Ended) {
@@ -165,54 +165,54 @@ impl Naive {
         }
     }
 
-    fn check(&self, side: Side, tick: u32) -> Result<(), Refusal> {
+    fn check(&self, side: Side, tick: u32) -> Result<(), BookRefusal> {
         if self.phase == Phase::Halted {
-            return Err(Refusal::Halted);
+            return Err(BookRefusal::Halted);
         }
         if !(1..=TICK_MAX).contains(&tick) {
-            return Err(Refusal::BadTick);
+            return Err(BookRefusal::BadTick);
         }
         if side == Side::Buy && tick > self.collar.1 {
-            return Err(Refusal::Collar { nearest: self.collar.1 });
+            return Err(BookRefusal::Collar { nearest: self.collar.1 });
         }
         if side == Side::Sell && tick < self.collar.0 {
-            return Err(Refusal::Collar { nearest: self.collar.0 });
+            return Err(BookRefusal::Collar { nearest: self.collar.0 });
         }
         Ok(())
     }
 
-    fn would_take(&self, side: Side, tick: u32, post_only: bool) -> Result<(), Refusal> {
+    fn would_take(&self, side: Side, tick: u32, post_only: bool) -> Result<(), BookRefusal> {
         match self.opposite(side, tick) {
             Some(best) if post_only && self.phase == Phase::Continuous => {
-                Err(Refusal::WouldTake { best: self.open[best].tick })
+                Err(BookRefusal::WouldTake { best: self.open[best].tick })
             }
             _ => Ok(()),
         }
     }
 
-    fn place(&mut self, new: NewOrder) -> Result<(), Refusal> {
+    fn place(&mut self, new: NewOrder) -> Result<(), BookRefusal> {
         let rests = new.time_in_force == TimeInForce::GoodTillCancelled;
         if new.owner >= self.limits.owners {
-            return Err(Refusal::UnknownOwner);
+            return Err(BookRefusal::UnknownOwner);
         }
         if self.killed.contains(&new.owner) {
-            return Err(Refusal::Killed);
+            return Err(BookRefusal::Killed);
         }
         self.check(new.side, new.tick)?;
         if new.lots == 0 {
-            return Err(Refusal::NoLots);
+            return Err(BookRefusal::NoLots);
         }
         if self.phase == Phase::Call && (new.post_only || !rests) {
-            return Err(Refusal::NotInCall);
+            return Err(BookRefusal::NotInCall);
         }
         if self.find(new.owner, new.reference).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(BookRefusal::Duplicate);
         }
         if self.open.iter().filter(|open| open.owner == new.owner).count() >= self.limits.orders_of_owner as usize {
-            return Err(Refusal::TooManyOrders);
+            return Err(BookRefusal::TooManyOrders);
         }
         if self.open.len() >= self.limits.orders as usize {
-            return Err(Refusal::BookFull);
+            return Err(BookRefusal::BookFull);
         }
         self.would_take(new.side, new.tick, new.post_only)?;
         if new.time_in_force == TimeInForce::FillOrKill {
@@ -232,13 +232,13 @@ impl Naive {
         };
         self.accepted += 1;
         self.arrivals += 1;
-        self.events.push(Event::Accepted { party: open.party(), side: new.side, tick: new.tick, lots: new.lots });
+        self.events.push(BookEvent::Accepted { party: open.party(), side: new.side, tick: new.tick, lots: new.lots });
         self.arrive(open, rests);
         Ok(())
     }
 
     /// Tries it on a copy.
-    fn fills_whole(&self, new: &NewOrder) -> Result<(), Refusal> {
+    fn fills_whole(&self, new: &NewOrder) -> Result<(), BookRefusal> {
         let (mut rest, mut left) =
             (Naive { open: self.open.clone(), events: vec![], ..Naive::new(self.limits) }, new.lots);
         for _ in 0..self.limits.fill_or_kill_orders {
@@ -252,11 +252,11 @@ impl Naive {
             }
             left -= maker.lots;
         }
-        Err(Refusal::NotFillable)
+        Err(BookRefusal::NotFillable)
     }
 
     fn arrive(&mut self, mut open: Open, rests: bool) {
-        let ended = |open: &Open, why| Event::Cancelled { party: open.party(), lots: open.lots, why };
+        let ended = |open: &Open, why| BookEvent::Cancelled { party: open.party(), lots: open.lots, why };
         while self.phase == Phase::Continuous && open.lots > 0 {
             let Some(at) = self.opposite(open.side, open.tick) else { break };
             if self.open[at].owner == open.owner {
@@ -272,7 +272,7 @@ impl Naive {
             let tick = self.open[at].tick;
             if tick < self.collar.0 || tick > self.collar.1 {
                 self.phase = Phase::Call;
-                self.events.push(Event::Phase(Phase::Call));
+                self.events.push(BookEvent::Phase(Phase::Call));
                 break;
             }
             let mut maker = self.open.remove(at);
@@ -312,13 +312,13 @@ impl Naive {
         self.open.push(open);
     }
 
-    fn trade(maker: &mut Open, taker: &mut Open, tick: u32, events: &mut Vec<Event>) -> u32 {
+    fn trade(maker: &mut Open, taker: &mut Open, tick: u32, events: &mut Vec<BookEvent>) -> u32 {
         let lots = maker.lots.min(taker.lots);
         for open in [&mut *maker, &mut *taker] {
             open.lots -= lots;
             open.executed += lots;
         }
-        events.push(Event::Executed {
+        events.push(BookEvent::Executed {
             maker: maker.party(),
             taker: taker.party(),
             side: taker.side,
@@ -330,12 +330,12 @@ impl Naive {
         lots
     }
 
-    fn replace(&mut self, of: Replacement) -> Result<(), Refusal> {
-        let at = self.find(of.owner, of.reference).ok_or(Refusal::Unknown)?;
+    fn replace(&mut self, of: Replacement) -> Result<(), BookRefusal> {
+        let at = self.find(of.owner, of.reference).ok_or(BookRefusal::Unknown)?;
         let before = self.open[at].clone();
         self.check(before.side, of.tick)?;
         if of.reference != of.new_reference && self.find(of.owner, of.new_reference).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(BookRefusal::Duplicate);
         }
         if of.lots <= before.executed {
             self.end(at, Ended::Asked);
@@ -347,7 +347,7 @@ impl Naive {
             self.would_take(before.side, of.tick, before.post_only)?;
         }
         let mut after = Open { reference: of.new_reference, tick: of.tick, lots, ..before };
-        self.events.push(Event::Replaced { party: after.party(), tick: of.tick, lots, kept });
+        self.events.push(BookEvent::Replaced { party: after.party(), tick: of.tick, lots, kept });
         if kept {
             self.open[at] = after;
         } else {
@@ -372,7 +372,7 @@ impl Naive {
         let rated: Vec<(u32, u64, u64)> = rated.collect();
         let volume = rated.iter().map(|(_, buy, sell)| *buy.min(sell)).max().unwrap_or(0);
         if volume == 0 {
-            self.events.push(Event::Auction { tick: None, lots: 0 });
+            self.events.push(BookEvent::Auction { tick: None, lots: 0 });
             return true;
         }
         let most: Vec<_> = rated.into_iter().filter(|(_, buy, sell)| *buy.min(sell) == volume).collect();
@@ -390,7 +390,7 @@ impl Naive {
         };
         let tick = tick.expect("not empty");
         if tick < self.collar.0 || tick > self.collar.1 {
-            self.events.push(Event::Auction { tick: None, lots: 0 });
+            self.events.push(BookEvent::Auction { tick: None, lots: 0 });
             return false;
         }
         let mut traded = 0;
@@ -404,7 +404,7 @@ impl Naive {
             traded += u64::from(Self::trade(maker, taker, tick, &mut self.events));
             self.open.extend([buy, sell].into_iter().filter(|open| open.lots > 0));
         }
-        self.events.push(Event::Auction { tick: Some(tick), lots: volume });
+        self.events.push(BookEvent::Auction { tick: Some(tick), lots: volume });
         true
     }
 
