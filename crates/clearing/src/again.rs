@@ -9,14 +9,12 @@ use rayon::prelude::*;
 
 use crate::amounts::{Amounts, amounts};
 use crate::book::Params;
-use crate::demand::Demand;
 use crate::interior::interior;
 use crate::market::Part;
 use crate::outcome::Obstacle;
 use crate::pool::PoolTrade;
 use crate::search::{Found, PartView};
 use crate::solve::Market;
-use crate::start::start;
 use crate::supply::Supply;
 
 /// Clears every group with an obstacle once more. `last` are the earlier valuations from which prices were found.
@@ -34,6 +32,10 @@ pub(crate) fn clear_again(
         found_again(market, view, &found[*number], last.is_some())
     });
     let again: Vec<Option<Found>> = again.collect();
+    // Without new prices, a group of one part would have the same amounts again.
+    let again =
+        numbers.into_iter().zip(again).filter(|(number, again)| again.is_some() || !market.split.is_alone(*number));
+    let (numbers, again): (Vec<usize>, Vec<Option<Found>>) = again.unzip();
     for (number, again) in numbers.iter().zip(again) {
         if let Some(again) = again {
             found[*number] = std::mem::take(&mut found[*number]).or(again);
@@ -56,18 +58,24 @@ fn found_again(market: &Market, view: PartView, before: &Found, warm: bool) -> O
     if before.is_interior {
         return None;
     }
-    let (mut full, mut spent) = view.is_full(&before.prices);
+    let (full, spent) = view.is_full(&before.prices);
     if full {
         return None;
     }
+    let most = market.budget(view.part, view.params);
     if warm {
         let cold = market.price(view.part, view.params, None);
-        (full, spent) = (view.is_full(&cold.prices).0, spent + cold.looks);
+        let (full, more) = view.is_full(&cold.prices);
+        let looks = spent + more + cold.looks;
         if full || cold.is_interior {
-            return Some(Found { looks: spent, ..cold });
+            return Some(Found { looks, ..cold });
         }
+        let left = most.saturating_sub(cold.looks + more);
+        let found = interior(view, &cold.prices, left);
+        return Some(Found { looks: found.looks + looks, ..found });
     }
-    let found = interior(view, &start(&Demand::new(view.book, view.part, view.supply)));
+    let left = most.saturating_sub(before.looks + spent);
+    let found = interior(view, &before.prices, left);
     Some(Found { looks: found.looks + spent, ..found })
 }
 

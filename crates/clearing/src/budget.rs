@@ -15,8 +15,8 @@ use primitives::{Amount, Fraction};
 /// The budget of each part, as multiples of the size of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The price computation: looks per asset, and per 4,096 offers. About as much again may be spent on further
-    /// prices, if whole units cannot follow the first ones, and as much again on a proof that none can.
+    /// All attempts at prices together: looks per asset, and per 4,096 offers. A tenth more may be spent on attempts
+    /// from earlier prices, and half as much on a proof that no whole units exist.
     pub prices: u32,
     /// The amount step: looks per edge, asset and eighth offer of a set that trades together. As much again may be
     /// spent on letting it trade what it can, once it is known that it cannot be full.
@@ -24,10 +24,10 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Prices: far more than almost all books with a nearby solution take (all but one in a hundred), and so little
-    /// that a book without a solution takes no longer than the other work of its block.
+    /// Prices: far more than almost all books with a solution take (all but one in a hundred), and so little that the
+    /// worst book which is known takes two to three times as long as an ordinary block.
     fn default() -> Budget {
-        Budget { prices: 50_000, amounts: 300 }
+        Budget { prices: 80_000, amounts: 300 }
     }
 }
 
@@ -36,17 +36,6 @@ impl Budget {
     pub(crate) fn price_looks(self, assets: usize, offers: usize) -> u64 {
         const OFFERS: usize = 4_096;
         u64::from(self.prices) * (assets + offers / OFFERS) as u64
-    }
-
-    /// The budget of a further search, where the first has used up its own.
-    pub(crate) fn further(self) -> Budget {
-        Budget { prices: self.prices / 4, ..self }
-    }
-
-    /// The budget of the interior-point method for a part with so many assets and variables.
-    pub(crate) fn interior_looks(self, assets: usize, lots: usize) -> u64 {
-        const LOTS: usize = 64;
-        u64::from(self.prices) * (assets + lots / LOTS) as u64
     }
 }
 

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 
 /// The most updates of cells in one elimination; beyond that, a system counts as too large.
 const MOST: usize = 16_000_000;
+/// From so large a part of the cube of its size on, a system counts as dense: elimination in tiles is faster, even if
+/// it is done twice in each step.
+const DENSE: usize = 30;
 /// Updates of cells for the cost of one look at a pair.
 const UPDATES: u64 = 8;
 
@@ -128,27 +131,31 @@ impl Elimination {
 /// An order of minimum degree: the position of each asset, and for each position its later neighbours, ascending.
 /// `None` if there are too many updates.
 fn ordered(size: usize, pairs: &[(u32, u32)]) -> Option<(Vec<u32>, Vec<Vec<u32>>)> {
-    let mut near = vec![BTreeSet::new(); size];
+    let mut near = vec![Vec::new(); size];
     for (a, b) in pairs {
-        near[*a as usize].insert(*b);
-        near[*b as usize].insert(*a);
+        near[*a as usize].push(*b);
+        near[*b as usize].push(*a);
+    }
+    for near in &mut near {
+        near.sort_unstable();
+        near.dedup();
     }
     let mut queue: BTreeSet<(usize, u32)> = (0..size as u32).map(|a| (near[a as usize].len(), a)).collect();
     let mut place = vec![0; size];
     let mut later: Vec<Vec<u32>> = Vec::with_capacity(size);
-    let mut updates = 0;
+    let (mut updates, most) = (0, MOST.min(10_000.max(size.pow(3) / DENSE)));
     while let Some((degree, asset)) = queue.pop_first() {
         updates += degree * degree / 2;
-        if updates > MOST {
+        if updates > most {
             return None;
         }
         place[asset as usize] = later.len() as u32;
-        let own: Vec<u32> = std::mem::take(&mut near[asset as usize]).into_iter().collect();
+        let own = std::mem::take(&mut near[asset as usize]);
         for a in &own {
+            let joined = union(&near[*a as usize], &own, |b| b != asset && b != *a);
             queue.remove(&(near[*a as usize].len(), *a));
-            near[*a as usize].remove(&asset);
-            near[*a as usize].extend(own.iter().filter(|b| *b != a));
-            queue.insert((near[*a as usize].len(), *a));
+            queue.insert((joined.len(), *a));
+            near[*a as usize] = joined;
         }
         later.push(own);
     }
@@ -157,6 +164,25 @@ fn ordered(size: usize, pairs: &[(u32, u32)]) -> Option<(Vec<u32>, Vec<Vec<u32>>
         own.sort_unstable();
     }
     Some((place, later))
+}
+
+/// The members of two ascending lists that are `kept`, ascending.
+fn union(one: &[u32], other: &[u32], kept: impl Fn(u32) -> bool) -> Vec<u32> {
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (None, None) => return all,
+            (Some(a), Some(b)) if a == b => {
+                one.next();
+                other.next()
+            }
+            (Some(a), Some(b)) if a > b => other.next(),
+            (Some(_), _) => one.next(),
+            (None, Some(_)) => other.next(),
+        };
+        all.extend(next.copied().filter(|id| kept(*id)));
+    }
 }
 
 #[cfg(test)]

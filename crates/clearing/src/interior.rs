@@ -30,17 +30,17 @@
 //!
 //! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
 //!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value,
-//!   found by one elimination: each
-//!   trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
+//!   found by one elimination: each trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
 //!   conserved from the first step on, however far apart values and prices are. The products of an offer are then
 //!   relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly trade has a small f₀ and does
 //!   not hide the others.
 //! - **Scaling**: shares, margins and logarithms have no unit. On the path, τ is relative to the mean over offers of
 //!   what their assets can trade.
+//! - **Giants**: near a solution, a lot counts as no larger than [`step::MULTIPLE`] times what its assets can trade
+//!   there. It trades no more whatever its size, and a path of lots that are alike takes fewer steps.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
 //!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short,
-//!   the
-//!   path begins once more at the current prices.
+//!   the path begins once more at the current prices.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
@@ -52,8 +52,9 @@
 //!
 //! What is far in or out of the money contributes a constant (the remark that ends §F.1). So adjacent offers of a pair
 //! share one variable, at their mean limit, if their limits differ by less than an eighth of their distance from the
-//! initial rate; at the margin, by less than a hundredth of the band. Where the prices found lie within a variable that
-//! is too coarse, offers are divided anew around them, and the search goes on. Sides of pools are smooth functions of
+//! initial rate; at the margin, by less than a hundredth of the band. Where prices come to lie within a variable that
+//! is too coarse, offers are divided anew around them, and the path goes on from there: at first when τ is
+//! [`FINER_FIRST`], not only at its end. Sides of pools are smooth functions of
 //! prices and need no variables.
 //!
 //! # Deviations from the paper
@@ -90,6 +91,9 @@ const TAU_FIRST: f64 = 0.02;
 const TAU_NEAR: f64 = 1e-4;
 /// The value of τ after lots are divided anew.
 const TAU_DIVIDED: f64 = 1e-3;
+/// The value of τ at which lots are divided anew for the first time, and by how much it falls from one time to the next.
+const FINER_FIRST: f64 = 3e-3;
+const FINER: f64 = 0.03;
 /// The values of τ from which on amounts are computed: at first, and where whole units are sought.
 const NARROW: f64 = 1e-5;
 const NARROW_NEAR: f64 = 1e-8;
@@ -112,16 +116,25 @@ enum End {
     Spent,
 }
 
-/// Solves for prices from `start`; `unsolved` is `None` only if they have full amounts.
-pub(crate) fn interior(view: PartView, start: &[f64]) -> Found {
+/// Solves for prices from `start` with at most `most` looks; `unsolved` is `None` only if they have full amounts.
+pub(crate) fn interior(view: PartView, start: &[f64], most: u64) -> Found {
+    solve(view, start, most, false)
+}
+
+/// The same from prices that are near a solution, so that no lot need be larger than what its assets can trade there.
+pub(crate) fn interior_near(view: PartView, start: &[f64], most: u64) -> Found {
+    solve(view, start, most, true)
+}
+
+fn solve(view: PartView, start: &[f64], most: u64, is_near: bool) -> Found {
     let (book, _) = view.part.alone(view.book);
     let links = (0..book.links()).collect();
     let alone = Alone { view, book: &book, supply: Supply::new(&book), links };
     let logs: Vec<f64> = start.iter().map(|price| ln(*price)).collect();
     let lots = Lots::new(view, &logs);
-    let allowance = Allowance::new(view.params.budget.interior_looks(logs.len(), lots.len()));
+    let allowance = Allowance::new(most);
     let step = Step::new(view.part, lots.sides(view), view.params);
-    let mut path = Path { alone, lots, step, logs, allowance };
+    let mut path = Path { alone, lots, step, logs, allowance, finer: FINER_FIRST, is_near };
     let end = path.search();
     path.found(end)
 }
@@ -142,6 +155,10 @@ struct Path<'a> {
     /// The logarithms of prices.
     logs: Vec<f64>,
     allowance: Allowance,
+    /// The value of τ at which lots are looked at again.
+    finer: f64,
+    /// Whether prices are near a solution from the beginning.
+    is_near: bool,
 }
 
 impl Path<'_> {
@@ -196,6 +213,13 @@ impl Path<'_> {
             if self.step.is_at_end() && off < BALANCED_LAST {
                 return self.polish();
             }
+            if worst < BALANCED && mean < self.finer {
+                self.finer = FINER * mean;
+                if self.lots.split(self.alone.view, &self.logs) {
+                    self.start(mean);
+                    continue;
+                }
+            }
             if short == MOST_SHORT {
                 self.begin();
                 short = 0;
@@ -232,6 +256,9 @@ impl Path<'_> {
 
     /// Puts all lots on the path at the current prices, if these are near enough to balance.
     fn start(&mut self, tau: f64) {
+        if self.is_near {
+            self.step.cap(&mut self.lots, &self.logs);
+        }
         /// The part of what an asset can trade that it may be out of balance.
         const NEAR: f64 = 100.0;
         self.centre(tau);

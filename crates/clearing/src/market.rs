@@ -145,6 +145,13 @@ impl Split {
         (0..self.parts.len()).filter(|number| is_chosen(&self.parts[*number])).collect()
     }
 
+    /// Whether no other part shares a group with that at position `number`. Parts of a group are adjacent.
+    pub(crate) fn is_alone(&self, number: usize) -> bool {
+        let group = |number: usize| self.parts.get(number).map(|part| self.group_of[part.assets[0] as usize]);
+        let before = number.checked_sub(1).and_then(group);
+        before != group(number) && group(number + 1) != group(number)
+    }
+
     /// Joins `prices`, given for each part up to a factor, to valuations of all assets.
     pub(crate) fn join(&self, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];

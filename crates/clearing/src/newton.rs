@@ -22,7 +22,6 @@
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
 //! budget or both attempts are used up; it then keeps the prices nearest to balance, which may be the initial ones.
 
-use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
 use crate::float::exp_all;
 use crate::outcome::Reason;
@@ -63,8 +62,8 @@ fn tolerance(target: Target) -> f64 {
 }
 
 /// Solves for prices from `start`.
-pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, view.params, start);
+pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
+    let mut search = Search::new(demand, start, most);
     let mut solved = false;
     let mut best: Option<(f64, Vec<f64>)> = None;
     let begun = search.prices.clone();
@@ -87,12 +86,12 @@ pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start:
 }
 
 /// Solves for prices from those of the previous batch, if they are near.
-pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: &[f64]) -> Option<Found> {
+pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64], most: u64) -> Option<Found> {
     /// Assets more unbalanced than this are not near.
     const NEAR: f64 = 0.3;
     /// Maximum number of steps.
     const FEW: u32 = 6;
-    let mut search = Search::new(demand, params, last.to_vec());
+    let mut search = Search::new(demand, last.to_vec(), most);
     let band = target.band(target.mu);
     search.slopes(band);
     if search.flows.largest() > NEAR {
@@ -139,9 +138,8 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>, most_looks: u64) -> Search<'a, 'b> {
         let system = System::new(demand.part);
-        let most_looks = params.budget.price_looks(demand.part.assets.len(), demand.offers());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,

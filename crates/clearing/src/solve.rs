@@ -10,8 +10,11 @@
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
-//! A part that is not full at prices found from earlier ones is priced once more without them, so that a book which is
-//! full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
+//! All attempts at the prices of a part share one budget, see `budget`: Newton's method, which takes little where it
+//! succeeds, may spend a tenth of that of a thick part, and the interior-point method what is left.
+//!
+//! A part that is not full at prices found from earlier ones is priced once more without them, and with all of its
+//! budget, so that a book which is full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
 //! interior-point method ran.
 
 use primitives::{AssetId, Price};
@@ -21,7 +24,7 @@ use crate::again::clear_again;
 use crate::amounts::{Amounts, amounts, with_orders};
 use crate::book::{Book, InputError, PairBook, Params, Solver};
 use crate::demand::Demand;
-use crate::interior::interior;
+use crate::interior::{interior, interior_near};
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
@@ -35,6 +38,10 @@ use crate::units::seek_units;
 
 /// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
 const THICK: usize = 16;
+/// The share of the budget of a thick part that Newton's method may spend, and of what it leaves, the share of the
+/// interior-point method from nearby.
+const NEWTON: f64 = 0.1;
+const NEARBY: f64 = 0.8;
 
 /// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
 /// some book other prices or amounts. Nodes that must agree on clearings must have the same version.
@@ -183,16 +190,21 @@ impl<'a> Market<'a> {
 
     /// Prices of one part.
     pub(crate) fn price(&self, part: &Part, params: &Params, last: Option<&[Price]>) -> Found {
-        let target = Target::new(params);
         let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
         let view = PartView { book: self.book, supply: &self.supply, params, part };
         if params.solver == Solver::Tatonnement {
-            return tatonnement(view, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
+            return tatonnement(view, Target::new(params), last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
         }
+        let most = self.budget(part, params);
         if self.offers_of(part) < THICK * part.assets.len() {
-            return price_thin(view);
+            return price_thin(view, most);
         }
-        price_thick(view, target, last)
+        price_thick(view, last, most)
+    }
+
+    /// The looks that all attempts at prices of `part` may spend together.
+    pub(crate) fn budget(&self, part: &Part, params: &Params) -> u64 {
+        params.budget.price_looks(part.assets.len(), self.offers_of(part))
     }
 
     /// Number of offers of `part`.
@@ -227,33 +239,31 @@ impl<'a> Market<'a> {
     }
 }
 
-/// Prices of a thin part: the interior-point method first.
-fn price_thin(view: PartView) -> Found {
-    let first = interior(view, &own_start(view));
+/// Prices of a thin part with at most `most` looks: the interior-point method first.
+fn price_thin(view: PartView, most: u64) -> Found {
+    let first = interior(view, &own_start(view), most / 2);
     if first.is_settled() {
         return first;
     }
-    let params = Params { budget: view.params.budget.further(), ..*view.params };
-    let view = PartView { params: &params, ..view };
-    let second = newton_from(view, Target::new(&params), None);
+    let second = newton_cold(view, most.saturating_sub(first.looks) / 2);
     let nearby = second.prices.clone();
-    let found = first.or(second);
-    if found.is_settled() { found } else { found.or(interior(view, &nearby)) }
+    first.or(second).then(most, |left| interior(view, &nearby, left))
 }
 
-/// Prices of a thick part: Newton's method first, from earlier prices if there are any.
-fn price_thick(view: PartView, target: Target, last: Option<Vec<f64>>) -> Found {
-    let is_warm = last.is_some();
-    let first = newton_from(view, target, last);
-    if first.is_settled() {
-        return first;
+/// Prices of a thick part with at most `most` looks: Newton's method first, from earlier prices if there are any.
+/// What earlier prices cost is no loss to the search without them.
+fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
+    let newton = (most as f64 * NEWTON) as u64;
+    let warm = last.and_then(|last| newton_warm(view, &last, newton));
+    if warm.as_ref().is_some_and(Found::is_settled) {
+        return warm.unwrap_or_default();
     }
-    if is_warm {
-        return first.or(price_thick(view, target, None));
-    }
+    let first = newton_cold(view, newton);
     let nearby = first.prices.clone();
-    let found = first.or(interior(view, &nearby));
-    if found.is_settled() { found } else { found.or(interior(view, &own_start(view))) }
+    first
+        .then(most, |left| interior_near(view, &nearby, (left as f64 * NEARBY) as u64))
+        .then(most, |left| interior(view, &own_start(view), left))
+        .after(warm)
 }
 
 /// The book's own initial prices.
@@ -261,24 +271,33 @@ fn own_start(view: PartView) -> Vec<f64> {
     start(&Demand::new(view.book, view.part, view.supply))
 }
 
-/// Prices of one part by Newton's method.
-fn newton_from(view: PartView, target: Target, last: Option<Vec<f64>>) -> Found {
+/// Prices of one part by Newton's method, from the book's own.
+fn newton_cold(view: PartView, most: u64) -> Found {
     let demand = &mut Demand::new(view.book, view.part, view.supply);
-    if let Some(found) = last.as_ref().and_then(|last| again(target, demand, view.params, last)) {
-        return found;
+    let start = start(demand);
+    newton(view, Target::new(view.params), demand, start, most)
+}
+
+/// Prices of one part by Newton's method, from those of the last batch; `None` if the book's own are nearer to
+/// balance.
+fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
+    let target = Target::new(view.params);
+    let demand = &mut Demand::new(view.book, view.part, view.supply);
+    if let Some(found) = again(target, demand, last, most) {
+        return Some(found);
     }
     let start = start(demand);
-    let mended = last.as_ref().and_then(|last| mended(last, &start));
-    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, view.params, mended)) {
-        return found;
+    let mended = mended(last, &start);
+    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
+        return Some(found);
     }
-    let mut nearest = start;
-    for other in [mended, last].into_iter().flatten() {
-        if is_nearer(target, demand, &other, &nearest) {
-            nearest = other;
+    let mut nearest: Option<Vec<f64>> = None;
+    for other in mended.into_iter().chain([last.to_vec()]) {
+        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
+            nearest = Some(other);
         }
     }
-    newton(view, target, demand, nearest)
+    nearest.map(|nearest| newton(view, target, demand, nearest, most))
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were

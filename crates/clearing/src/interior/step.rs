@@ -17,6 +17,8 @@ pub(super) const CAP: f64 = 3.0;
 pub(super) const TAU_LEAST: f64 = 1e-11;
 /// Products are at least this part of their target: so little that a lot passes from full to partial in a few steps.
 const LIFT: f64 = 1e-7;
+/// The most that a lot counts for near a solution, as a multiple of what its assets can trade there.
+pub(super) const MULTIPLE: f64 = 3.0;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
 
@@ -135,6 +137,17 @@ impl<'a> Step<'a> {
         let largest = parts.iter().copied().fold(0.0, f64::max);
         let is_wide = parts.iter().all(|part| *part > NARROWEST * largest) && largest.is_finite();
         (is_finite && is_wide).then(|| parts.into_iter().map(|part| 0.5 * part / largest).collect())
+    }
+
+    /// Leaves of every lot no more than some multiple of what its assets can trade: a giant trades no more than others
+    /// let it, however large it is, and would only hide them.
+    pub(super) fn cap(&mut self, lots: &mut Lots, logs: &[f64]) {
+        self.measure(lots, logs);
+        let most = self.most(lots);
+        for lot in &mut lots.all {
+            let can = f64::min(most[lot.sell as usize], most[lot.buy as usize]);
+            lot.units = lot.units.min(MULTIPLE * can / self.prices[lot.sell as usize]);
+        }
     }
 
     /// The most that every asset can trade, in value.

@@ -50,7 +50,7 @@ fn sought(market: &Market, params: &Params, valuations: &[Price], amounts: &Amou
         amounts.obstacles.iter().flat_map(|o| &o.assets).copied().filter(|asset| is_own(*asset)).collect();
     let assets = nearest(market, &links, &short);
     let offers = links.iter().filter_map(|link| book.pairs.get(*link)).map(|pair| pair.len()).sum();
-    let mut allowance = Allowance::new(params.budget.price_looks(assets.len(), offers));
+    let mut allowance = Allowance::new(params.budget.price_looks(assets.len(), offers) / 2);
     let mut at = valuations.to_vec();
     let mut full = None;
     let settled = settle(book, params, &assets, &mut allowance, &mut |own| {
