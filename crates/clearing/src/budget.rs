@@ -15,8 +15,9 @@ use primitives::{Amount, Fraction};
 /// The budget of each part, as multiples of the size of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// All attempts at prices together: looks per asset, and per 4,096 offers. A tenth more may be spent on attempts
-    /// from earlier prices, and half as much on a proof that no whole units exist.
+    /// All attempts of the interior-point method at prices: looks per asset, and per 4,096 offers. Newton's method may
+    /// spend a tenth of it before, or a little for each pair; half as much may be spent on a proof that no whole units
+    /// exist.
     pub prices: u32,
     /// The amount step: looks per edge, asset and eighth offer of a set that trades together. As much again may be
     /// spent on letting it trade what it can, once it is known that it cannot be full.

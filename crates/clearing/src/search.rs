@@ -65,13 +65,6 @@ impl Found {
         if self.is_settled() || left == 0 { self } else { self.or(next(left)) }
     }
 
-    /// This result, with the work of one that came before in vain.
-    pub(crate) fn after(self, before: Option<Found>) -> Found {
-        let Found { iterations, queries, looks, .. } = before.unwrap_or_default();
-        let (iterations, queries, looks) = (self.iterations + iterations, self.queries + queries, self.looks + looks);
-        Found { iterations, queries, looks, ..self }
-    }
-
     /// The result of a second search if that has settled the prices, otherwise of this one; with the work of both.
     pub(crate) fn or(self, second: Found) -> Found {
         let (iterations, queries) = (self.iterations + second.iterations, self.queries + second.queries);

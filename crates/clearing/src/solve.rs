@@ -10,8 +10,8 @@
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
-//! All attempts at the prices of a part share one budget, see `budget`: Newton's method, which takes little where it
-//! succeeds, may spend a tenth of that of a thick part, and the interior-point method what is left.
+//! The attempts of the interior-point method at the prices of a part share one budget, see `budget`: Newton's method, which takes little where it
+//! succeeds, has a small one before it.
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, and with all of its
 //! budget, so that a book which is full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
@@ -26,7 +26,7 @@ use crate::book::{Book, InputError, PairBook, Params, Solver};
 use crate::demand::Demand;
 use crate::interior::{interior, interior_near};
 use crate::market::{Part, Split};
-use crate::newton::{again, is_nearer, newton};
+use crate::newton::{again, newton};
 use crate::outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
@@ -38,9 +38,11 @@ use crate::units::seek_units;
 
 /// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
 const THICK: usize = 16;
-/// The share of the budget of a thick part that Newton's method may spend, and of what it leaves, the share of the
-/// interior-point method from nearby.
+/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair; ordinary
+/// books of many pairs take nearly as many.
 const NEWTON: f64 = 0.1;
+const NEWTON_PAIR: u64 = 250;
+/// The share of the budget that the interior-point method may spend from the prices which that leaves.
 const NEARBY: f64 = 0.8;
 
 /// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
@@ -250,20 +252,19 @@ fn price_thin(view: PartView, most: u64) -> Found {
     first.or(second).then(most, |left| interior(view, &nearby, left))
 }
 
-/// Prices of a thick part with at most `most` looks: Newton's method first, from earlier prices if there are any.
-/// What earlier prices cost is no loss to the search without them.
+/// Prices of a thick part: Newton's method first, from earlier prices if there are any, and then at most `most` looks
+/// of the interior-point method.
 fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
-    let newton = (most as f64 * NEWTON) as u64;
-    let warm = last.and_then(|last| newton_warm(view, &last, newton));
-    if warm.as_ref().is_some_and(Found::is_settled) {
-        return warm.unwrap_or_default();
+    let pairs = view.part.pairs.len() as u64;
+    let newton = ((most as f64 * NEWTON) as u64).max(NEWTON_PAIR * pairs);
+    if let Some(found) = last.and_then(|last| newton_warm(view, &last, newton)) {
+        return found;
     }
     let first = newton_cold(view, newton);
-    let nearby = first.prices.clone();
+    let (nearby, most) = (first.prices.clone(), most + first.looks);
     first
         .then(most, |left| interior_near(view, &nearby, (left as f64 * NEARBY) as u64))
         .then(most, |left| interior(view, &own_start(view), left))
-        .after(warm)
 }
 
 /// The book's own initial prices.
@@ -278,26 +279,13 @@ fn newton_cold(view: PartView, most: u64) -> Found {
     newton(view, Target::new(view.params), demand, start, most)
 }
 
-/// Prices of one part by Newton's method, from those of the last batch; `None` if the book's own are nearer to
-/// balance.
+/// Prices of one part by a few steps of Newton's method from those of the last batch, or from these where the book
+/// contradicts them mended. `None` if that does not suffice.
 fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
     let target = Target::new(view.params);
     let demand = &mut Demand::new(view.book, view.part, view.supply);
-    if let Some(found) = again(target, demand, last, most) {
-        return Some(found);
-    }
-    let start = start(demand);
-    let mended = mended(last, &start);
-    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
-        return Some(found);
-    }
-    let mut nearest: Option<Vec<f64>> = None;
-    for other in mended.into_iter().chain([last.to_vec()]) {
-        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
-            nearest = Some(other);
-        }
-    }
-    nearest.map(|nearest| newton(view, target, demand, nearest, most))
+    let found = again(target, demand, last, most);
+    found.or_else(|| again(target, demand, &mended(last, &start(demand))?, most))
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were
