@@ -23,6 +23,7 @@ mod inspect;
 mod keystore;
 mod lane;
 mod light;
+mod match_file;
 mod node_command;
 mod output;
 mod parquet_file;
@@ -95,6 +96,8 @@ enum Command {
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
     Verify(verify::VerifyArgs),
+    /// Replay a file of orders through the matching engine of continuous markets.
+    Match(match_file::MatchArgs),
     /// Run measurements.
     #[command(subcommand)]
     Bench(bench_command::Bench),
@@ -150,6 +153,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Audit(audit) => audit.run(json),
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
+        Command::Match(matched) => matched.run(json),
         Command::Light(light) => light.run(json),
         Command::Replay(replay) => replay.run(json),
         Command::Bench(bench) => bench.run(json),

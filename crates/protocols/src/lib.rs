@@ -1,0 +1,28 @@
+//! Wire formats of market data, as others speak them.
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`itch`] | the messages of a full order book feed | NASDAQ TotalView-ITCH 5.0 |
+//! | [`mold`] | packets of numbered messages, and requests to send some again | MoldUDP64 1.00 |
+//! | [`frames`] | files of messages, each after its length | NASDAQ BinaryFILE 1.00 |
+//! | [`lobster`] | message files of reconstructed order books | LOBSTER |
+//!
+//! Everything here is a function of bytes: no clock, no socket, no file. Decoders take any bytes and never panic;
+//! an error says what is wrong and where. What is decoded and encoded again gives the same bytes.
+//!
+//! ```
+//! use protocols::itch::{Body, Delete, Header, Message};
+//!
+//! let header = Header { locate: 7, tracking: 0, nanoseconds: 34_200_000_000_000 };
+//! let message = Message { header, body: Body::Delete(Delete { order: 42 }) };
+//! let mut bytes = Vec::new();
+//! message.encode(&mut bytes)?;
+//! assert_eq!((bytes.len(), Message::decode(&bytes)?), (19, message));
+//! # Ok::<(), protocols::itch::ItchError>(())
+//! ```
+
+mod field;
+pub mod frames;
+pub mod itch;
+pub mod lobster;
+pub mod mold;

@@ -1,0 +1,150 @@
+//! Message files of LOBSTER: lines of *time, type, order, size, price, direction*.
+//!
+//! Times are seconds after midnight with decimals, prices are ten-thousandths of a dollar, and the direction is 1 for
+//! buys and −1 for sells: that of the resting order, also in executions.
+
+/// What happens to an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// 1: a limit order arrives.
+    Submission,
+    /// 2: a part of it is cancelled.
+    Cancellation,
+    /// 3: it ends.
+    Deletion,
+    /// 4: it trades.
+    Execution,
+    /// 5: an order that was not displayed trades.
+    HiddenExecution,
+    /// 6: the trades of an auction.
+    Cross,
+    /// 7: trading halts, or goes on.
+    Halt,
+}
+
+/// One line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Nanoseconds since midnight.
+    pub nanoseconds: u64,
+    /// What happens.
+    pub event: Event,
+    /// The number of the order; zero where there is none.
+    pub order: u64,
+    /// Shares.
+    pub size: u32,
+    /// Ten-thousandths; −1 to 1 in a halt.
+    pub price: i64,
+    /// Whether the resting order buys.
+    pub is_buy: bool,
+}
+
+/// Why a line is not one of LOBSTER.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LobsterError {
+    /// There are not six columns.
+    #[error("a line has 6 columns (time, type, order, size, price, direction), not {0}")]
+    Columns(usize),
+    /// A column cannot be read.
+    #[error("{column}: {found:?} is not {wanted}")]
+    Column {
+        /// Its name.
+        column: &'static str,
+        /// What is there.
+        found: String,
+        /// What should be.
+        wanted: &'static str,
+    },
+}
+
+impl Line {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// [`LobsterError`] names the column.
+    pub fn parse(line: &str) -> Result<Line, LobsterError> {
+        let columns: Vec<&str> = line.trim_end().split(',').map(str::trim).collect();
+        let Ok([time, event, order, size, price, direction]) = <[&str; 6]>::try_from(&columns[..]) else {
+            return Err(LobsterError::Columns(columns.len()));
+        };
+        Ok(Line {
+            nanoseconds: read("time", time, "seconds after midnight with at most 9 decimals", nanoseconds)?,
+            event: read("type", event, "1 to 7", kind)?,
+            order: read("order", order, "a whole number", |text| text.parse().ok())?,
+            size: read("size", size, "a whole number below 2^32", |text| text.parse().ok())?,
+            price: read("price", price, "a whole number", |text| text.parse().ok())?,
+            is_buy: read("direction", direction, "1 or -1", direction_of)?,
+        })
+    }
+}
+
+fn read<T>(
+    column: &'static str,
+    text: &str,
+    wanted: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, LobsterError> {
+    parse(text).ok_or_else(|| LobsterError::Column { column, found: text.chars().take(40).collect(), wanted })
+}
+
+fn nanoseconds(text: &str) -> Option<u64> {
+    const DAY: u64 = 86_400;
+    let (seconds, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(seconds) || !is_number(decimals) || decimals.len() > 9 {
+        return None;
+    }
+    let seconds = seconds.parse::<u64>().ok().filter(|seconds| *seconds <= DAY)?;
+    Some(1_000_000_000 * seconds + format!("{decimals:0<9}").parse::<u64>().ok()?)
+}
+
+fn kind(text: &str) -> Option<Event> {
+    use Event::*;
+    let all = [Submission, Cancellation, Deletion, Execution, HiddenExecution, Cross, Halt];
+    text.parse::<usize>().ok()?.checked_sub(1).and_then(|at| all.get(at).copied())
+}
+
+fn direction_of(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "-1" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_lobster_line_is_read() {
+        let line = Line::parse("34200.017459617,1,16113575,18,5853300,-1\r\n").expect("a line");
+        let want = Line {
+            nanoseconds: 34_200_017_459_617,
+            event: Event::Submission,
+            order: 16_113_575,
+            size: 18,
+            price: 5_853_300,
+            is_buy: false,
+        };
+        assert_eq!(line, want);
+    }
+
+    #[test]
+    fn a_lobster_error_names_the_column() {
+        let error = |line: &str| Line::parse(line).expect_err("bad").to_string();
+        assert_eq!(error("1,1,1"), "a line has 6 columns (time, type, order, size, price, direction), not 3");
+        assert_eq!(error("1.5,8,1,1,1,1"), "type: \"8\" is not 1 to 7");
+        assert_eq!(error("x,1,1,1,1,1"), "time: \"x\" is not seconds after midnight with at most 9 decimals");
+        assert_eq!(error("1,1,1,-1,1,1"), "size: \"-1\" is not a whole number below 2^32");
+        assert_eq!(error("1,1,1,1,1,0"), "direction: \"0\" is not 1 or -1");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_panic(text in ".{0,60}") {
+            let _ = Line::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a feed says about displayed orders, whatever its format.
+
+use anyhow::{Result, ensure};
+use matching::{Side, TICK_MAX};
+use protocols::itch::{Body, Message};
+use protocols::lobster::{Event, Line};
+
+/// One event. Orders are named by the feed's numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FlowEvent {
+    /// A displayed order.
+    Add { order: u64, side: Side, lots: u32, tick: u32, market: u16, symbol: String },
+    /// An order traded at its limit.
+    Execute { order: u64, lots: u32 },
+    /// A part of an order is gone, by a cancel or by a trade at another price.
+    Reduce { order: u64, lots: u32 },
+    /// An order ended.
+    Delete { order: u64 },
+    /// An order has another number, size and limit.
+    Replace { before: u64, order: u64, lots: u32, tick: u32 },
+    /// Nothing about displayed orders.
+    Other,
+}
+
+/// What an ITCH message says.
+pub(crate) fn of_itch(message: &Message) -> FlowEvent {
+    let add = |order, side, lots, tick, stock: [u8; 8]| {
+        let side = if side == b'B' { Side::Buy } else { Side::Sell };
+        let symbol = String::from_utf8_lossy(&stock).trim_end().to_string();
+        FlowEvent::Add { order, side, lots, tick, market: message.header.locate, symbol }
+    };
+    match message.body {
+        Body::Add(new) => add(new.order, new.side, new.shares, new.price, new.stock),
+        Body::AddAttributed(new) => add(new.order, new.side, new.shares, new.price, new.stock),
+        Body::Executed(trade) => FlowEvent::Execute { order: trade.order, lots: trade.shares },
+        Body::ExecutedAt(trade) => FlowEvent::Reduce { order: trade.order, lots: trade.shares },
+        Body::Cancelled(part) => FlowEvent::Reduce { order: part.order, lots: part.shares },
+        Body::Delete(end) => FlowEvent::Delete { order: end.order },
+        Body::Replaced(new) => {
+            FlowEvent::Replace { before: new.before, order: new.order, lots: new.shares, tick: new.price }
+        }
+        _ => FlowEvent::Other,
+    }
+}
+
+/// What a line of LOBSTER says.
+///
+/// # Errors
+/// If the price of an order is none.
+pub(crate) fn of_lobster(line: &Line) -> Result<FlowEvent> {
+    let Line { order, size: lots, price, is_buy, .. } = *line;
+    Ok(match line.event {
+        Event::Submission => {
+            ensure!((1..=i64::from(TICK_MAX)).contains(&price), "price: {price} is not 1 to {TICK_MAX}");
+            let side = if is_buy { Side::Buy } else { Side::Sell };
+            FlowEvent::Add { order, side, lots, tick: price as u32, market: 0, symbol: String::new() }
+        }
+        Event::Cancellation => FlowEvent::Reduce { order, lots },
+        Event::Deletion => FlowEvent::Delete { order },
+        Event::Execution => FlowEvent::Execute { order, lots },
+        Event::HiddenExecution | Event::Cross | Event::Halt => FlowEvent::Other,
+    })
+}

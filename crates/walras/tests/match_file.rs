@@ -1,0 +1,170 @@
+//! `walras match`: files of order flow through the matching engine.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use clearing::workload::Seeded;
+use protocols::frames::put_frame;
+use protocols::itch::{Add, Body, Cancelled, Delete, Executed, Header, Message, Replaced};
+use serde_json::Value;
+
+const STOCK: [u8; 8] = *b"WALRUS  ";
+
+fn run(file: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
+    command.args(["match", "--json", "--orders", "4096", "--file"]).arg(file).args(more).output().expect("runs")
+}
+
+fn replayed(file: &Path) -> Value {
+    let output = run(file, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A plain book of a feed: the orders of each side in the order of arrival.
+#[derive(Default)]
+struct NaiveFeed {
+    /// Number, size, price; buys, then sells.
+    sides: [Vec<(u64, u32, u32)>; 2],
+    next: u64,
+    file: Vec<u8>,
+    trades: u64,
+}
+
+impl NaiveFeed {
+    fn tell(&mut self, body: Body) {
+        let header = Header { locate: 3, tracking: 0, nanoseconds: self.next };
+        let mut bytes = Vec::new();
+        Message { header, body }.encode(&mut bytes).expect("in time");
+        assert!(put_frame(&bytes, &mut self.file));
+    }
+
+    /// The position of the first order by price and time.
+    fn best(&self, side: usize) -> Option<usize> {
+        let by = |at: &usize| (if side == 0 { u32::MAX - self.sides[0][*at].2 } else { self.sides[1][*at].2 }, *at);
+        (0..self.sides[side].len()).min_by_key(by)
+    }
+
+    /// An order arrives; what it meets trades, and what is left rests.
+    fn arrive(&mut self, side: usize, mut shares: u32, price: u32) {
+        while let Some(at) = self.best(1 - side).filter(|_| shares > 0) {
+            let (order, left, at_price) = self.sides[1 - side][at];
+            if (side == 0 && at_price > price) || (side == 1 && at_price < price) {
+                break;
+            }
+            let traded = shares.min(left);
+            (shares, self.trades) = (shares - traded, self.trades + 1);
+            self.tell(Body::Executed(Executed { order, shares: traded, matched: self.trades }));
+            self.sides[1 - side][at].1 -= traded;
+            self.sides[1 - side].retain(|(_, left, _)| *left > 0);
+        }
+        if shares > 0 {
+            self.next += 1;
+            let letter = [b'B', b'S'][side];
+            self.tell(Body::Add(Add { order: self.next, side: letter, shares, stock: STOCK, price }));
+            self.sides[side].push((self.next, shares, price));
+        }
+    }
+
+    /// An order is cancelled in part or whole, or moved away from the market under a new number.
+    fn change(&mut self, side: usize, random: &mut Seeded) {
+        let orders = self.sides[side].len() as u64;
+        if orders == 0 {
+            return;
+        }
+        let at = random.below(orders) as usize;
+        let (order, left, price) = self.sides[side][at];
+        match random.below(3) {
+            0 if left > 1 => {
+                self.tell(Body::Cancelled(Cancelled { order, shares: left / 2 }));
+                self.sides[side][at].1 -= left / 2;
+            }
+            1 => {
+                self.next += 1;
+                let price = if side == 0 { price - 1 } else { price + 1 };
+                self.tell(Body::Replaced(Replaced { before: order, order: self.next, shares: left, price }));
+                self.sides[side].remove(at);
+                self.sides[side].push((self.next, left, price));
+            }
+            _ => {
+                self.tell(Body::Delete(Delete { order }));
+                self.sides[side].remove(at);
+            }
+        }
+    }
+
+    /// A feed of so many arrivals and changes.
+    fn of(events: u32, seed: u64) -> NaiveFeed {
+        let (mut feed, mut random) = (NaiveFeed::default(), Seeded::new(seed));
+        for _ in 0..events {
+            let side = random.below(2) as usize;
+            match random.below(3) {
+                0 => feed.change(side, &mut random),
+                _ => feed.arrive(side, 1 + random.below(100) as u32, 10_000 + random.below(40) as u32),
+            }
+        }
+        feed
+    }
+}
+
+#[test]
+fn a_feed_by_price_and_time_is_matched_in_priority_and_twice_to_one_digest() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("day.itch");
+    let feed = NaiveFeed::of(4_000, 7);
+    std::fs::write(&file, &feed.file).expect("written");
+    let (first, second) = (replayed(&file), replayed(&file));
+    let market = &first["markets"][0];
+    assert!(feed.trades > 500, "{}", feed.trades);
+    assert_eq!((&market["trades_in_priority"], &market["symbol"]), (&Value::from(feed.trades), &Value::from("WALRUS")));
+    for none in ["trades_out_of_priority", "crossing", "refused"] {
+        assert_eq!(market[none], 0, "{none}");
+    }
+    let resting = feed.sides.iter().map(Vec::len).sum::<usize>();
+    assert_eq!((&market["resting"], &first["unknown"]), (&Value::from(resting), &Value::from(0)));
+    for (side, name) in ["bid", "ask"].into_iter().enumerate() {
+        let best = feed.best(side).map(|at| feed.sides[side][at].2);
+        let lots = feed.sides[side].iter().filter(|order| Some(order.2) == best).map(|order| order.1).sum::<u32>();
+        assert_eq!(market[name], serde_json::json!({ "tick": best, "lots": lots }), "{name}");
+    }
+    assert_eq!(first["digest"], second["digest"]);
+    let other = NaiveFeed::of(4_000, 8);
+    std::fs::write(&file, &other.file).expect("written");
+    assert_ne!(replayed(&file)["digest"], first["digest"]);
+}
+
+#[test]
+fn a_feed_that_breaks_priority_is_counted_and_followed() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("messages.csv");
+    // The second buy at one price trades before the first; a hidden trade, a halt and an order from before the file.
+    let lines = "34200.0,1,11,100,1000000,1\n34200.1,1,12,50,1000000,1\n34200.2,4,12,20,1000000,1\n\
+                 34200.3,5,0,5,1000100,1\n34200.4,7,0,0,-1,-1\n34200.5,3,99,10,1000000,1\n\
+                 34200.6,4,11,100,1000000,1\n34200.7,2,12,10,1000000,1\n";
+    std::fs::write(&file, lines).expect("written");
+    let report = replayed(&file);
+    let market = &report["markets"][0];
+    assert_eq!((&market["trades_in_priority"], &market["trades_out_of_priority"]), (&Value::from(1), &Value::from(1)));
+    assert_eq!((&report["unknown"], &report["messages"]), (&Value::from(1), &Value::from(8)));
+    assert_eq!(market["bid"], serde_json::json!({ "tick": 1_000_000, "lots": 20 }));
+}
+
+#[test]
+fn an_order_file_that_is_none_is_refused_with_its_place() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let itch = directory.path().join("day.itch");
+    let feed = NaiveFeed::of(10, 1);
+    for (bytes, wanted) in [
+        (&feed.file[..feed.file.len() - 1], "the file ends within a message"),
+        (&[0, 1, b'z'], "message 0 at byte 0: no ITCH 5.0 message is of kind 0x7a"),
+    ] {
+        std::fs::write(&itch, bytes).expect("written");
+        let output = run(&itch, &[]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(wanted), "{text}");
+    }
+    let csv = directory.path().join("messages.csv");
+    std::fs::write(&csv, "34200.0,1,11,100,0,1\n").expect("written");
+    let text = String::from_utf8_lossy(&run(&csv, &[]).stderr).to_string();
+    assert!(text.contains("line 1: price: 0 is not 1 to 2000000000"), "{text}");
+}
