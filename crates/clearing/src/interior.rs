@@ -30,10 +30,10 @@
 //!
 //! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
 //!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value,
-//!   found by one elimination: each trades in proportion to what its assets can, times a factor of the asset sold that balances all. So every asset is
-//!   conserved from the first step on, however far apart values and prices are. The products of an offer are then
-//!   relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly trade has a small f₀ and does
-//!   not hide the others.
+//!   found by one elimination: each trades in proportion to what its assets can, times a factor of the asset sold that
+//!   balances all. So every asset is conserved from the first step on, however far apart values and prices are. The
+//!   products of an offer are then relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly
+//!   trade has a small f₀ and does not hide the others.
 //! - **Scaling**: shares, margins and logarithms have no unit. On the path, τ is relative to the mean over offers of
 //!   what their assets can trade.
 //! - **Giants**: near a solution, a lot counts as no larger than [`step::MULTIPLE`] times what its assets can trade
@@ -91,7 +91,7 @@ const TAU_FIRST: f64 = 0.02;
 const TAU_NEAR: f64 = 1e-4;
 /// The value of τ after lots are divided anew.
 const TAU_DIVIDED: f64 = 1e-3;
-/// The value of τ at which lots are divided anew for the first time, and by how much it falls from one time to the next.
+/// The value of τ at which lots are divided anew for the first time, and its ratio from one time to the next.
 const FINER_FIRST: f64 = 3e-3;
 const FINER: f64 = 0.03;
 /// The values of τ from which on amounts are computed: at first, and where whole units are sought.

@@ -10,12 +10,12 @@
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
-//! The attempts of the interior-point method at the prices of a part share one budget, see `budget`: Newton's method, which takes little where it
-//! succeeds, has a small one before it.
+//! The attempts of the interior-point method at the prices of a part share one budget, see `budget`. Newton's method,
+//! which takes little where it succeeds, has a small one before it.
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, and with all of its
-//! budget, so that a book which is full without earlier prices is full with them. [`Report::interior_parts`] counts the parts for which the
-//! interior-point method ran.
+//! budget, so that a book which is full without earlier prices is full with them. [`Report::interior_parts`] counts the
+//! parts for which the interior-point method ran.
 
 use primitives::{AssetId, Price};
 use rayon::prelude::*;

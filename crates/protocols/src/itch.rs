@@ -40,7 +40,7 @@ pub enum ItchError {
 
 /// What every message begins with, after its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct ItchHeader {
     /// The number of the security on this day; zero where the message concerns none.
     pub locate: u16,
     /// NASDAQ's own tracking number.
@@ -51,15 +51,18 @@ pub struct Header {
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ItchMessage {
     /// What every message begins with.
-    pub header: Header,
+    pub header: ItchHeader,
     /// What it says.
-    pub body: Body,
+    pub body: ItchBody,
 }
 
 macro_rules! bodies {
-    ($($(#[doc = $doc:literal])* $name:ident = $kind:literal { $($(#[doc = $field_doc:literal])* $field:ident: $of:ty,)* })*) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident = $kind:literal { $($(#[doc = $field_doc:literal])* $field:ident: $of:ty,)* }
+    )*) => {
         $(
             $(#[doc = $doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +83,9 @@ macro_rules! bodies {
 
         /// What a message says.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Body { $($(#[doc = $doc])* $name($name),)* }
+        pub enum ItchBody { $($(#[doc = $doc])* $name($name),)* }
 
-        impl Body {
+        impl ItchBody {
             /// The kind, and the length of the whole message.
             fn shape(kind: u8) -> Option<usize> {
                 match kind {
@@ -91,20 +94,20 @@ macro_rules! bodies {
                 }
             }
 
-            fn get(kind: u8, bytes: &[u8]) -> Option<Body> {
+            fn get(kind: u8, bytes: &[u8]) -> Option<ItchBody> {
                 match kind {
-                    $($kind => Some(Body::$name($name::get(bytes))),)*
+                    $($kind => Some(ItchBody::$name($name::get(bytes))),)*
                     _ => None,
                 }
             }
 
             fn put(&self, to: &mut Vec<u8>) {
-                match self { $(Body::$name(body) => body.put(to),)* }
+                match self { $(ItchBody::$name(body) => body.put(to),)* }
             }
 
             /// The letter of the kind.
             pub fn kind(&self) -> u8 {
-                match self { $(Body::$name(_) => $kind,)* }
+                match self { $(ItchBody::$name(_) => $kind,)* }
             }
         }
     };
@@ -380,22 +383,22 @@ bodies! {
     }
 }
 
-impl Message {
+impl ItchMessage {
     /// The message that `bytes` are.
     ///
     /// # Errors
     /// [`ItchError`] if they are none.
-    pub fn decode(bytes: &[u8]) -> Result<Message, ItchError> {
+    pub fn decode(bytes: &[u8]) -> Result<ItchMessage, ItchError> {
         let kind = *bytes.first().ok_or(ItchError::Empty)?;
-        let (needs, has) = (Body::shape(kind).ok_or(ItchError::Kind(kind))?, bytes.len());
+        let (needs, has) = (ItchBody::shape(kind).ok_or(ItchError::Kind(kind))?, bytes.len());
         if has != needs {
             return Err(ItchError::Length { kind, needs, has });
         }
         let mut rest = &bytes[1..];
         let (locate, tracking) = (take(&mut rest), take(&mut rest));
         let (high, low): (u16, u32) = (take(&mut rest), take(&mut rest));
-        let header = Header { locate, tracking, nanoseconds: u64::from(high) << 32 | u64::from(low) };
-        Ok(Message { header, body: Body::get(kind, rest).ok_or(ItchError::Kind(kind))? })
+        let header = ItchHeader { locate, tracking, nanoseconds: u64::from(high) << 32 | u64::from(low) };
+        Ok(ItchMessage { header, body: ItchBody::get(kind, rest).ok_or(ItchError::Kind(kind))? })
     }
 
     /// Appends the bytes of the message.
@@ -403,7 +406,7 @@ impl Message {
     /// # Errors
     /// [`ItchError::Timestamp`]; nothing is appended.
     pub fn encode(&self, to: &mut Vec<u8>) -> Result<(), ItchError> {
-        let Header { locate, tracking, nanoseconds } = self.header;
+        let ItchHeader { locate, tracking, nanoseconds } = self.header;
         if nanoseconds > NANOSECONDS_MAX {
             return Err(ItchError::Timestamp(nanoseconds));
         }
@@ -451,39 +454,42 @@ mod tests {
     #[test]
     fn itch_lengths_are_those_of_the_specification() {
         for (kind, length) in LENGTHS {
-            assert_eq!(Body::shape(kind), Some(length), "{}", char::from(kind));
+            assert_eq!(ItchBody::shape(kind), Some(length), "{}", char::from(kind));
         }
-        assert_eq!((0..=255).filter(|kind| Body::shape(*kind).is_some()).count(), LENGTHS.len());
+        assert_eq!((0..=255).filter(|kind| ItchBody::shape(*kind).is_some()).count(), LENGTHS.len());
     }
 
     #[test]
     fn an_itch_error_names_the_kind_and_the_lengths() {
-        assert_eq!(Message::decode(&[]), Err(ItchError::Empty));
+        assert_eq!(ItchMessage::decode(&[]), Err(ItchError::Empty));
         assert_eq!(
-            Message::decode(&[b'z'; 40]).expect_err("no kind").to_string(),
+            ItchMessage::decode(&[b'z'; 40]).expect_err("no kind").to_string(),
             "no ITCH 5.0 message is of kind 0x7a"
         );
-        let cut = Message::decode(&[b'D'; 18]).expect_err("too short");
+        let cut = ItchMessage::decode(&[b'D'; 18]).expect_err("too short");
         assert_eq!(cut.to_string(), "an ITCH message of kind D has 19 bytes, not 18");
-        let header = Header { nanoseconds: NANOSECONDS_MAX + 1, ..Header::default() };
-        let late = Message { header, body: Body::Delete(Delete { order: 1 }) };
+        let header = ItchHeader { nanoseconds: NANOSECONDS_MAX + 1, ..ItchHeader::default() };
+        let late = ItchMessage { header, body: ItchBody::Delete(Delete { order: 1 }) };
         assert_eq!(late.encode(&mut vec![]), Err(ItchError::Timestamp(NANOSECONDS_MAX + 1)));
     }
 
     proptest! {
         #[test]
-        fn itch_messages_are_encoded_as_they_were(kind in 0..LENGTHS.len(), bytes in prop::collection::vec(any::<u8>(), 64)) {
+        fn itch_messages_are_encoded_as_they_were(
+            kind in 0..LENGTHS.len(),
+            bytes in prop::collection::vec(any::<u8>(), 64),
+        ) {
             let (kind, length) = LENGTHS[kind];
             let mut bytes = bytes[..length].to_vec();
             bytes[0] = kind;
             let mut again = Vec::new();
-            Message::decode(&bytes).expect("a message").encode(&mut again).expect("encodes");
+            ItchMessage::decode(&bytes).expect("a message").encode(&mut again).expect("encodes");
             prop_assert_eq!(bytes, again);
         }
 
         #[test]
         fn itch_decodes_any_bytes_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = Message::decode(&bytes);
+            let _ = ItchMessage::decode(&bytes);
         }
     }
 }

@@ -11,13 +11,13 @@
 //! an error says what is wrong and where. What is decoded and encoded again gives the same bytes.
 //!
 //! ```
-//! use protocols::itch::{Body, Delete, Header, Message};
+//! use protocols::itch::{ItchBody, Delete, ItchHeader, ItchMessage};
 //!
-//! let header = Header { locate: 7, tracking: 0, nanoseconds: 34_200_000_000_000 };
-//! let message = Message { header, body: Body::Delete(Delete { order: 42 }) };
+//! let header = ItchHeader { locate: 7, tracking: 0, nanoseconds: 34_200_000_000_000 };
+//! let message = ItchMessage { header, body: ItchBody::Delete(Delete { order: 42 }) };
 //! let mut bytes = Vec::new();
 //! message.encode(&mut bytes)?;
-//! assert_eq!((bytes.len(), Message::decode(&bytes)?), (19, message));
+//! assert_eq!((bytes.len(), ItchMessage::decode(&bytes)?), (19, message));
 //! # Ok::<(), protocols::itch::ItchError>(())
 //! ```
 

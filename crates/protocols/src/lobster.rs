@@ -5,7 +5,7 @@
 
 /// What happens to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LobsterEvent {
     /// 1: a limit order arrives.
     Submission,
     /// 2: a part of it is cancelled.
@@ -24,11 +24,11 @@ pub enum Event {
 
 /// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LobsterLine {
     /// Nanoseconds since midnight.
     pub nanoseconds: u64,
     /// What happens.
-    pub event: Event,
+    pub event: LobsterEvent,
     /// The number of the order; zero where there is none.
     pub order: u64,
     /// Shares.
@@ -57,17 +57,17 @@ pub enum LobsterError {
     },
 }
 
-impl Line {
+impl LobsterLine {
     /// Reads one line.
     ///
     /// # Errors
     /// [`LobsterError`] names the column.
-    pub fn parse(line: &str) -> Result<Line, LobsterError> {
+    pub fn parse(line: &str) -> Result<LobsterLine, LobsterError> {
         let columns: Vec<&str> = line.trim_end().split(',').map(str::trim).collect();
         let Ok([time, event, order, size, price, direction]) = <[&str; 6]>::try_from(&columns[..]) else {
             return Err(LobsterError::Columns(columns.len()));
         };
-        Ok(Line {
+        Ok(LobsterLine {
             nanoseconds: read("time", time, "seconds after midnight with at most 9 decimals", nanoseconds)?,
             event: read("type", event, "1 to 7", kind)?,
             order: read("order", order, "a whole number", |text| text.parse().ok())?,
@@ -98,8 +98,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
     Some(1_000_000_000 * seconds + format!("{decimals:0<9}").parse::<u64>().ok()?)
 }
 
-fn kind(text: &str) -> Option<Event> {
-    use Event::*;
+fn kind(text: &str) -> Option<LobsterEvent> {
+    use LobsterEvent::*;
     let all = [Submission, Cancellation, Deletion, Execution, HiddenExecution, Cross, Halt];
     text.parse::<usize>().ok()?.checked_sub(1).and_then(|at| all.get(at).copied())
 }
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn a_lobster_line_is_read() {
-        let line = Line::parse("34200.017459617,1,16113575,18,5853300,-1\r\n").expect("a line");
-        let want = Line {
+        let line = LobsterLine::parse("34200.017459617,1,16113575,18,5853300,-1\r\n").expect("a line");
+        let want = LobsterLine {
             nanoseconds: 34_200_017_459_617,
-            event: Event::Submission,
+            event: LobsterEvent::Submission,
             order: 16_113_575,
             size: 18,
             price: 5_853_300,
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_lobster_error_names_the_column() {
-        let error = |line: &str| Line::parse(line).expect_err("bad").to_string();
+        let error = |line: &str| LobsterLine::parse(line).expect_err("bad").to_string();
         assert_eq!(error("1,1,1"), "a line has 6 columns (time, type, order, size, price, direction), not 3");
         assert_eq!(error("1.5,8,1,1,1,1"), "type: \"8\" is not 1 to 7");
         assert_eq!(error("x,1,1,1,1,1"), "time: \"x\" is not seconds after midnight with at most 9 decimals");
@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_without_panic(text in ".{0,60}") {
-            let _ = Line::parse(&text);
+            let _ = LobsterLine::parse(&text);
         }
     }
 }

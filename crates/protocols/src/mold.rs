@@ -12,7 +12,7 @@ pub const END: u16 = u16::MAX;
 pub const HEADER: usize = 20;
 
 /// The name of a session.
-pub type Session = [u8; 10];
+pub type MoldSession = [u8; 10];
 
 /// Why bytes are no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,9 +45,9 @@ pub enum MoldError {
 
 /// A packet, or a request for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct MoldPacket<'a> {
     /// The session.
-    pub session: Session,
+    pub session: MoldSession,
     /// The number of the first message; of a heartbeat, that of the next one.
     pub first: u64,
     /// The messages.
@@ -58,9 +58,9 @@ pub struct Packet<'a> {
 
 /// A request to send messages again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct MoldRequest {
     /// The session.
-    pub session: Session,
+    pub session: MoldSession,
     /// The number of the first message.
     pub first: u64,
     /// How many.
@@ -68,22 +68,22 @@ pub struct Request {
 }
 
 /// The fields of a header.
-fn header(bytes: &[u8]) -> Result<(Request, &[u8]), MoldError> {
+fn header(bytes: &[u8]) -> Result<(MoldRequest, &[u8]), MoldError> {
     if bytes.len() < HEADER {
         return Err(MoldError::Header(bytes.len()));
     }
     let mut rest = bytes;
-    let header = Request { session: take(&mut rest), first: take(&mut rest), count: take(&mut rest) };
+    let header = MoldRequest { session: take(&mut rest), first: take(&mut rest), count: take(&mut rest) };
     Ok((header, rest))
 }
 
-impl<'a> Packet<'a> {
+impl<'a> MoldPacket<'a> {
     /// The packet that `bytes` are.
     ///
     /// # Errors
     /// [`MoldError`] if they are none.
-    pub fn decode(bytes: &'a [u8]) -> Result<Packet<'a>, MoldError> {
-        let (Request { session, first, count }, mut rest) = header(bytes)?;
+    pub fn decode(bytes: &'a [u8]) -> Result<MoldPacket<'a>, MoldError> {
+        let (MoldRequest { session, first, count }, mut rest) = header(bytes)?;
         let is_end = count == END;
         let messages = if is_end { 0 } else { count };
         first.checked_add(u64::from(messages)).ok_or(MoldError::Numbers { first, count })?;
@@ -91,7 +91,7 @@ impl<'a> Packet<'a> {
             (0..usize::from(messages)).map(|at| message(at, &mut rest)).collect();
         let messages = messages?;
         if rest.is_empty() {
-            Ok(Packet { session, first, messages, is_end })
+            Ok(MoldPacket { session, first, messages, is_end })
         } else {
             Err(MoldError::Trailing(rest.len()))
         }
@@ -103,7 +103,7 @@ impl<'a> Packet<'a> {
         let mut bytes =
             Vec::with_capacity(HEADER + self.messages.iter().map(|message| 2 + message.len()).sum::<usize>());
         let count = if self.is_end { END } else { count };
-        bytes.extend(Request { session: self.session, first: self.first, count }.encode());
+        bytes.extend(MoldRequest { session: self.session, first: self.first, count }.encode());
         for message in self.messages.iter().filter(|_| !self.is_end) {
             u16::try_from(message.len()).ok()?.put(&mut bytes);
             bytes.extend_from_slice(message);
@@ -124,12 +124,12 @@ fn message<'a>(at: usize, rest: &mut &'a [u8]) -> Result<&'a [u8], MoldError> {
     Ok(&message[2..])
 }
 
-impl Request {
+impl MoldRequest {
     /// The request that `bytes` are.
     ///
     /// # Errors
     /// [`MoldError`] if they are none.
-    pub fn decode(bytes: &[u8]) -> Result<Request, MoldError> {
+    pub fn decode(bytes: &[u8]) -> Result<MoldRequest, MoldError> {
         let (request, rest) = header(bytes)?;
         if rest.is_empty() { Ok(request) } else { Err(MoldError::Trailing(rest.len())) }
     }
@@ -153,23 +153,23 @@ mod tests {
     fn a_heartbeat_and_an_end_have_no_messages() {
         let session = *b"0000000001";
         for (is_end, count) in [(false, 0), (true, END)] {
-            let packet = Packet { session, first: 9, messages: vec![], is_end };
+            let packet = MoldPacket { session, first: 9, messages: vec![], is_end };
             let bytes = packet.encode().expect("short");
-            assert_eq!(Request::decode(&bytes), Ok(Request { session, first: 9, count }));
-            assert_eq!(Packet::decode(&bytes), Ok(packet));
+            assert_eq!(MoldRequest::decode(&bytes), Ok(MoldRequest { session, first: 9, count }));
+            assert_eq!(MoldPacket::decode(&bytes), Ok(packet));
         }
     }
 
     #[test]
     fn a_mold_error_says_which_message_is_cut() {
-        let bytes = Packet { session: [0; 10], first: 1, messages: vec![b"ab", b"cd"], is_end: false };
+        let bytes = MoldPacket { session: [0; 10], first: 1, messages: vec![b"ab", b"cd"], is_end: false };
         let bytes = bytes.encode().expect("short");
-        assert_eq!(Packet::decode(&bytes[..19]), Err(MoldError::Header(19)));
-        assert_eq!(Packet::decode(&bytes[..27]), Err(MoldError::Cut { at: 1, has: 3, needs: 4 }));
-        assert_eq!(Packet::decode(&[&bytes[..], &[0]].concat()), Err(MoldError::Trailing(1)));
-        let last = Packet { session: [0; 10], first: u64::MAX, messages: vec![b"ab"], is_end: false };
+        assert_eq!(MoldPacket::decode(&bytes[..19]), Err(MoldError::Header(19)));
+        assert_eq!(MoldPacket::decode(&bytes[..27]), Err(MoldError::Cut { at: 1, has: 3, needs: 4 }));
+        assert_eq!(MoldPacket::decode(&[&bytes[..], &[0]].concat()), Err(MoldError::Trailing(1)));
+        let last = MoldPacket { session: [0; 10], first: u64::MAX, messages: vec![b"ab"], is_end: false };
         let last = last.encode().expect("short");
-        assert_eq!(Packet::decode(&last), Err(MoldError::Numbers { first: u64::MAX, count: 1 }));
+        assert_eq!(MoldPacket::decode(&last), Err(MoldError::Numbers { first: u64::MAX, count: 1 }));
     }
 
     proptest! {
@@ -180,14 +180,14 @@ mod tests {
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..9),
         ) {
             let messages = messages.iter().map(|message| &message[..]).collect();
-            let packet = Packet { session, first, messages, is_end: false };
+            let packet = MoldPacket { session, first, messages, is_end: false };
             let bytes = packet.encode().expect("short");
-            prop_assert_eq!(Packet::decode(&bytes), Ok(packet));
+            prop_assert_eq!(MoldPacket::decode(&bytes), Ok(packet));
         }
 
         #[test]
         fn mold_decodes_any_bytes_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (Packet::decode(&bytes), Request::decode(&bytes));
+            let _ = (MoldPacket::decode(&bytes), MoldRequest::decode(&bytes));
         }
     }
 }

@@ -6,24 +6,24 @@ use protocols::itch::*;
 
 const STOCK: [u8; 8] = *b"WALRUS  ";
 
-fn bodies() -> Vec<Body> {
+fn bodies() -> Vec<ItchBody> {
     vec![
-        Body::SystemEvent(SystemEvent { event: b'O' }),
-        Body::TradingAction(TradingAction { stock: STOCK, state: b'T', reserved: b' ', reason: *b"IPOQ" }),
-        Body::ShortSaleRestriction(ShortSaleRestriction { stock: STOCK, action: b'1' }),
-        Body::ParticipantPosition(ParticipantPosition {
+        ItchBody::SystemEvent(SystemEvent { event: b'O' }),
+        ItchBody::TradingAction(TradingAction { stock: STOCK, state: b'T', reserved: b' ', reason: *b"IPOQ" }),
+        ItchBody::ShortSaleRestriction(ShortSaleRestriction { stock: STOCK, action: b'1' }),
+        ItchBody::ParticipantPosition(ParticipantPosition {
             participant: *b"MAKE",
             stock: STOCK,
             primary: b'Y',
             mode: b'N',
             state: b'A',
         }),
-        Body::BreakerLevels(BreakerLevels { one: 3_000_00000000, two: 2_800_00000000, three: 2_600_00000000 }),
-        Body::BreakerStatus(BreakerStatus { level: b'2' }),
-        Body::IpoQuotation(IpoQuotation { stock: STOCK, release: 36_000, qualifier: b'A', price: 210_000 }),
-        Body::AuctionCollar(AuctionCollar { stock: STOCK, reference: 5, upper: 6, lower: 4, extension: 1 }),
-        Body::Add(Add { order: 1, side: b'B', shares: 200, stock: STOCK, price: 1_234_500 }),
-        Body::AddAttributed(AddAttributed {
+        ItchBody::BreakerLevels(BreakerLevels { one: 3_000_00000000, two: 2_800_00000000, three: 2_600_00000000 }),
+        ItchBody::BreakerStatus(BreakerStatus { level: b'2' }),
+        ItchBody::IpoQuotation(IpoQuotation { stock: STOCK, release: 36_000, qualifier: b'A', price: 210_000 }),
+        ItchBody::AuctionCollar(AuctionCollar { stock: STOCK, reference: 5, upper: 6, lower: 4, extension: 1 }),
+        ItchBody::Add(Add { order: 1, side: b'B', shares: 200, stock: STOCK, price: 1_234_500 }),
+        ItchBody::AddAttributed(AddAttributed {
             order: 2,
             side: b'S',
             shares: 300,
@@ -31,15 +31,15 @@ fn bodies() -> Vec<Body> {
             price: 1_234_600,
             participant: *b"MAKE",
         }),
-        Body::Executed(Executed { order: 1, shares: 50, matched: 900 }),
-        Body::ExecutedAt(ExecutedAt { order: 2, shares: 60, matched: 901, printable: b'Y', price: 1_234_550 }),
-        Body::Cancelled(Cancelled { order: 1, shares: 10 }),
-        Body::Replaced(Replaced { before: 1, order: 3, shares: 70, price: 1_234_400 }),
-        Body::Delete(Delete { order: 3 }),
-        Body::HiddenTrade(HiddenTrade { order: 0, side: b'B', shares: 9, stock: STOCK, price: 7, matched: 902 }),
-        Body::CrossTrade(CrossTrade { shares: 1 << 40, stock: STOCK, price: 8, matched: 903, cross: b'O' }),
-        Body::BrokenTrade(BrokenTrade { matched: 903 }),
-        Body::Imbalance(Imbalance {
+        ItchBody::Executed(Executed { order: 1, shares: 50, matched: 900 }),
+        ItchBody::ExecutedAt(ExecutedAt { order: 2, shares: 60, matched: 901, printable: b'Y', price: 1_234_550 }),
+        ItchBody::Cancelled(Cancelled { order: 1, shares: 10 }),
+        ItchBody::Replaced(Replaced { before: 1, order: 3, shares: 70, price: 1_234_400 }),
+        ItchBody::Delete(Delete { order: 3 }),
+        ItchBody::HiddenTrade(HiddenTrade { order: 0, side: b'B', shares: 9, stock: STOCK, price: 7, matched: 902 }),
+        ItchBody::CrossTrade(CrossTrade { shares: 1 << 40, stock: STOCK, price: 8, matched: 903, cross: b'O' }),
+        ItchBody::BrokenTrade(BrokenTrade { matched: 903 }),
+        ItchBody::Imbalance(Imbalance {
             paired: 1,
             imbalance: 2,
             direction: b'B',
@@ -50,7 +50,7 @@ fn bodies() -> Vec<Body> {
             cross: b'C',
             variation: b'L',
         }),
-        Body::RetailInterest(RetailInterest { stock: STOCK, interest: b'A' }),
+        ItchBody::RetailInterest(RetailInterest { stock: STOCK, interest: b'A' }),
     ]
 }
 
@@ -58,9 +58,9 @@ fn bodies() -> Vec<Body> {
 fn a_reader_of_others_reads_our_itch_file() {
     let mut file = Vec::new();
     for (at, body) in bodies().into_iter().enumerate() {
-        let header = Header { locate: 17, tracking: 2, nanoseconds: 34_200_000_000_000 + at as u64 };
+        let header = ItchHeader { locate: 17, tracking: 2, nanoseconds: 34_200_000_000_000 + at as u64 };
         let mut bytes = Vec::new();
-        Message { header, body }.encode(&mut bytes).expect("in time");
+        ItchMessage { header, body }.encode(&mut bytes).expect("in time");
         assert!(put_frame(&bytes, &mut file));
     }
     let read: Vec<_> = itchy::MessageStream::from_reader(&file[..]).collect::<Result<_, _>>().expect("all are read");
@@ -73,43 +73,43 @@ fn a_reader_of_others_reads_our_itch_file() {
 }
 
 /// Whether both say the same, for the messages of a book.
-fn is_same(ours: &Body, theirs: &Theirs) -> bool {
+fn is_same(ours: &ItchBody, theirs: &Theirs) -> bool {
     match (ours, theirs) {
-        (Body::Add(a), Theirs::AddOrder(b)) => {
+        (ItchBody::Add(a), Theirs::AddOrder(b)) => {
             (a.order, a.shares, a.price, b.mpid.is_none()) == (b.reference, b.shares, b.price.raw(), true)
                 && b.side == itchy::Side::Buy
                 && b.stock.trim_end() == "WALRUS"
         }
-        (Body::AddAttributed(a), Theirs::AddOrder(b)) => {
+        (ItchBody::AddAttributed(a), Theirs::AddOrder(b)) => {
             (a.order, a.shares, a.price) == (b.reference, b.shares, b.price.raw())
                 && b.side == itchy::Side::Sell
                 && b.mpid.as_deref() == Some("MAKE")
         }
-        (Body::Executed(a), Theirs::OrderExecuted { reference, executed, match_number }) => {
+        (ItchBody::Executed(a), Theirs::OrderExecuted { reference, executed, match_number }) => {
             (a.order, a.shares, a.matched) == (*reference, *executed, *match_number)
         }
         (
-            Body::ExecutedAt(a),
+            ItchBody::ExecutedAt(a),
             Theirs::OrderExecutedWithPrice { reference, executed, match_number, printable, price },
         ) => {
             (a.order, a.shares, a.matched, a.price, true)
                 == (*reference, *executed, *match_number, price.raw(), *printable)
         }
-        (Body::Cancelled(a), Theirs::OrderCancelled { reference, cancelled }) => {
+        (ItchBody::Cancelled(a), Theirs::OrderCancelled { reference, cancelled }) => {
             (a.order, a.shares) == (*reference, *cancelled)
         }
-        (Body::Replaced(a), Theirs::ReplaceOrder(b)) => {
+        (ItchBody::Replaced(a), Theirs::ReplaceOrder(b)) => {
             (a.before, a.order, a.shares, a.price) == (b.old_reference, b.new_reference, b.shares, b.price.raw())
         }
-        (Body::Delete(a), Theirs::DeleteOrder { reference }) => a.order == *reference,
-        (Body::CrossTrade(a), Theirs::CrossTrade(b)) => {
+        (ItchBody::Delete(a), Theirs::DeleteOrder { reference }) => a.order == *reference,
+        (ItchBody::CrossTrade(a), Theirs::CrossTrade(b)) => {
             (a.shares, a.matched, a.price) == (b.shares, b.match_number, b.cross_price.raw())
         }
-        (Body::Imbalance(a), Theirs::Imbalance(b)) => {
+        (ItchBody::Imbalance(a), Theirs::Imbalance(b)) => {
             (a.paired, a.imbalance, a.far, a.near)
                 == (b.paired_shares, b.imbalance_shares, b.far_price.raw(), b.near_price.raw())
         }
-        (Body::Add(_) | Body::AddAttributed(_) | Body::Executed(_) | Body::Delete(_), _) => false,
+        (ItchBody::Add(_) | ItchBody::AddAttributed(_) | ItchBody::Executed(_) | ItchBody::Delete(_), _) => false,
         _ => true,
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use clearing::workload::Seeded;
 use protocols::frames::put_frame;
-use protocols::itch::{Add, Body, Cancelled, Delete, Executed, Header, Message, Replaced};
+use protocols::itch::{Add, Cancelled, Delete, Executed, ItchBody, ItchHeader, ItchMessage, Replaced};
 use serde_json::Value;
 
 const STOCK: [u8; 8] = *b"WALRUS  ";
@@ -32,10 +32,10 @@ struct NaiveFeed {
 }
 
 impl NaiveFeed {
-    fn tell(&mut self, body: Body) {
-        let header = Header { locate: 3, tracking: 0, nanoseconds: self.next };
+    fn tell(&mut self, body: ItchBody) {
+        let header = ItchHeader { locate: 3, tracking: 0, nanoseconds: self.next };
         let mut bytes = Vec::new();
-        Message { header, body }.encode(&mut bytes).expect("in time");
+        ItchMessage { header, body }.encode(&mut bytes).expect("in time");
         assert!(put_frame(&bytes, &mut self.file));
     }
 
@@ -54,14 +54,14 @@ impl NaiveFeed {
             }
             let traded = shares.min(left);
             (shares, self.trades) = (shares - traded, self.trades + 1);
-            self.tell(Body::Executed(Executed { order, shares: traded, matched: self.trades }));
+            self.tell(ItchBody::Executed(Executed { order, shares: traded, matched: self.trades }));
             self.sides[1 - side][at].1 -= traded;
             self.sides[1 - side].retain(|(_, left, _)| *left > 0);
         }
         if shares > 0 {
             self.next += 1;
             let letter = [b'B', b'S'][side];
-            self.tell(Body::Add(Add { order: self.next, side: letter, shares, stock: STOCK, price }));
+            self.tell(ItchBody::Add(Add { order: self.next, side: letter, shares, stock: STOCK, price }));
             self.sides[side].push((self.next, shares, price));
         }
     }
@@ -76,18 +76,18 @@ impl NaiveFeed {
         let (order, left, price) = self.sides[side][at];
         match random.below(3) {
             0 if left > 1 => {
-                self.tell(Body::Cancelled(Cancelled { order, shares: left / 2 }));
+                self.tell(ItchBody::Cancelled(Cancelled { order, shares: left / 2 }));
                 self.sides[side][at].1 -= left / 2;
             }
             1 => {
                 self.next += 1;
                 let price = if side == 0 { price - 1 } else { price + 1 };
-                self.tell(Body::Replaced(Replaced { before: order, order: self.next, shares: left, price }));
+                self.tell(ItchBody::Replaced(Replaced { before: order, order: self.next, shares: left, price }));
                 self.sides[side].remove(at);
                 self.sides[side].push((self.next, left, price));
             }
             _ => {
-                self.tell(Body::Delete(Delete { order }));
+                self.tell(ItchBody::Delete(Delete { order }));
                 self.sides[side].remove(at);
             }
         }

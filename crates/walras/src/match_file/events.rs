@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 use matching::{Side, TICK_MAX};
-use protocols::itch::{Body, Message};
-use protocols::lobster::{Event, Line};
+use protocols::itch::{ItchBody, ItchMessage};
+use protocols::lobster::{LobsterEvent, LobsterLine};
 
 /// One event. Orders are named by the feed's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,20 +23,20 @@ pub(crate) enum FlowEvent {
 }
 
 /// What an ITCH message says.
-pub(crate) fn of_itch(message: &Message) -> FlowEvent {
+pub(crate) fn of_itch(message: &ItchMessage) -> FlowEvent {
     let add = |order, side, lots, tick, stock: [u8; 8]| {
         let side = if side == b'B' { Side::Buy } else { Side::Sell };
         let symbol = String::from_utf8_lossy(&stock).trim_end().to_string();
         FlowEvent::Add { order, side, lots, tick, market: message.header.locate, symbol }
     };
     match message.body {
-        Body::Add(new) => add(new.order, new.side, new.shares, new.price, new.stock),
-        Body::AddAttributed(new) => add(new.order, new.side, new.shares, new.price, new.stock),
-        Body::Executed(trade) => FlowEvent::Execute { order: trade.order, lots: trade.shares },
-        Body::ExecutedAt(trade) => FlowEvent::Reduce { order: trade.order, lots: trade.shares },
-        Body::Cancelled(part) => FlowEvent::Reduce { order: part.order, lots: part.shares },
-        Body::Delete(end) => FlowEvent::Delete { order: end.order },
-        Body::Replaced(new) => {
+        ItchBody::Add(new) => add(new.order, new.side, new.shares, new.price, new.stock),
+        ItchBody::AddAttributed(new) => add(new.order, new.side, new.shares, new.price, new.stock),
+        ItchBody::Executed(trade) => FlowEvent::Execute { order: trade.order, lots: trade.shares },
+        ItchBody::ExecutedAt(trade) => FlowEvent::Reduce { order: trade.order, lots: trade.shares },
+        ItchBody::Cancelled(part) => FlowEvent::Reduce { order: part.order, lots: part.shares },
+        ItchBody::Delete(end) => FlowEvent::Delete { order: end.order },
+        ItchBody::Replaced(new) => {
             FlowEvent::Replace { before: new.before, order: new.order, lots: new.shares, tick: new.price }
         }
         _ => FlowEvent::Other,
@@ -47,17 +47,17 @@ pub(crate) fn of_itch(message: &Message) -> FlowEvent {
 ///
 /// # Errors
 /// If the price of an order is none.
-pub(crate) fn of_lobster(line: &Line) -> Result<FlowEvent> {
-    let Line { order, size: lots, price, is_buy, .. } = *line;
+pub(crate) fn of_lobster(line: &LobsterLine) -> Result<FlowEvent> {
+    let LobsterLine { order, size: lots, price, is_buy, .. } = *line;
     Ok(match line.event {
-        Event::Submission => {
+        LobsterEvent::Submission => {
             ensure!((1..=i64::from(TICK_MAX)).contains(&price), "price: {price} is not 1 to {TICK_MAX}");
             let side = if is_buy { Side::Buy } else { Side::Sell };
             FlowEvent::Add { order, side, lots, tick: price as u32, market: 0, symbol: String::new() }
         }
-        Event::Cancellation => FlowEvent::Reduce { order, lots },
-        Event::Deletion => FlowEvent::Delete { order },
-        Event::Execution => FlowEvent::Execute { order, lots },
-        Event::HiddenExecution | Event::Cross | Event::Halt => FlowEvent::Other,
+        LobsterEvent::Cancellation => FlowEvent::Reduce { order, lots },
+        LobsterEvent::Deletion => FlowEvent::Delete { order },
+        LobsterEvent::Execution => FlowEvent::Execute { order, lots },
+        LobsterEvent::HiddenExecution | LobsterEvent::Cross | LobsterEvent::Halt => FlowEvent::Other,
     })
 }

@@ -17,8 +17,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use protocols::frames::first_frame;
-use protocols::itch::Message;
-use protocols::lobster::Line;
+use protocols::itch::ItchMessage;
+use protocols::lobster::LobsterLine;
 use serde_json::json;
 
 use crate::output::print_figures;
@@ -94,7 +94,7 @@ fn read_itch(mut file: impl Read, mut take: impl FnMut(FlowEvent) -> Result<()>)
             match first_frame(rest) {
                 Ok(Some((frame, after))) => {
                     let place = || format!("message {count} at byte {at}");
-                    let message = Message::decode(frame).with_context(place)?;
+                    let message = ItchMessage::decode(frame).with_context(place)?;
                     take(of_itch(&message)).with_context(place)?;
                     at += (rest.len() - after.len()) as u64;
                     (rest, count) = (after, count + 1);
@@ -120,7 +120,7 @@ fn read_lobster(file: impl Read, mut take: impl FnMut(FlowEvent) -> Result<()>) 
         count += 1;
         let place = || format!("line {count}");
         let line = line.with_context(place)?;
-        let event = Line::parse(&line).map_err(anyhow::Error::from).and_then(|line| of_lobster(&line));
+        let event = LobsterLine::parse(&line).map_err(anyhow::Error::from).and_then(|line| of_lobster(&line));
         event.and_then(&mut take).with_context(place)?;
     }
     Ok(count)
