@@ -112,6 +112,8 @@ pub struct Hold<T> {
     /// The slot, counted from time 0, up to which everything was released.
     at: u64,
     due: Vec<(HoldKey, T, bool)>,
+    /// The earliest deadline that is held; the end of time if none is.
+    earliest: Nanos,
 }
 
 impl<T> Hold<T> {
@@ -119,7 +121,8 @@ impl<T> Hold<T> {
     pub fn new(now: Nanos, rules: HoldRules, clock: ClockState) -> Hold<T> {
         let slots = std::iter::repeat_with(Vec::new).take(SLOTS as usize).collect();
         let used = [0; SLOTS as usize / 64];
-        Hold { rules, clock, slots, used, far: BTreeMap::new(), at: now >> SLOT_BITS, due: Vec::new() }
+        let (at, earliest) = (now >> SLOT_BITS, Nanos::MAX);
+        Hold { rules, clock, slots, used, far: BTreeMap::new(), at, due: Vec::new(), earliest }
     }
 
     /// One step.
@@ -134,8 +137,13 @@ impl<T> Hold<T> {
 
     /// When the next tick is needed: the earliest deadline.
     pub fn due(&self) -> Option<Nanos> {
+        (self.earliest != Nanos::MAX).then_some(self.earliest)
+    }
+
+    fn find_earliest(&self) -> Nanos {
         let near = self.first_used().and_then(|slot| self.slots[slot].iter().map(|held| held.0.deadline).min());
-        near.or_else(|| self.far.first_key_value().map(|(key, _)| key.deadline))
+        let far = || self.far.first_key_value().map(|(key, _)| key.deadline);
+        near.or_else(far).unwrap_or(Nanos::MAX)
     }
 
     /// The first slot from now on that is not empty.
@@ -163,6 +171,7 @@ impl<T> Hold<T> {
     }
 
     fn insert(&mut self, key: HoldKey, item: T, is_unfair: bool) {
+        self.earliest = self.earliest.min(key.deadline);
         let slot = (key.deadline >> SLOT_BITS).max(self.at);
         if slot - self.at >= SLOTS {
             self.far.insert(key, (item, is_unfair));
@@ -175,6 +184,11 @@ impl<T> Hold<T> {
 
     fn release(&mut self, now: Nanos, out: &mut Vec<Released<T>>) {
         let until = (now >> SLOT_BITS).max(self.at);
+        if now < self.earliest {
+            // Slots that pass are empty.
+            self.at = until;
+            return self.approach(now);
+        }
         for slot in self.at..=until.min(self.at + SLOTS - 1) {
             self.collect((slot % SLOTS) as usize, now);
         }
@@ -185,6 +199,7 @@ impl<T> Hold<T> {
             let unfair = self.unfair(now, key.deadline, by_root);
             out.push(Released { key, item, unfair });
         }
+        self.earliest = self.find_earliest();
     }
 
     /// Moves what the wheel now reaches out of the tree.

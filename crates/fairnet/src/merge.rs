@@ -108,6 +108,9 @@ impl Default for MergeRules {
     }
 }
 
+/// Waits are looked at this often at most, ns.
+const CHECK: Nanos = 20_000;
+
 /// An order in sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequenced<T> {
@@ -218,7 +221,9 @@ pub struct Merge<T> {
     /// The present I_m.
     mid: u64,
     patience: Nanos,
-    ticked: Nanos,
+    /// When waiting was looked at.
+    checked: Nanos,
+    skipped: usize,
 }
 
 impl<T> Merge<T> {
@@ -231,7 +236,8 @@ impl<T> Merge<T> {
             streams: vec![StreamState::default(); streams],
             mid: 0,
             patience: rules.patience,
-            ticked: now,
+            checked: now,
+            skipped: 0,
         }
     }
 
@@ -276,7 +282,6 @@ impl<T> Merge<T> {
             out.push(MergeEffect::Restamped(stream, order.key));
             order.restamped = order.restamped.or(Some(order.key));
             order.key = floor;
-            class.frontier = class.frontier.max(floor.above());
         }
         class.marks[at] = order.key.above();
         let is_waited_for = state.is_waited_for();
@@ -301,6 +306,7 @@ impl<T> Merge<T> {
         let at = stream as usize;
         let Some(state) = self.streams.get_mut(at) else { return };
         let probation = state.probation;
+        self.skipped -= usize::from(state.is_skipped);
         *state = StreamState { is_present: true, probation, ..StreamState::default() };
         for class in &mut self.classes {
             class.marks[at] = class.marks[at].max(class.frontier);
@@ -338,7 +344,7 @@ impl<T> Merge<T> {
     fn pop(&mut self, class: usize, stream: usize, out: &mut Vec<MergeEffect<T>>) {
         let class = &mut self.classes[class];
         let Some(Queued { mut order, .. }) = class.queues[stream].pop_front() else { return };
-        // A restamped order may have the key of one that was queued: then the second comes just above it.
+        // Orders that are restamped to one frontier have one key: each comes just above the one before.
         order.key = order.key.max(class.released);
         class.released = order.key.above();
         class.frontier = class.frontier.max(class.released);
@@ -362,11 +368,20 @@ impl<T> Merge<T> {
 
 impl<T> Merge<T> {
     fn on_tick(&mut self, now: Nanos, out: &mut Vec<MergeEffect<T>>) {
-        let passed = now.saturating_sub(self.ticked);
-        self.ticked = self.ticked.max(now);
+        if now.saturating_sub(self.checked) >= CHECK {
+            self.check_waits(now, out);
+        }
+        self.promise(out);
+    }
+
+    fn check_waits(&mut self, now: Nanos, out: &mut Vec<MergeEffect<T>>) {
+        let passed = now.saturating_sub(self.checked);
+        self.checked = now;
         let refill = passed.saturating_mul(self.rules.refill_per_mille) / 1_000;
         self.patience = self.patience.saturating_add(refill).min(self.rules.patience);
-        self.readmit(now, out);
+        if self.skipped > 0 {
+            self.readmit(now, out);
+        }
         let unusual = self.blocked(now).map_or(0, |(_, _, waited)| waited.saturating_sub(self.rules.short_wait));
         self.patience = self.patience.saturating_sub(unusual.min(passed));
         let limit = if self.patience > 0 { self.rules.max_wait } else { self.rules.short_wait };
@@ -376,7 +391,6 @@ impl<T> Merge<T> {
         {
             self.release(out);
         }
-        self.promise(out);
     }
 
     /// The first order of a queue that has waited longest, if any waits.
@@ -416,6 +430,7 @@ impl<T> Merge<T> {
         let is_soon = state.probation > 0 && now.saturating_sub(state.skipped_at) < state.probation.saturating_mul(10);
         state.probation = if is_soon { state.probation.saturating_mul(2) } else { first };
         (state.is_skipped, state.timely_since, state.skipped_at) = (true, now, now);
+        self.skipped += 1;
         self.refresh(stream);
     }
 
@@ -431,6 +446,7 @@ impl<T> Merge<T> {
                 state.timely_since = now;
             } else if now.saturating_sub(state.timely_since) >= state.probation {
                 self.streams[stream].is_skipped = false;
+                self.skipped -= 1;
                 for class in &mut self.classes {
                     class.marks[stream] = class.marks[stream].max(class.frontier);
                 }

@@ -261,3 +261,14 @@ fn bundles_flag_orders_that_come_after_their_cut_off() {
     altered.orders[0].is_late = false;
     assert_ne!(altered.digest(), out[1].digest());
 }
+
+#[test]
+fn bundles_of_a_watermark_that_jumps_end_at_each_cut_off() {
+    let (mut bundles, mut out) = (Bundles::new(1, 0, 100, 10), Vec::new());
+    for stamp in [310, 50, 320, 199] {
+        bundles.step(BundleInput::Order(stamp, 1, [1; 32]), &mut out);
+    }
+    bundles.step(BundleInput::Watermark(750), &mut out);
+    let times: Vec<(Nanos, Nanos, usize)> = out.iter().map(|b| (b.from, b.until, b.orders.len())).collect();
+    assert_eq!(times, [(0, 100, 1), (100, 200, 1), (200, 400, 2), (400, 700, 0)]);
+}
