@@ -10,6 +10,7 @@ use proptest::prelude::*;
 const COSTS: TreeCosts = TreeCosts {
     process: 10_000,
     copy: 3_200,
+    occupancy: 3_200,
     link: DelayLaw::Constant(22_600.0),
     link_spikes: None,
     stragglers: None,
@@ -22,7 +23,7 @@ fn plan(receivers: u32, depth: u32, hedging: u32) -> Plan {
 
 fn setup(plan: Plan, packets: u32, rate: f64) -> TreeSetup {
     let sent = SentPackets { packets, rate, is_poisson: false, burst: None };
-    TreeSetup { plan, is_sprayed: true, costs: COSTS, sent, hold: None, replicas: 1, seed: 1 }
+    TreeSetup { plan, is_sprayed: true, costs: COSTS, sent, hold: None, replicas: 1, warm_up: 0, seed: 1 }
 }
 
 fn run(setup: &TreeSetup) -> TreeFigures {
@@ -47,7 +48,7 @@ fn validation_b_one_egress_queue_is_an_m_d_1_queue() {
     // One receiver: each packet occupies the root for 10 µs, and packets come at random.
     for load in [0.3, 0.7, 0.9] {
         let mut queue = setup(plan(1, 1, 0), 1_500_000, load / 10e-6);
-        queue.costs = TreeCosts { process: 0, copy: 10_000, link: DelayLaw::Constant(0.0), ..COSTS };
+        queue.costs = TreeCosts { process: 0, copy: 10_000, occupancy: 10_000, link: DelayLaw::Constant(0.0), ..COSTS };
         queue.sent.is_poisson = true;
         let mean = run(&queue).oml.mean();
         let expected = 10.0 + 10.0 * load / (2.0 * (1.0 - load));
@@ -155,6 +156,19 @@ fn hedging_and_spraying_avoid_stragglers_and_losses() {
     (twice.plan, twice.replicas) = (plan(200, 2, 1), 2);
     let twice = run(&twice);
     assert!(twice.oml.at(0.99) < one.oml.at(0.99), "{} {}", twice.oml.at(0.99), one.oml.at(0.99));
+}
+
+#[test]
+fn receiver_hedging_takes_the_earlier_of_two_machines() {
+    // Without proxies only receivers are slow, never both of a participant for long.
+    let mut tree = setup(plan(40, 1, 0), 20_000, 1_000.0);
+    tree.costs.stragglers = Some(Spikes { apart: 2e9, length: 5e6, extra: 400_000.0 });
+    let alone = run(&tree).oml;
+    tree.replicas = 2;
+    let hedged = run(&tree).oml;
+    let closed = 32.6 + 3.2 * 40.0;
+    assert!(alone.at(0.99) > closed + 200.0, "{}", alone.at(0.99));
+    assert!(hedged.at(0.99) <= closed, "{}", hedged.at(0.99));
 }
 
 #[test]

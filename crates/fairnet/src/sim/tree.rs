@@ -16,8 +16,10 @@ use crate::{DelayFold, Nanos};
 pub struct TreeCosts {
     /// Work of a sender on a packet before its first copy leaves, ns.
     pub process: Nanos,
-    /// Time that each copy occupies the sender, ns.
+    /// How much later each copy leaves than the one before, ns.
     pub copy: Nanos,
+    /// How long each copy occupies the sender, ns: what bounds its rate. At most `copy`.
+    pub occupancy: Nanos,
     /// Delay of a link.
     pub link: DelayLaw,
     /// Slow links.
@@ -63,8 +65,10 @@ pub struct TreeSetup {
     pub sent: SentPackets,
     /// Hold and release, if any.
     pub hold: Option<ReceiverClocks>,
-    /// Receivers of one participant, at least 1: the earliest copy of any counts.
+    /// Receivers of one participant, a divisor of their number: the earliest copy of any counts.
     pub replicas: u32,
+    /// The first packets, which figures leave out: deadlines begin at their ceiling.
+    pub warm_up: u32,
     /// Seed of all laws.
     pub seed: u64,
 }
@@ -102,6 +106,8 @@ struct PacketState {
 enum Arrival {
     /// A copy reaches a node of a layer.
     Copy(u32, u32, u32),
+    /// A receiver has handled a packet.
+    Seen(u32, u32),
     /// The root sends the next packet.
     Send(u32),
     /// Delays are folded up the tree.
@@ -171,7 +177,7 @@ impl TreeRun {
             link: LawTable::new(&setup.costs.link),
             relays: (0..depth).map(proxies).collect(),
             receivers: vec![receiver; count],
-            participants: vec![SeenWindow::new(4_096); count.div_ceil(setup.replicas as usize)],
+            participants: vec![SeenWindow::new(4_096); count / setup.replicas.max(1) as usize],
             machines: widths.iter().map(|width| vec![Egress::default(); *width as usize]).collect(),
             links: (0..depth).map(spikes).collect(),
             packets: Vec::with_capacity(setup.sent.packets as usize),
@@ -201,6 +207,7 @@ impl TreeRun {
             match event {
                 Arrival::Send(number) => self.send(now, number),
                 Arrival::Copy(layer, index, number) => self.arrive(now, layer, index, number),
+                Arrival::Seen(index, number) => self.receive(now, index, number),
                 Arrival::Fold => self.fold(now),
             }
         }
@@ -241,7 +248,10 @@ impl TreeRun {
         let header = self.header(number);
         if layer == self.setup.plan.depth() {
             if self.receivers[index as usize].take(now, &header, |_| true).is_ok() {
-                self.receive(now, index, number);
+                match self.straggles(now, layer, index) {
+                    0 => self.receive(now, index, number),
+                    wait => self.queue.push(now + wait, Arrival::Seen(index, number)),
+                }
             }
             return;
         }
@@ -265,6 +275,7 @@ impl TreeRun {
         let straggles = self.straggles(now, from.layer, from.index);
         let machine = &mut self.machines[layer][from.index as usize];
         let mut leaves = (now + costs.process + straggles).max(machine.busy);
+        machine.busy = leaves + costs.occupancy * effects.len() as Nanos;
         let below = self.setup.plan.widths()[layer + 1];
         for effect in effects {
             let RelayEffect::Forward(to) = effect else { continue };
@@ -279,7 +290,6 @@ impl TreeRun {
             }
             self.queue.push(leaves + delay, Arrival::Copy(to.layer, to.index, number));
         }
-        self.machines[layer][from.index as usize].busy = leaves;
     }
 
     /// Additional time of a slow machine. The root is not slow: there is one.
@@ -290,8 +300,7 @@ impl TreeRun {
 
     fn receive(&mut self, now: Nanos, index: u32, number: u32) {
         let depth = self.setup.plan.depth();
-        let now = now + self.straggles(now, depth, index);
-        let is_first = self.participants[(index / self.setup.replicas) as usize].insert(u64::from(number) + 1);
+        let is_first = self.participant(index).insert(u64::from(number) + 1);
         let packet = &mut self.packets[number as usize];
         packet.reached += u32::from(is_first);
         if is_first {
@@ -316,6 +325,14 @@ impl TreeRun {
         let key = HoldKey { deadline, tree: 0, sequence: u64::from(number), receiver: index };
         self.hold.step(now, HoldInput::Packet(key, now, false), &mut self.released);
         self.see(now);
+    }
+
+    /// The participant of a receiver. Its replicas lie at opposite ends of the tree, since whoever is late in the order
+    /// of sending in one place is early in the other.
+    fn participant(&mut self, receiver: u32) -> &mut SeenWindow {
+        let count = self.participants.len();
+        let (fold, place) = (receiver as usize / count, receiver as usize % count);
+        &mut self.participants[if fold.is_multiple_of(2) { place } else { count - 1 - place }]
     }
 
     /// Parent of a node in packet 0, and its place among that parent's own children.
@@ -366,7 +383,7 @@ impl TreeRun {
         for shown in self.released.drain(..) {
             let packet = &mut self.packets[shown.key.sequence as usize];
             packet.sight = (packet.sight.0.min(now), packet.sight.1.max(now));
-            if self.held.len() < HELD {
+            if self.held.len() < HELD && shown.key.sequence >= u64::from(self.setup.warm_up) {
                 self.held.push((now - shown.item) as f64 / 1e3);
             }
         }
@@ -375,8 +392,9 @@ impl TreeRun {
     fn figures(mut self) -> TreeFigures {
         let participants = self.participants.len() as u32;
         let is_held = self.setup.hold.is_some();
-        let complete: Vec<&PacketState> = self.packets.iter().filter(|packet| packet.reached == participants).collect();
-        let incomplete = (self.packets.len() - complete.len()) as u32;
+        let counted = self.packets.get(self.setup.warm_up as usize..).unwrap_or_default();
+        let complete: Vec<&PacketState> = counted.iter().filter(|packet| packet.reached == participants).collect();
+        let incomplete = (counted.len() - complete.len()) as u32;
         let last = |packet: &&PacketState| if is_held { packet.sight.1 } else { packet.arrival.1 };
         let first = |packet: &&PacketState| if is_held { packet.sight.0 } else { packet.arrival.0 };
         let oml: Vec<f64> = complete.iter().map(|packet| (last(packet) - packet.sent) as f64 / 1e3).collect();
