@@ -18,7 +18,7 @@ fn main() {
     println!("depth {}, {} proxies, {} copies of a packet", plan.depth(), plan.proxies(), plan.copies_of_packet());
 
     let proxy =
-        |index| Relay::new(Spot { layer: 1, index }, plan.clone(), SESSION, key.clone(), RelayLimits::default());
+        |index| Relay::new((0, Spot { layer: 1, index }), plan.clone(), SESSION, key.clone(), RelayLimits::default());
     let mut proxies: Vec<Relay> = (0..10).map(proxy).collect();
     let mut receivers = vec![FirstCopy::new(plan.clone(), SESSION, key.clone(), 1_024, 0); 100];
     let clock = ClockState { error_bound: Some(100) };

@@ -113,7 +113,8 @@ impl<T> Gaps<T> {
     }
 
     fn on_packet(&mut self, now: Nanos, sequence: u64, deadline: Nanos, item: T, out: &mut Vec<GapEffect<T>>) {
-        if sequence < self.next {
+        // The last number there is could not be followed by another.
+        if sequence < self.next || sequence == u64::MAX {
             return;
         }
         self.on_known(now, sequence, deadline, out);

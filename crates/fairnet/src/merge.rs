@@ -251,6 +251,12 @@ impl<T> Merge<T> {
         self.len() == 0
     }
 
+    /// Orders of one stream that wait: a shell stops reading from a stream that has too many.
+    pub fn waiting(&self, stream: u32) -> usize {
+        let of_class = |class: &Sequence<T>| class.queues.get(stream as usize).map_or(0, VecDeque::len);
+        self.classes.iter().map(of_class).sum()
+    }
+
     /// The number of the mid whose orders are released now.
     pub fn mid(&self) -> u64 {
         self.mid

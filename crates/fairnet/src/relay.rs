@@ -33,7 +33,7 @@ use crate::seen::SeenWindow;
 pub enum PacketDrop {
     /// No envelope.
     Malformed(EnvelopeError),
-    /// Epoch without a plan that counts, another session, or no such tree.
+    /// Epoch without a plan that counts, another session, or another tree.
     Stale,
     /// A copy was taken before, or so many packets ago that it no longer matters.
     Duplicate,
@@ -80,8 +80,9 @@ impl FirstCopy {
         self.seen.iter_mut().for_each(|seen| *seen = SeenWindow::new(self.span));
     }
 
-    /// The key of an epoch that is known.
-    pub fn key(&self, epoch: u32) -> Option<&PacketKey> {
+    /// The key of an epoch that still counts.
+    pub fn key(&self, now: Nanos, epoch: u32) -> Option<&PacketKey> {
+        self.plans.of(now, epoch)?;
         self.keys.iter().find(|(known, _)| *known == epoch).map(|(_, key)| key)
     }
 
@@ -244,6 +245,7 @@ pub enum RewindRefusal {
 #[derive(Clone, Debug)]
 pub struct Relay {
     spot: Spot,
+    tree: u16,
     first: FirstCopy,
     ring: PacketRing,
     peers: BTreeMap<u64, ByteBudget>,
@@ -251,10 +253,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// The proxy at `spot`.
-    pub fn new(spot: Spot, plan: Plan, session: [u8; 10], key: PacketKey, limits: RelayLimits) -> Relay {
+    /// The proxy at `at`: a tree and a position in it.
+    pub fn new(at: (u16, Spot), plan: Plan, session: [u8; 10], key: PacketKey, limits: RelayLimits) -> Relay {
         let first = FirstCopy::new(plan, session, key, limits.span, limits.overlap);
-        Relay { spot, first, ring: PacketRing::new(limits.ring), peers: BTreeMap::new(), limits }
+        let (tree, spot) = at;
+        Relay { spot, tree, first, ring: PacketRing::new(limits.ring), peers: BTreeMap::new(), limits }
     }
 
     /// One step.
@@ -305,6 +308,9 @@ impl Relay {
         is_authentic: impl FnOnce(&PacketKey) -> bool,
         out: &mut Vec<RelayEffect>,
     ) -> Result<(), PacketDrop> {
+        if header.tree != self.tree {
+            return Err(PacketDrop::Stale);
+        }
         let plan = self.first.take(now, header, is_authentic)?;
         out.extend(plan.children(self.spot, header.sequence).map(RelayEffect::Forward));
         Ok(())
@@ -314,11 +320,12 @@ impl Relay {
         let Some(budget) = self.peers.get_mut(&from) else {
             return out.push(RelayEffect::Refused(RewindRefusal::Unregistered));
         };
-        if !self.first.key(request.epoch).is_some_and(|key| request.is_authentic(from, key)) {
+        if !self.first.key(now, request.epoch).is_some_and(|key| request.is_authentic(from, key)) {
             return out.push(RelayEffect::Refused(RewindRefusal::Forged));
         }
+        let is_ours = request.tree == self.tree;
         for sequence in (request.first..).take(request.count.into()) {
-            let Some(bytes) = self.ring.get(sequence) else {
+            let Some(bytes) = self.ring.get(sequence).filter(|_| is_ours) else {
                 out.push(RelayEffect::Refused(RewindRefusal::Gone(sequence)));
                 continue;
             };

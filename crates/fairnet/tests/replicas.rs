@@ -190,6 +190,32 @@ proptest! {
 }
 
 #[test]
+fn earliest_stamp_of_hedged_orders_wins_at_the_root_and_the_other_still_counts_as_a_promise() {
+    let order = |stamp, source, reference| Sequenced {
+        class: OrderClass::Critical,
+        key: MergeKey { mid: 0, stamp, source, sub: 0 },
+        restamped: None,
+        item: OrderToken { reference, token: [reference as u8; 16] },
+    };
+    let (mut merge, mut out) = (Merge::new(0, 2, MergeRules::default()), Vec::new());
+    (0..2).for_each(|stream| merge.step(0, MergeInput::Join(stream), &mut out));
+    for stream in 0..2 {
+        merge.step(0, MergeInput::Watermark(stream, OrderClass::Other, MergeKey::at(0, 9_000)), &mut out);
+    }
+    // Replica 1 is faster with the first order and slower with the second, and sends no watermark of its own.
+    for (stream, stamp, reference) in [(1, 100, 1), (0, 150, 1), (0, 200, 2), (1, 260, 2), (0, 300, 3)] {
+        merge.step(0, MergeInput::Order(stream, order(stamp, stream, reference)), &mut out);
+    }
+    let mut duplicates = Duplicates::new(64);
+    let taken = |effect: &MergeEffect<OrderToken>| match effect {
+        MergeEffect::Release(order) if duplicates.admit(7, order.item) == Admission::First => Some(order.key.stamp),
+        _ => None,
+    };
+    // The duplicate at 260 is dropped, and without it the order at 200 would still wait.
+    assert_eq!(out.iter().filter_map(taken).collect::<Vec<Nanos>>(), [100, 200]);
+}
+
+#[test]
 fn diverged_replicas_are_seen_by_their_tokens() {
     let mut duplicates = Duplicates::new(64);
     let order = |algorithm, position| Tokens::new(1, 0).next(algorithm, position).expect("an order");

@@ -26,7 +26,7 @@ fn sealed(header: &Header, payload: &[u8]) -> Vec<u8> {
 }
 
 fn relay(spot: Spot, plan: &Plan) -> Relay {
-    Relay::new(spot, plan.clone(), SESSION, PacketKey::of_epoch(&SECRET, 1), RelayLimits::default())
+    Relay::new((0, spot), plan.clone(), SESSION, PacketKey::of_epoch(&SECRET, 1), RelayLimits::default())
 }
 
 fn effects(relay: &mut Relay, now: Nanos, input: RelayInput<'_>) -> Vec<RelayEffect> {
@@ -229,6 +229,11 @@ fn old_epoch_and_session_replayed_are_refused() {
     let mut mixed = Vec::new();
     Header { epoch: 2, ..header(3) }.seal(&PacketKey::of_epoch(&SECRET, 1), b"", &mut mixed);
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&mixed)), [RelayEffect::Dropped(PacketDrop::Forged)]);
+    // A rewind under the old key counts no longer either.
+    effects(&mut relay, 0, RelayInput::Register(5));
+    let request = RewindRequest::seal(1, 0, (1, 1), 5, &PacketKey::of_epoch(&SECRET, 1));
+    let forged = [RelayEffect::Refused(RewindRefusal::Forged)];
+    assert_eq!(effects(&mut relay, overlap, RelayInput::Rewind(5, request)), forged);
     let other = sealed(&Header { epoch: 2, session: *b"0002000001", ..header(4) }, b"");
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&other)), stale);
     effects(&mut relay, 0, RelayInput::Begin(*b"0002000001"));
@@ -279,4 +284,26 @@ fn spoofed_rewind_is_refused_and_budgeted() {
     assert_eq!(later, [RelayEffect::Resend(42, 50), RelayEffect::Refused(RewindRefusal::Gone(51))]);
     effects(&mut relay, 0, RelayInput::Forget(42));
     assert_eq!(effects(&mut relay, 0, RelayInput::Rewind(42, request)), refused(RewindRefusal::Unregistered));
+}
+
+#[test]
+fn parallel_trees_keep_their_packets_apart() {
+    let request = PlanRequest { epoch: 1, receivers: 100, depth: None, hedging: 0, trees: 3 };
+    let plan = Plan::new(&request).expect("a plan");
+    assert_eq!([0, 1, 2, 3, u64::MAX].map(|symbol| plan.tree_of(symbol)), [0, 1, 2, 0, 0]);
+    let mut relay = relay(Spot { layer: 1, index: 0 }, &plan);
+    let key = PacketKey::of_epoch(&SECRET, 1);
+    assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&sealed(&header(1), b"ours"))).len(), 10);
+    let others = sealed(&Header { tree: 1, ..header(1) }, b"theirs");
+    assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&others)), [RelayEffect::Dropped(PacketDrop::Stale)]);
+    effects(&mut relay, 0, RelayInput::Register(5));
+    let asked = effects(&mut relay, 0, RelayInput::Rewind(5, RewindRequest::seal(1, 1, (1, 1), 5, &key)));
+    assert_eq!(asked, [RelayEffect::Refused(RewindRefusal::Gone(1))]);
+    // A receiver of all trees takes the same sequence once in each.
+    let mut first = FirstCopy::new(plan, SESSION, key, 64, 0);
+    let taken = |first: &mut FirstCopy, tree| first.take(0, &Header { tree, ..header(1) }, |_| true).map(|_| ());
+    assert_eq!(
+        [0, 1, 1, 3].map(|tree| taken(&mut first, tree)),
+        [Ok(()), Ok(()), Err(PacketDrop::Duplicate), Err(PacketDrop::Stale),]
+    );
 }

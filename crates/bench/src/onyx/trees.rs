@@ -112,8 +112,18 @@ pub(super) fn table_3(options: &OnyxOptions) -> Chart {
         let ours = [rounded(oml), off(oml), rounded(costs[1]), off(costs[1]), rounded(costs[0]), off(costs[0])];
         whole.into_iter().chain(ours).collect()
     };
-    let columns =
-        vec!["N", "D", "F", "paper µs", "simulated µs", "off %", "fitted µs", "off % ", "30 + 2.7 F µs", "off %  "];
+    let columns = vec![
+        "N",
+        "D",
+        "F",
+        "paper µs",
+        "simulated µs",
+        "simulated off %",
+        "fitted µs",
+        "fitted off %",
+        "30 + 2.7 F µs",
+        "30 + 2.7 F off %",
+    ];
     let method = "median latency to the last receiver, H = 0; beside it D · (32.6 + 3.2 F), fitted on the cells with \
                   N ≤ 100, and the paper's own D · (30 + 2.7 F). The cell D = 2, N = 100 is what the simulator is \
                   calibrated on";

@@ -158,7 +158,7 @@ impl TreeRun {
         let key = PacketKey::of_epoch(&[0; 32], setup.plan.epoch());
         let limits = RelayLimits { span: 4_096, ring: 1, ..RelayLimits::default() };
         let relay = |layer: usize, index: u32| {
-            Relay::new(Spot { layer: layer as u32, index }, setup.plan.clone(), SESSION, key.clone(), limits)
+            Relay::new((0, Spot { layer: layer as u32, index }), setup.plan.clone(), SESSION, key.clone(), limits)
         };
         let proxies = |layer: usize| (0..widths[layer]).map(|index| relay(layer, index)).collect();
         let receiver = FirstCopy::new(setup.plan.clone(), SESSION, key.clone(), 4_096, 0);
