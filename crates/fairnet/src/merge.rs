@@ -30,6 +30,10 @@
 //!   below (I_m, 0, now) comes, so no order of class 1 would be released before the mid moves: a market of passive
 //!   orders stops.
 //! - *Watermarks are tuples.* The paper's dummies are stamps; the output of an LOQ is not monotone in time.
+//! - *Backlog is not slowness.* Behind a queue by class, a saturated proxy sends critical orders and keeps the others,
+//!   so its watermark of the others stands. Skipping it would restamp a burst's orders. A hop says of which streams it
+//!   takes nothing more at present ([`MergeInput::Hold`]), and only the time in which a stream could speak counts
+//!   against it.
 //! - *Bounded waiting.* The paper's sequencer waits for ever (it is safe, not live) and leaves failures to a
 //!   configuration manager. Appendix J proposes a fixed wait; ours adds that a skipped stream must earn its place
 //!   again.
@@ -135,6 +139,8 @@ pub enum MergeInput<T> {
     Join(u32),
     /// A stream was evicted: its queued orders go on, nobody waits for it.
     Leave(u32),
+    /// Whether this hop has stopped taking orders of a stream: then its silence is our doing, and it is not skipped.
+    Hold(u32, bool),
     /// Time passed, or a batch of inputs ends: promises are announced.
     Tick,
 }
@@ -196,10 +202,19 @@ impl<T> Sequence<T> {
     }
 }
 
+/// A stream keeps an order waiting, and for how long.
+struct Blocked {
+    stream: usize,
+    waited: Nanos,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamState {
     is_present: bool,
     is_skipped: bool,
+    /// Whether nothing more is taken of it, and since when that is no longer so.
+    is_held: bool,
+    free_since: Nanos,
     /// Of a skipped stream: since when it has been timely.
     timely_since: Nanos,
     probation: Nanos,
@@ -269,6 +284,7 @@ impl<T> Merge<T> {
             MergeInput::Watermark(stream, class, key) => self.on_watermark(stream, class, key),
             MergeInput::Join(stream) => self.on_join(stream),
             MergeInput::Leave(stream) => self.on_leave(stream),
+            MergeInput::Hold(stream, is_held) => self.on_hold(now, stream, is_held),
             MergeInput::Tick => return self.on_tick(now, out),
         }
         self.release(out);
@@ -325,6 +341,14 @@ impl<T> Merge<T> {
             state.is_present = false;
             self.refresh(stream as usize);
         }
+    }
+
+    fn on_hold(&mut self, now: Nanos, stream: u32, is_held: bool) {
+        let Some(state) = self.streams.get_mut(stream as usize) else { return };
+        if state.is_held && !is_held {
+            state.free_since = now;
+        }
+        state.is_held = is_held;
     }
 
     /// Releases what the watermarks allow.
@@ -388,47 +412,38 @@ impl<T> Merge<T> {
         if self.skipped > 0 {
             self.readmit(now, out);
         }
-        let unusual = self.blocked(now).map_or(0, |(_, _, waited)| waited.saturating_sub(self.rules.short_wait));
-        self.patience = self.patience.saturating_sub(unusual.min(passed));
+        let waits = [self.blocked(now, 0), self.blocked(now, 1)];
+        let longest = waits.iter().flatten().map(|blocked| blocked.waited).max().unwrap_or(0);
+        let unusual = longest.saturating_sub(self.rules.short_wait).min(passed);
+        self.patience = self.patience.saturating_sub(unusual);
         let limit = if self.patience > 0 { self.rules.max_wait } else { self.rules.short_wait };
-        while let Some((class, key, waited)) = self.blocked(now)
-            && waited >= limit
-            && self.skip_blockers(now, class, key, waited, out)
-        {
-            self.release(out);
+        for class in 0..2 {
+            while let Some(blocked) = self.blocked(now, class).filter(|blocked| blocked.waited >= limit) {
+                self.skip(now, blocked.stream);
+                out.push(MergeEffect::Skipped(blocked.stream as u32, blocked.waited));
+                self.release(out);
+            }
         }
     }
 
-    /// The first order of a queue that has waited longest, if any waits.
-    fn blocked(&self, now: Nanos) -> Option<(usize, MergeKey, Nanos)> {
-        let fronts = |class: usize| {
-            self.classes[class].queues.iter().filter_map(VecDeque::front).map(move |first| (class, first))
-        };
-        let oldest = (0..2).flat_map(fronts).min_by_key(|(class, first)| (first.arrived, first.order.key, *class));
-        oldest.map(|(class, first)| (class, first.order.key, now.saturating_sub(first.arrived)))
+    /// For the oldest order that waits in a class: the stream that has kept it waiting longest, streams that are held
+    /// aside.
+    fn blocked(&self, now: Nanos, class: usize) -> Option<Blocked> {
+        let fronts = self.classes[class].queues.iter().filter_map(VecDeque::front);
+        let oldest = fronts.min_by_key(|first| (first.arrived, first.order.key))?;
+        let blockers = (0..self.streams.len()).filter(|stream| self.keeps_back(*stream, class, oldest.order.key));
+        // A stream that was held could speak only since it is free.
+        let since = |stream: usize| self.streams[stream].free_since.max(oldest.arrived);
+        let waits = blockers.map(|stream| Blocked { stream, waited: now.saturating_sub(since(stream)) });
+        waits.max_by_key(|blocked| (blocked.waited, std::cmp::Reverse(blocked.stream)))
     }
 
-    /// Skips every stream that keeps an order back; false if there is none.
-    fn skip_blockers(
-        &mut self,
-        now: Nanos,
-        class: usize,
-        key: MergeKey,
-        waited: Nanos,
-        out: &mut Vec<MergeEffect<T>>,
-    ) -> bool {
-        let keeps_back = |stream: &usize| {
-            let is_idle = |class: usize| self.classes[class].queues[*stream].is_empty();
-            let (own, other) = (self.classes[class].marks[*stream], self.classes[1 - class].marks[*stream]);
-            self.streams[*stream].is_waited_for()
-                && ((is_idle(class) && own <= key) || (is_idle(1 - class) && other.mid < key.mid))
-        };
-        let blockers: Vec<usize> = (0..self.streams.len()).filter(keeps_back).collect();
-        for stream in &blockers {
-            self.skip(now, *stream);
-            out.push(MergeEffect::Skipped(*stream as u32, waited));
-        }
-        !blockers.is_empty()
+    fn keeps_back(&self, stream: usize, class: usize, key: MergeKey) -> bool {
+        let is_idle = |class: usize| self.classes[class].queues[stream].is_empty();
+        let (own, other) = (self.classes[class].marks[stream], self.classes[1 - class].marks[stream]);
+        let state = &self.streams[stream];
+        let is_late = (is_idle(class) && own <= key) || (is_idle(1 - class) && other.mid < key.mid);
+        is_late && state.is_waited_for() && !state.is_held
     }
 
     fn skip(&mut self, now: Nanos, stream: usize) {

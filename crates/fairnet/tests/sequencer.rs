@@ -386,3 +386,26 @@ fn skipped_stream_is_readmitted_after_a_probation_that_doubles() {
     let waits: Vec<u64> = (0..4).map(|_| probation(10 * MS) / 100_000_000).collect();
     assert_eq!(waits, [10, 20, 40, 80]);
 }
+
+#[test]
+fn held_stream_is_not_skipped_for_a_backlog_that_is_our_doing() {
+    let (mut merge, mut out) = (merge(2), Vec::new());
+    let skipped = |out: &[MergeEffect<u32>]| out.iter().any(|effect| matches!(effect, MergeEffect::Skipped(..)));
+    merge.step(0, MergeInput::Order(0, order(OrderClass::Other, 0, 100, 0, 1)), &mut out);
+    merge.step(0, MergeInput::Watermark(0, OrderClass::Critical, MergeKey::at(0, 900 * MS)), &mut out);
+    // Stream 1 has orders of both classes; we take critical ones, one by one, and it is held in between.
+    for now in (1..100).map(|step| step * MS) {
+        merge.step(now, MergeInput::Hold(1, false), &mut out);
+        merge.step(now, MergeInput::Order(1, order(OrderClass::Critical, 0, now, 1, 2)), &mut out);
+        merge.step(now, MergeInput::Hold(1, true), &mut out);
+        merge.step(now, MergeInput::Tick, &mut out);
+    }
+    assert!(!skipped(&out));
+    // Free to send, and silent: now it is slow.
+    merge.step(100 * MS, MergeInput::Hold(1, false), &mut out);
+    merge.step(101 * MS, MergeInput::Tick, &mut out);
+    assert!(!skipped(&out));
+    merge.step(102 * MS, MergeInput::Tick, &mut out);
+    assert!(skipped(&out));
+    assert_eq!(released(&out).last().map(|order| order.item), Some(1));
+}

@@ -14,6 +14,7 @@ const COSTS: TreeCosts = TreeCosts {
     link: DelayLaw::Constant(22_600.0),
     link_spikes: None,
     stragglers: None,
+    slow_receivers: None,
     loss: 0.0,
 };
 
@@ -119,8 +120,13 @@ fn validation_f_each_law_switched_off_takes_its_effect_with_it() {
     assert!(figures.oml.at(0.5) == closed && figures.oml.at(0.99) > closed + 100.0, "{:?}", figures.oml.at(0.99));
 
     let mut stragglers = base();
-    stragglers.costs.stragglers = Some(Spikes { apart: 5e9, length: 2e6, extra: 500_000.0 });
+    stragglers.costs.stragglers = Some(Spikes { apart: 1e9, length: 2e6, extra: 500_000.0 });
     let figures = run(&stragglers);
+    assert!(figures.oml.at(0.5) == closed && figures.oml.at(0.999) > closed + 100.0, "{:?}", figures.oml.at(0.999));
+
+    let mut receivers = base();
+    receivers.costs.slow_receivers = Some(Spikes { apart: 5e9, length: 2e6, extra: 500_000.0 });
+    let figures = run(&receivers);
     assert!(figures.oml.at(0.5) == closed && figures.oml.at(0.999) > closed + 100.0, "{:?}", figures.oml.at(0.999));
 
     let mut loss = base();
@@ -138,6 +144,7 @@ fn validation_f_each_law_switched_off_takes_its_effect_with_it() {
 fn hedging_and_spraying_avoid_stragglers_and_losses() {
     let mut tree = setup(plan(100, 2, 0), 8_000, 2_000.0);
     tree.costs.stragglers = Some(Spikes { apart: 1e9, length: 20e6, extra: 400_000.0 });
+    tree.costs.slow_receivers = Some(Spikes { apart: 20e9, length: 20e6, extra: 400_000.0 });
     tree.costs.loss = 1e-4;
     let at = |hedging: u32| {
         let mut tree = tree.clone();
@@ -162,7 +169,7 @@ fn hedging_and_spraying_avoid_stragglers_and_losses() {
 fn receiver_hedging_takes_the_earlier_of_two_machines() {
     // Without proxies only receivers are slow, never both of a participant for long.
     let mut tree = setup(plan(40, 1, 0), 20_000, 1_000.0);
-    tree.costs.stragglers = Some(Spikes { apart: 2e9, length: 5e6, extra: 400_000.0 });
+    tree.costs.slow_receivers = Some(Spikes { apart: 2e9, length: 5e6, extra: 400_000.0 });
     let alone = run(&tree).oml;
     tree.replicas = 2;
     let hedged = run(&tree).oml;

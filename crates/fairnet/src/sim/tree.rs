@@ -24,8 +24,10 @@ pub struct TreeCosts {
     pub link: DelayLaw,
     /// Slow links.
     pub link_spikes: Option<Spikes>,
-    /// Slow machines: every packet that a proxy or a receiver handles.
+    /// Slow proxies: every packet that one handles.
     pub stragglers: Option<Spikes>,
+    /// Slow receivers.
+    pub slow_receivers: Option<Spikes>,
     /// Share of copies that are lost.
     pub loss: f64,
 }
@@ -294,8 +296,10 @@ impl TreeRun {
 
     /// Additional time of a slow machine. The root is not slow: there is one.
     fn straggles(&mut self, now: Nanos, layer: u32, index: u32) -> Nanos {
-        let Some(stragglers) = self.setup.costs.stragglers.filter(|_| layer > 0) else { return 0 };
-        self.machines[layer as usize][index as usize].spikes.extra(now, &stragglers, &mut self.dice)
+        let costs = &self.setup.costs;
+        let law = if layer == self.setup.plan.depth() { costs.slow_receivers } else { costs.stragglers };
+        let Some(law) = law.filter(|_| layer > 0) else { return 0 };
+        self.machines[layer as usize][index as usize].spikes.extra(now, &law, &mut self.dice)
     }
 
     fn receive(&mut self, now: Nanos, index: u32, number: u32) {
