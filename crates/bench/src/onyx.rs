@@ -9,6 +9,7 @@
 mod chart;
 mod lateness;
 mod models;
+mod orders;
 mod trees;
 
 use std::path::Path;
@@ -44,7 +45,7 @@ pub struct Exhibit {
 }
 
 /// All tables and figures that can be shown.
-pub static EXHIBITS: [Exhibit; 23] = {
+pub static EXHIBITS: [Exhibit; 25] = {
     use ChartLabel::{Arithmetic, MonteCarlo, Quoted, Simulated};
     const fn exhibit(
         name: &'static str,
@@ -61,6 +62,8 @@ pub static EXHIBITS: [Exhibit; 23] = {
         exhibit("table-4", "proxies of a hedged tree", Arithmetic, trees::table_4),
         exhibit("figure-6", "delivery window, latency and holding time", Simulated, trees::figure_6),
         exhibit("figure-7", "latency of 100 and 1,000 receivers", Simulated, trees::figure_7),
+        exhibit("figure-9", "bursts of orders, with and without classes", Simulated, orders::figure_9),
+        exhibit("figure-10", "gain of classes by book depth", Simulated, orders::figure_10),
         exhibit("figure-13", "lateness by loss, 100 participants", Simulated, lateness::figure_13),
         exhibit("figure-14", "latency and delivery window by H, rare stragglers", Simulated, trees::figure_14),
         exhibit("figure-15", "latency of a receiver by depth and H", MonteCarlo, models::figure_15),

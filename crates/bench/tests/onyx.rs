@@ -86,3 +86,13 @@ fn figures_are_reproducible_by_seed_and_no_plot_lacks_its_label() {
     }
     assert!(EXHIBITS.iter().any(|exhibit| exhibit.label == ChartLabel::Quoted));
 }
+
+#[test]
+fn bursts_trade_more_behind_a_queue_by_class_and_nobody_is_skipped_for_a_backlog() {
+    let figure = shown("figure-9");
+    let rows = figure["rows"].as_array().expect("rows");
+    let number = |row: usize, column: &str| rows[row][column].as_f64().expect("a number");
+    assert!(number(0, "in bursts") > 1.5 * number(1, "in bursts"));
+    assert!(number(0, "latency ms") < number(1, "latency ms") / 2.0);
+    assert!((0..2).all(|row| rows[row]["fairness events"] == 0), "{rows:?}");
+}

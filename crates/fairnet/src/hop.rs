@@ -64,6 +64,11 @@ impl<T> Hop<T> {
         self.queue.len()
     }
 
+    /// Orders of one child that its sequencer holds back.
+    pub fn waiting(&self, child: u32) -> usize {
+        self.merge.waiting(child)
+    }
+
     /// One step.
     pub fn step(&mut self, now: Nanos, input: HopInput<T>, out: &mut Vec<HopEffect<T>>) {
         match input {
