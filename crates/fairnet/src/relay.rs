@@ -205,8 +205,8 @@ pub enum RelayInput<'a> {
     Packet(&'a [u8]),
     /// A request to send again, and the address that it came from.
     Rewind(u64, RewindRequest),
-    /// A plan and its key.
-    Install(Plan, PacketKey),
+    /// A plan, its key, and where this relay is in it.
+    Install(Spot, Plan, PacketKey),
     /// Another session of the feed.
     Begin([u8; 10]),
     /// Rewinds may go to this address.
@@ -244,7 +244,8 @@ pub enum RewindRefusal {
 /// A proxy: takes the first authentic copy of each packet, sends it on and answers rewinds. One tree, one relay.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    spot: Spot,
+    /// By epoch: where this relay is in the plans that may count.
+    spots: Vec<(u32, Spot)>,
     tree: u16,
     first: FirstCopy,
     ring: PacketRing,
@@ -255,9 +256,9 @@ pub struct Relay {
 impl Relay {
     /// The proxy at `at`: a tree and a position in it.
     pub fn new(at: (u16, Spot), plan: Plan, session: [u8; 10], key: PacketKey, limits: RelayLimits) -> Relay {
+        let spots = vec![(plan.epoch(), at.1)];
         let first = FirstCopy::new(plan, session, key, limits.span, limits.overlap);
-        let (tree, spot) = at;
-        Relay { spot, tree, first, ring: PacketRing::new(limits.ring), peers: BTreeMap::new(), limits }
+        Relay { spots, tree: at.0, first, ring: PacketRing::new(limits.ring), peers: BTreeMap::new(), limits }
     }
 
     /// One step.
@@ -265,9 +266,7 @@ impl Relay {
         match input {
             RelayInput::Packet(bytes) => self.on_packet(now, bytes, out),
             RelayInput::Rewind(from, request) => self.on_rewind(now, from, &request, out),
-            RelayInput::Install(plan, key) => {
-                self.first.install(now, plan, key);
-            }
+            RelayInput::Install(spot, plan, key) => self.install(now, spot, plan, key),
             RelayInput::Begin(session) => {
                 self.first.begin(session);
                 self.ring = PacketRing::new(self.limits.ring);
@@ -279,6 +278,15 @@ impl Relay {
             RelayInput::Forget(peer) => {
                 self.peers.remove(&peer);
             }
+        }
+    }
+
+    fn install(&mut self, now: Nanos, spot: Spot, plan: Plan, key: PacketKey) {
+        let epoch = plan.epoch();
+        if self.first.install(now, plan, key) {
+            let keep = self.spots.len().saturating_sub(1);
+            self.spots.drain(..keep);
+            self.spots.push((epoch, spot));
         }
     }
 
@@ -312,7 +320,10 @@ impl Relay {
             return Err(PacketDrop::Stale);
         }
         let plan = self.first.take(now, header, is_authentic)?;
-        out.extend(plan.children(self.spot, header.sequence).map(RelayEffect::Forward));
+        // A packet goes on by the plan that it was sent by, and by the place that this relay had in it.
+        let spot = self.spots.iter().find(|(epoch, _)| *epoch == header.epoch).map(|(_, spot)| *spot);
+        let children = spot.into_iter().flat_map(|spot| plan.children(spot, header.sequence));
+        out.extend(children.map(RelayEffect::Forward));
         Ok(())
     }
 

@@ -26,7 +26,11 @@ impl<K: Copy + Ord> Winner<K> {
         while node >= 1 {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
             let is_left = self.values[left as usize] <= self.values[right as usize];
-            self.winners[node] = if is_left { left } else { right };
+            let winner = if is_left { left } else { right };
+            // Another place won here and still does: nothing above depends on this one.
+            if std::mem::replace(&mut self.winners[node], winner) == winner && winner as usize != place {
+                return;
+            }
             node /= 2;
         }
     }

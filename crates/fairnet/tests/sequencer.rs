@@ -400,12 +400,14 @@ fn held_stream_is_not_skipped_for_a_backlog_that_is_our_doing() {
         merge.step(now, MergeInput::Hold(1, true), &mut out);
         merge.step(now, MergeInput::Tick, &mut out);
     }
+    // However long it is held.
+    merge.step(150 * MS, MergeInput::Tick, &mut out);
     assert!(!skipped(&out));
     // Free to send, and silent: now it is slow.
-    merge.step(100 * MS, MergeInput::Hold(1, false), &mut out);
-    merge.step(101 * MS, MergeInput::Tick, &mut out);
+    merge.step(160 * MS, MergeInput::Hold(1, false), &mut out);
+    merge.step(161 * MS, MergeInput::Tick, &mut out);
     assert!(!skipped(&out));
-    merge.step(102 * MS, MergeInput::Tick, &mut out);
+    merge.step(162 * MS, MergeInput::Tick, &mut out);
     assert!(skipped(&out));
     assert_eq!(released(&out).last().map(|order| order.item), Some(1));
 }
