@@ -335,7 +335,7 @@ impl Relay {
             return out.push(RelayEffect::Refused(RewindRefusal::Forged));
         }
         let is_ours = request.tree == self.tree;
-        for sequence in (request.first..).take(request.count.into()) {
+        for sequence in request.first..request.first.saturating_add(request.count.into()) {
             let Some(bytes) = self.ring.get(sequence).filter(|_| is_ours) else {
                 out.push(RelayEffect::Refused(RewindRefusal::Gone(sequence)));
                 continue;

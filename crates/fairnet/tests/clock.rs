@@ -152,4 +152,11 @@ fn clock_without_a_path_or_with_a_step_has_no_estimate() {
     estimator.probe(0, 1, &ProbePair { sent: [5, 1], received: [u64::MAX, 0] });
     estimator.probe(9, 1, &ProbePair { sent: [0, 1], received: [0, 1] });
     estimator.probe(1, 1, &ProbePair { sent: [0, 1], received: [0, 1] });
+    let mut hostile = Estimator::new(2, EstimatorRules::default());
+    for at in [0, 1 << 63, u64::MAX - 1, (1 << 63) - 2] {
+        hostile.probe(0, 1, &ProbePair { sent: [0, 1], received: [at, at + 1] });
+        hostile.probe(1, 0, &ProbePair { sent: [at, at + 1], received: [0, 1] });
+        hostile.probe(0, 1, &ProbePair { sent: [at, at + 1], received: [u64::MAX - 1, u64::MAX] });
+        hostile.estimate(at);
+    }
 }

@@ -131,6 +131,21 @@ proptest! {
     }
 
     #[test]
+    fn envelopes_of_any_bytes_open_to_what_seals_to_them(
+        bytes in prop::collection::vec(any::<u8>(), 0..120), flags in 0u8..3,
+    ) {
+        let mut bytes = bytes;
+        if let Some(head) = bytes.get_mut(..2) {
+            head.copy_from_slice(&[1, flags]);
+        }
+        if let Ok((header, payload)) = Header::open(&bytes) {
+            let again = sealed(&header, payload);
+            prop_assert_eq!((&again[..34], &again[50..]), (&bytes[..34], &bytes[50..]));
+            prop_assert!(Header::is_authentic(&again, &PacketKey::of_epoch(&SECRET, header.epoch)));
+        }
+    }
+
+    #[test]
     fn seen_window_agrees_with_a_set(seed in any::<u64>()) {
         let (mut dice, mut window, mut seen, mut top) = (Dice::new(seed), SeenWindow::new(128), BTreeSet::new(), 0u64);
         for _ in 0..2_000 {
@@ -280,6 +295,8 @@ fn spoofed_rewind_is_refused_and_budgeted() {
     let later =
         effects(&mut relay, 1_000_000_000, RelayInput::Rewind(42, RewindRequest::seal(1, 0, (50, 2), 42, &key)));
     assert_eq!(later, [RelayEffect::Resend(42, 50), RelayEffect::Refused(RewindRefusal::Gone(51))]);
+    let end = RewindRequest::seal(1, 0, (u64::MAX, u16::MAX), 42, &key);
+    assert_eq!(effects(&mut relay, 0, RelayInput::Rewind(42, end)), []);
     effects(&mut relay, 0, RelayInput::Forget(42));
     assert_eq!(effects(&mut relay, 0, RelayInput::Rewind(42, request)), refused(RewindRefusal::Unregistered));
 }

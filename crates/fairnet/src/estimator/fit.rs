@@ -41,7 +41,9 @@ fn lower_hull(points: &mut Vec<Point>) {
 }
 
 fn relative(samples: &Samples, origin: (i64, i64)) -> Vec<Point> {
-    samples.iter().map(|(at, value)| ((at - origin.0) as f64, (value - origin.1) as f64)).collect()
+    // Hostile times wrap around: they make a line impossible, and never a panic.
+    let between = |one: i64, two: i64| one.wrapping_sub(two) as f64;
+    samples.iter().map(|(at, value)| (between(*at, origin.0), between(*value, origin.1))).collect()
 }
 
 /// Where a concave function of the slope is greatest.
