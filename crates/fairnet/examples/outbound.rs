@@ -36,7 +36,7 @@ fn main() {
     for sequence in 1..=20 {
         let now = sequence * 100_000;
         let deadline = deadlines.next(now);
-        let header = Header { epoch: 1, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
+        let header = PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
         let mut bytes = Vec::new();
         header.seal(&key, format!("price {}", 100 + sequence).as_bytes(), &mut bytes);
         plan.children(Spot::ROOT, sequence).for_each(|to| send(&mut queue, now + HOP, to, &bytes));
@@ -61,10 +61,10 @@ fn main() {
                     }
                 }
                 Spot { index, .. } => {
-                    let (header, payload) = Header::open(&bytes).expect("an envelope");
-                    let is_authentic = |key: &PacketKey| Header::is_authentic(&bytes, key);
+                    let (header, payload) = PacketHeader::open(&bytes).expect("an envelope");
+                    let is_authentic = |key: &PacketKey| PacketHeader::is_authentic(&bytes, key);
                     if receivers[index as usize].take(now, &header, is_authentic).is_ok() {
-                        let Header { deadline, tree, sequence, is_unfair, .. } = header;
+                        let PacketHeader { deadline, tree, sequence, is_unfair, .. } = header;
                         let key = HoldKey { deadline, tree, sequence, receiver: index };
                         let text = String::from_utf8_lossy(payload).into_owned();
                         hold.step(now, HoldInput::Packet(key, text, is_unfair), &mut released);

@@ -55,7 +55,7 @@ pub use hold::{ClockState, Hold, HoldInput, HoldKey, HoldRules, Released, Unfair
 pub use hop::{Hop, HopEffect, HopInput};
 pub use loq::{Loq, QueuePolicy, lateness};
 pub use merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
-pub use packet::{ENVELOPE_BYTES, EnvelopeError, Header, PacketKey, RewindRequest};
+pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, RewindRequest};
 pub use plan::{Plan, PlanError, PlanRequest, Plans, Spot, TreeCost};
 pub use relay::{
     ByteBudget, FirstCopy, PacketDrop, PacketRing, Relay, RelayEffect, RelayInput, RelayLimits, RewindRefusal,

@@ -29,7 +29,7 @@ const UNFAIR: u8 = 1;
 
 /// What the root says about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct PacketHeader {
     /// Configuration whose plan and key count.
     pub epoch: u32,
     /// Session of the feed: day and incarnation.
@@ -95,7 +95,7 @@ pub(crate) fn is_equal(one: &[u8; 16], two: &[u8]) -> bool {
 const PACKET: u8 = 0;
 const REWIND: u8 = 1;
 
-impl Header {
+impl PacketHeader {
     fn head(&self) -> [u8; TAG_AT] {
         let mut head = [0; TAG_AT];
         head[0] = VERSION;
@@ -117,7 +117,7 @@ impl Header {
     }
 
     /// Reads header and payload; whether they are authentic is another question.
-    pub fn open(bytes: &[u8]) -> Result<(Header, &[u8]), EnvelopeError> {
+    pub fn open(bytes: &[u8]) -> Result<(PacketHeader, &[u8]), EnvelopeError> {
         let (head, payload) = bytes.split_at_checked(ENVELOPE_BYTES).ok_or(EnvelopeError::Short(bytes.len()))?;
         if head[0] != VERSION {
             return Err(EnvelopeError::Version(head[0]));
@@ -126,7 +126,7 @@ impl Header {
             return Err(EnvelopeError::Flags(head[1]));
         }
         let eight = |at: usize| u64::from_be_bytes(std::array::from_fn(|byte| head[at + byte]));
-        let header = Header {
+        let header = PacketHeader {
             epoch: u32::from_be_bytes(std::array::from_fn(|byte| head[4 + byte])),
             session: std::array::from_fn(|byte| head[8 + byte]),
             tree: u16::from_be_bytes([head[2], head[3]]),

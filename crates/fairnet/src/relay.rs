@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use crate::Nanos;
-use crate::packet::{EnvelopeError, Header, PacketKey, RewindRequest};
+use crate::packet::{EnvelopeError, PacketHeader, PacketKey, RewindRequest};
 use crate::plan::{Plan, Plans, Spot};
 use crate::seen::SeenWindow;
 
@@ -91,7 +91,7 @@ impl FirstCopy {
     pub fn take(
         &mut self,
         now: Nanos,
-        header: &Header,
+        header: &PacketHeader,
         is_authentic: impl FnOnce(&PacketKey) -> bool,
     ) -> Result<&Plan, PacketDrop> {
         let plan = self.plans.of(now, header.epoch).ok_or(PacketDrop::Stale)?;
@@ -296,11 +296,11 @@ impl Relay {
     }
 
     fn on_packet(&mut self, now: Nanos, bytes: &[u8], out: &mut Vec<RelayEffect>) {
-        let header = match Header::open(bytes) {
+        let header = match PacketHeader::open(bytes) {
             Ok((header, _)) => header,
             Err(why) => return out.push(RelayEffect::Dropped(PacketDrop::Malformed(why))),
         };
-        let is_authentic = |key: &PacketKey| Header::is_authentic(bytes, key);
+        let is_authentic = |key: &PacketKey| PacketHeader::is_authentic(bytes, key);
         match self.forward(now, &header, is_authentic, out) {
             Ok(()) => self.ring.put(header.sequence, bytes),
             Err(why) => out.push(RelayEffect::Dropped(why)),
@@ -312,7 +312,7 @@ impl Relay {
     pub fn forward(
         &mut self,
         now: Nanos,
-        header: &Header,
+        header: &PacketHeader,
         is_authentic: impl FnOnce(&PacketKey) -> bool,
         out: &mut Vec<RelayEffect>,
     ) -> Result<(), PacketDrop> {

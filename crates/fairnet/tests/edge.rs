@@ -206,7 +206,7 @@ impl World {
     fn publish(&mut self, now: Nanos, sequence: u64) {
         let deadline = self.deadlines.next(now);
         let epoch = self.plan.epoch();
-        let header = Header { epoch, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
+        let header = PacketHeader { epoch, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
         let mut bytes = Vec::new();
         header.seal(&key(epoch), &body(sequence), &mut bytes);
         self.relay(now, 0, RelayInput::Packet(&bytes), Some(&bytes));
@@ -271,9 +271,9 @@ impl World {
             }
             return;
         }
-        let Ok((header, payload)) = Header::open(&bytes) else { return };
+        let Ok((header, payload)) = PacketHeader::open(&bytes) else { return };
         let receiver = &mut self.receivers[(to - RECEIVER) as usize];
-        if receiver.first.take(now, &header, |key| Header::is_authentic(&bytes, key)).is_ok() {
+        if receiver.first.take(now, &header, |key| PacketHeader::is_authentic(&bytes, key)).is_ok() {
             self.forged_taken += u64::from(payload != body(header.sequence));
             let packet = GapInput::Packet(header.sequence, header.deadline, payload.to_vec());
             self.gaps(now, to - RECEIVER, packet);

@@ -15,11 +15,11 @@ fn plan(receivers: u32, hedging: u32) -> Plan {
     Plan::new(&PlanRequest { epoch: 1, receivers, depth: None, hedging, trees: 1 }).expect("a plan")
 }
 
-fn header(sequence: u64) -> Header {
-    Header { epoch: 1, session: SESSION, tree: 0, sequence, deadline: 1_000, is_unfair: false }
+fn header(sequence: u64) -> PacketHeader {
+    PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline: 1_000, is_unfair: false }
 }
 
-fn sealed(header: &Header, payload: &[u8]) -> Vec<u8> {
+fn sealed(header: &PacketHeader, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     header.seal(&PacketKey::of_epoch(&SECRET, header.epoch), payload, &mut bytes);
     bytes
@@ -138,10 +138,10 @@ proptest! {
         if let Some(head) = bytes.get_mut(..2) {
             head.copy_from_slice(&[1, flags]);
         }
-        if let Ok((header, payload)) = Header::open(&bytes) {
+        if let Ok((header, payload)) = PacketHeader::open(&bytes) {
             let again = sealed(&header, payload);
             prop_assert_eq!((&again[..34], &again[50..]), (&bytes[..34], &bytes[50..]));
-            prop_assert!(Header::is_authentic(&again, &PacketKey::of_epoch(&SECRET, header.epoch)));
+            prop_assert!(PacketHeader::is_authentic(&again, &PacketKey::of_epoch(&SECRET, header.epoch)));
         }
     }
 
@@ -240,14 +240,14 @@ fn old_epoch_and_session_replayed_are_refused() {
     assert_eq!(effects(&mut relay, overlap, RelayInput::Packet(&late)), stale);
     // The key of epoch 1 does not open epoch 2.
     let mut mixed = Vec::new();
-    Header { epoch: 2, ..header(3) }.seal(&PacketKey::of_epoch(&SECRET, 1), b"", &mut mixed);
+    PacketHeader { epoch: 2, ..header(3) }.seal(&PacketKey::of_epoch(&SECRET, 1), b"", &mut mixed);
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&mixed)), [RelayEffect::Dropped(PacketDrop::Forged)]);
     // A rewind under the old key counts no longer either.
     effects(&mut relay, 0, RelayInput::Register(5));
     let request = RewindRequest::seal(1, 0, (1, 1), 5, &PacketKey::of_epoch(&SECRET, 1));
     let forged = [RelayEffect::Refused(RewindRefusal::Forged)];
     assert_eq!(effects(&mut relay, overlap, RelayInput::Rewind(5, request)), forged);
-    let other = sealed(&Header { epoch: 2, session: *b"0002000001", ..header(4) }, b"");
+    let other = sealed(&PacketHeader { epoch: 2, session: *b"0002000001", ..header(4) }, b"");
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&other)), stale);
     effects(&mut relay, 0, RelayInput::Begin(*b"0002000001"));
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&other)).len(), 10);
@@ -256,12 +256,12 @@ fn old_epoch_and_session_replayed_are_refused() {
 #[test]
 fn malformed_envelopes_are_refused() {
     let good = sealed(&header(1), b"payload");
-    assert_eq!(Header::open(&good).expect("an envelope"), (header(1), &b"payload"[..]));
-    assert_eq!(Header::open(&good[..49]), Err(EnvelopeError::Short(49)));
+    assert_eq!(PacketHeader::open(&good).expect("an envelope"), (header(1), &b"payload"[..]));
+    assert_eq!(PacketHeader::open(&good[..49]), Err(EnvelopeError::Short(49)));
     let with = |at: usize, byte: u8| {
         let mut bytes = good.clone();
         bytes[at] = byte;
-        Header::open(&bytes).map(|_| ())
+        PacketHeader::open(&bytes).map(|_| ())
     };
     assert_eq!(with(0, 2), Err(EnvelopeError::Version(2)));
     assert_eq!(with(1, 2), Err(EnvelopeError::Flags(2)));
@@ -269,9 +269,9 @@ fn malformed_envelopes_are_refused() {
     for at in 0..good.len() {
         let mut bytes = good.clone();
         bytes[at] ^= 0x10;
-        assert!(!Header::is_authentic(&bytes, &key), "byte {at}");
+        assert!(!PacketHeader::is_authentic(&bytes, &key), "byte {at}");
     }
-    assert!(Header::is_authentic(&good, &key) && !Header::is_authentic(&good[..20], &key));
+    assert!(PacketHeader::is_authentic(&good, &key) && !PacketHeader::is_authentic(&good[..20], &key));
 }
 
 #[test]
@@ -309,14 +309,14 @@ fn parallel_trees_keep_their_packets_apart() {
     let mut relay = relay(Spot { layer: 1, index: 0 }, &plan);
     let key = PacketKey::of_epoch(&SECRET, 1);
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&sealed(&header(1), b"ours"))).len(), 10);
-    let others = sealed(&Header { tree: 1, ..header(1) }, b"theirs");
+    let others = sealed(&PacketHeader { tree: 1, ..header(1) }, b"theirs");
     assert_eq!(effects(&mut relay, 0, RelayInput::Packet(&others)), [RelayEffect::Dropped(PacketDrop::Stale)]);
     effects(&mut relay, 0, RelayInput::Register(5));
     let asked = effects(&mut relay, 0, RelayInput::Rewind(5, RewindRequest::seal(1, 1, (1, 1), 5, &key)));
     assert_eq!(asked, [RelayEffect::Refused(RewindRefusal::Gone(1))]);
     // A receiver of all trees takes the same sequence once in each.
     let mut first = FirstCopy::new(plan, SESSION, key, 64, 0);
-    let taken = |first: &mut FirstCopy, tree| first.take(0, &Header { tree, ..header(1) }, |_| true).map(|_| ());
+    let taken = |first: &mut FirstCopy, tree| first.take(0, &PacketHeader { tree, ..header(1) }, |_| true).map(|_| ());
     assert_eq!(
         [0, 1, 1, 3].map(|tree| taken(&mut first, tree)),
         [Ok(()), Ok(()), Err(PacketDrop::Duplicate), Err(PacketDrop::Stale),]

@@ -5,7 +5,7 @@ use super::law::{DelayLaw, LawTable, SimDice, SpikeState, Spikes};
 use super::spread::Spread;
 use crate::deadlines::{DeadlineRules, Deadlines, DelayMeter, FoldEffect};
 use crate::hold::{ClockState, Hold, HoldInput, HoldKey, HoldRules, Released};
-use crate::packet::{Header, PacketKey};
+use crate::packet::{PacketHeader, PacketKey};
 use crate::plan::{Plan, Spot};
 use crate::relay::{FirstCopy, Relay, RelayEffect, RelayLimits};
 use crate::seen::SeenWindow;
@@ -217,9 +217,9 @@ impl TreeRun {
         self.figures()
     }
 
-    fn header(&self, number: u32) -> Header {
+    fn header(&self, number: u32) -> PacketHeader {
         let (epoch, deadline) = (self.setup.plan.epoch(), self.packets[number as usize].deadline);
-        Header { epoch, session: SESSION, tree: 0, sequence: u64::from(number) + 1, deadline, is_unfair: false }
+        PacketHeader { epoch, session: SESSION, tree: 0, sequence: u64::from(number) + 1, deadline, is_unfair: false }
     }
 
     /// The packet number by which parents are chosen.
