@@ -122,6 +122,7 @@ check: ## Formatting, lints, documentation, licences and duplicates of dependenc
 
 bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
+	./$(WALRAS) bench onyx --all
 	for suite in matching exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations, and a million hostile books

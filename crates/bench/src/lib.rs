@@ -14,6 +14,7 @@ pub mod hostile_evm;
 pub mod impostor;
 pub mod lane_rows;
 pub mod matching;
+pub mod onyx;
 pub mod payments;
 pub mod payments_lane;
 pub mod population;

@@ -226,6 +226,37 @@ pub enum Bench {
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
+    /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues. Each is labelled
+    /// Monte Carlo, simulated, arithmetic or quoted.
+    #[command(after_help = "Examples:
+  walras bench onyx --list
+  walras bench onyx --table 3 --json
+  walras bench onyx --figure 15 --folder figures     # writes figures/figure-15.csv and .svg
+  walras bench onyx --all --quick --folder figures")]
+    #[command(group = exhibits())]
+    Onyx {
+        /// Numbers of figures.
+        #[arg(long, value_delimiter = ',')]
+        figure: Vec<u32>,
+        /// Numbers of tables.
+        #[arg(long, value_delimiter = ',')]
+        table: Vec<u32>,
+        /// Every table and figure that there is.
+        #[arg(long)]
+        all: bool,
+        /// Only list them.
+        #[arg(long)]
+        list: bool,
+        /// A tenth of the draws and packets.
+        #[arg(long)]
+        quick: bool,
+        /// Seed of everything that is drawn.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Folder for a CSV file and a picture of each.
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
     /// The deterministic filter alone.
     #[command(after_help = "Example:\n  walras bench filter --json")]
     Filter {
@@ -487,6 +518,16 @@ impl Bench {
                 let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
                 print_figures(&bench::matching::run(&options, &mut say), json);
             }
+            Bench::Onyx { figure, table, all, list, quick, seed, folder } => {
+                if list {
+                    print_figures(&bench::onyx::list(), json);
+                    return Ok(ExitCode::SUCCESS);
+                }
+                let exhibits = bench::onyx::chosen(&figure, &table, all)?;
+                let options = bench::onyx::OnyxOptions { seed, is_quick: quick };
+                let report = bench::onyx::run(&exhibits, &options, folder.as_deref(), &mut say)?;
+                print_exhibits(&report, json);
+            }
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
                 print_figures(&bench::filter::run(&options, &mut say), json);
@@ -539,6 +580,20 @@ impl Bench {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What to show must be said, in one way or several.
+fn exhibits() -> clap::ArgGroup {
+    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "all", "list"])
+}
+
+/// One JSON document, or of each exhibit its title, its label, how it was made and its rows.
+fn print_exhibits(report: &Value, json: bool) {
+    if json {
+        println!("{report}");
+        return;
+    }
+    report["exhibits"].as_array().into_iter().flatten().for_each(|exhibit| println!("{}", tables::text(exhibit)));
 }
 
 fn validators(text: &str) -> Result<usize, String> {

@@ -1,0 +1,138 @@
+//! Tables and figures of Onyx (Haseeb et al., SIGCOMM 2025), each with the label of how its numbers came about.
+//!
+//! *Monte Carlo*: the paper's own models, drawn again. *Simulated*: the cores of `fairnet` on one event queue, or the
+//! matching engine behind both kinds of queue. *Arithmetic*: counted from a plan. *Quoted*: from the paper.
+//!
+//! The simulator is calibrated on two cells of the paper, the median and the 99th percentile of table 2 without
+//! receiver hedging (139 and 248 µs, taken as H = 0), which therefore are no results here.
+
+mod chart;
+mod lateness;
+mod models;
+mod orders;
+mod trees;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+pub use chart::{Chart, ChartLabel, ChartSeries};
+
+/// What to show, and how long it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct OnyxOptions {
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// A tenth of the draws and packets.
+    pub is_quick: bool,
+}
+
+impl OnyxOptions {
+    fn of(&self, full: u32) -> u32 {
+        if self.is_quick { full.div_ceil(10) } else { full }
+    }
+}
+
+/// A table or figure of the paper.
+pub struct Exhibit {
+    /// `table-3`, `figure-15`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// How its numbers came about.
+    pub label: ChartLabel,
+    run: fn(&OnyxOptions) -> Chart,
+}
+
+/// All tables and figures that can be shown.
+pub static EXHIBITS: [Exhibit; 25] = {
+    use ChartLabel::{Arithmetic, MonteCarlo, Quoted, Simulated};
+    const fn exhibit(
+        name: &'static str,
+        title: &'static str,
+        label: ChartLabel,
+        run: fn(&OnyxOptions) -> Chart,
+    ) -> Exhibit {
+        Exhibit { name, title, label, run }
+    }
+    [
+        exhibit("table-1", "latency gained by spraying, 125 receivers, bursts", Simulated, trees::table_1),
+        exhibit("table-2", "receiver hedging, 100 participants", Simulated, trees::table_2),
+        exhibit("table-3", "latency by depth and fan-out", Simulated, trees::table_3),
+        exhibit("table-4", "proxies of a hedged tree", Arithmetic, trees::table_4),
+        exhibit("figure-6", "delivery window, latency and holding time", Simulated, trees::figure_6),
+        exhibit("figure-7", "latency of 100 and 1,000 receivers", Simulated, trees::figure_7),
+        exhibit("figure-9", "bursts of orders, with and without classes", Simulated, orders::figure_9),
+        exhibit("figure-10", "gain of classes by book depth", Simulated, orders::figure_10),
+        exhibit("figure-13", "lateness by loss, 100 participants", Simulated, lateness::figure_13),
+        exhibit("figure-14", "latency and delivery window by H, rare stragglers", Simulated, trees::figure_14),
+        exhibit("figure-15", "latency of a receiver by depth and H", MonteCarlo, models::figure_15),
+        exhibit("figure-16", "hedging with correlated links", MonteCarlo, models::figure_16),
+        exhibit("figure-17", "correlated links, by H", MonteCarlo, models::figure_17),
+        exhibit("figure-18", "packet losses in public clouds", Quoted, models::figure_18),
+        exhibit("figure-20", "jitter between a machine and its enclave", Quoted, models::figure_20),
+        exhibit("figure-21", "one-way delay of each receiver", Simulated, trees::figure_21),
+        exhibit("figure-22", "spraying, independent links", MonteCarlo, models::figure_22),
+        exhibit("figure-23", "spraying, dependent links", MonteCarlo, models::figure_23),
+        exhibit("figure-24", "place among on-premises systems", Quoted, models::figure_24),
+        exhibit("figure-25", "lateness by loss, 10 participants", Simulated, lateness::figure_25),
+        exhibit("figure-26", "lateness by loss, 100 participants at 10,000/s", Simulated, lateness::figure_26),
+        exhibit("figure-27", "lateness, 1 of 10 loses", Simulated, lateness::figure_27),
+        exhibit("figure-28", "lateness, 2 of 10 lose", Simulated, lateness::figure_28),
+        exhibit("figure-29", "lateness, 5 of 10 lose", Simulated, lateness::figure_29),
+        exhibit("figure-30", "lateness, all of 10 lose", Simulated, lateness::figure_30),
+    ]
+};
+
+/// There is no such table or figure.
+#[derive(Debug, thiserror::Error)]
+#[error("no {0}: `walras bench onyx --list` lists what there is; the others need sockets")]
+pub struct NoExhibit(String);
+
+/// The tables and figures of these numbers, or all.
+///
+/// # Errors
+/// If one does not exist.
+pub fn chosen(figures: &[u32], tables: &[u32], all: bool) -> Result<Vec<&'static Exhibit>, NoExhibit> {
+    if all {
+        return Ok(EXHIBITS.iter().collect());
+    }
+    let names = tables.iter().map(|number| format!("table-{number}"));
+    let names = names.chain(figures.iter().map(|number| format!("figure-{number}")));
+    let find = |name: String| EXHIBITS.iter().find(|exhibit| exhibit.name == name).ok_or(NoExhibit(name));
+    names.map(find).collect()
+}
+
+/// Name, title and label of each.
+pub fn list() -> Value {
+    let entry =
+        |exhibit: &Exhibit| (exhibit.name.into(), format!("{} ({})", exhibit.title, exhibit.label.name()).into());
+    Value::Object(EXHIBITS.iter().map(entry).collect())
+}
+
+/// Shows some tables and figures; with a folder, writes NAME.csv and NAME.svg of each into it.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn run(
+    exhibits: &[&Exhibit],
+    options: &OnyxOptions,
+    folder: Option<&Path>,
+    say: &mut dyn FnMut(&str),
+) -> std::io::Result<Value> {
+    folder.map_or(Ok(()), std::fs::create_dir_all)?;
+    let mut shown = Vec::new();
+    for exhibit in exhibits {
+        say(&format!("{}: {}", exhibit.name, exhibit.title));
+        let chart = (exhibit.run)(options);
+        if let Some(folder) = folder {
+            std::fs::write(folder.join(format!("{}.csv", exhibit.name)), chart.csv(exhibit.label))?;
+            std::fs::write(folder.join(format!("{}.svg", exhibit.name)), chart.svg(exhibit.name, exhibit))?;
+        }
+        shown.push(json!({
+            "name": exhibit.name, "title": exhibit.title, "label": exhibit.label.name(), "method": chart.method,
+            "rows": chart.rows(),
+        }));
+    }
+    Ok(json!({ "seed": options.seed, "quick": options.is_quick, "exhibits": shown }))
+}

@@ -1,0 +1,98 @@
+//! The exhibits of Onyx: labelled, reproducible, and the numbers that are known.
+
+use bench::onyx::{ChartLabel, EXHIBITS, OnyxOptions, chosen, run};
+use serde_json::Value;
+
+const QUICK: OnyxOptions = OnyxOptions { seed: 1, is_quick: true };
+
+fn shown(name: &str) -> Value {
+    let exhibit = EXHIBITS.iter().find(|exhibit| exhibit.name == name).expect("an exhibit");
+    run(&[exhibit], &QUICK, None, &mut |_| ()).expect("no file is written")["exhibits"][0].clone()
+}
+
+fn row<'a>(exhibit: &'a Value, series: &str) -> &'a Value {
+    let rows = exhibit["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row["series"] == series).expect("a row")
+}
+
+#[test]
+fn exhibits_are_found_by_their_numbers() {
+    let names = |figures: &[u32], tables: &[u32]| -> Vec<&str> {
+        chosen(figures, tables, false).expect("exhibits").iter().map(|exhibit| exhibit.name).collect()
+    };
+    assert_eq!(names(&[15, 7], &[4]), ["table-4", "figure-15", "figure-7"]);
+    assert_eq!(chosen(&[], &[], true).expect("all").len(), EXHIBITS.len());
+    let refused = chosen(&[5], &[], false).err().expect("it needs sockets").to_string();
+    assert!(refused.starts_with("no figure-5"), "{refused}");
+}
+
+#[test]
+fn table_4_counts_the_proxies_and_dollars_of_the_paper() {
+    let table = shown("table-4");
+    let rows = table["rows"].as_array().expect("rows");
+    let numbers = |row: &Value| {
+        ["proxies H=0", "proxies H=2", "dollars/hour H=2"].map(|column| row[column].as_f64().expect("a number"))
+    };
+    assert_eq!([numbers(&rows[0]), numbers(&rows[1])], [[10.0, 30.0, 10.2], [110.0, 330.0, 112.2]]);
+    assert_eq!(table["label"], "arithmetic");
+}
+
+#[test]
+fn table_3_is_within_its_residuals() {
+    let table = shown("table-3");
+    for row in table["rows"].as_array().expect("rows") {
+        let off = row["simulated off %"].as_f64().expect("a number");
+        assert!(off.abs() <= 13.0, "{row}");
+    }
+}
+
+#[test]
+fn figure_15_has_the_known_means_of_both_kinds_of_draw() {
+    let figure = shown("figure-15");
+    let means = [(0, 1.49), (1, 1.04), (2, 0.82), (3, 0.70)];
+    for (hedging, mean) in means {
+        let found = row(&figure, &format!("D=3 H={hedging} tree"))["mean"].as_f64().expect("a number");
+        assert!((found - mean).abs() < 0.03, "H = {hedging}: {found}");
+    }
+}
+
+#[test]
+fn lateness_is_nothing_without_losses_and_grows_with_them() {
+    let figure = shown("figure-13");
+    let mean = |series: &str| row(&figure, series)["mean"].as_f64().expect("a number");
+    assert!(mean("0 % lost") < 0.01 && mean("1 % lost") > mean("0.05 % lost"));
+    assert_eq!(row(&figure, "0.005 % lost")["p50"], 0.0);
+    assert!(row(&figure, "0.005 % lost")["p90"].as_f64().is_some_and(|late| late <= 3.0));
+}
+
+#[test]
+fn figures_are_reproducible_by_seed_and_no_plot_lacks_its_label() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let exhibits = chosen(&[17, 22, 24], &[4], false).expect("exhibits");
+    let report = |seed| {
+        let options = OnyxOptions { seed, is_quick: true };
+        run(&exhibits, &options, Some(folder.path()), &mut |_| ()).expect("files")
+    };
+    let first = report(7);
+    assert_eq!(first, report(7));
+    assert_ne!(first["exhibits"], report(8)["exhibits"]);
+    for exhibit in &exhibits {
+        let read = |kind: &str| {
+            std::fs::read_to_string(folder.path().join(format!("{}.{kind}", exhibit.name))).expect("a file")
+        };
+        assert!(read("csv").starts_with(&format!("# {}: ", exhibit.label.name())));
+        let picture = read("svg");
+        assert!(picture.contains(&format!("({})", exhibit.label.name())) && picture.ends_with("</svg>\n"));
+    }
+    assert!(EXHIBITS.iter().any(|exhibit| exhibit.label == ChartLabel::Quoted));
+}
+
+#[test]
+fn bursts_trade_more_behind_a_queue_by_class_and_nobody_is_skipped_for_a_backlog() {
+    let figure = shown("figure-9");
+    let rows = figure["rows"].as_array().expect("rows");
+    let number = |row: usize, column: &str| rows[row][column].as_f64().expect("a number");
+    assert!(number(0, "in bursts") > 1.5 * number(1, "in bursts"));
+    assert!(number(0, "latency ms") < number(1, "latency ms") / 2.0);
+    assert!((0..2).all(|row| rows[row]["fairness events"] == 0), "{rows:?}");
+}
