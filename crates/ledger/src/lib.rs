@@ -60,7 +60,7 @@ pub use receipt::{Batch, BlockReceipts, Fill, FillReason, Outcome, PairTrade, Tr
 pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
-pub use restart::{Restart, RestartError};
+pub use restart::{Restart, RestartError, RestartedLane};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;

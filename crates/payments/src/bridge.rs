@@ -35,6 +35,7 @@ mod encoding;
 mod interface;
 mod operation;
 mod owing;
+mod restarted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -131,6 +131,11 @@ impl LaneClock {
         LaneClock { schedule, height: 0, ticks: 0, halted: false, halted_until: 0, halts: 0, halt_votes }
     }
 
+    /// The clock of a restarted network: the first epoch begins at the same height.
+    pub(crate) fn restarted(&self) -> LaneClock {
+        LaneClock { height: self.height, ..LaneClock::new(self.schedule) }
+    }
+
     pub(crate) fn schedule(&self) -> LaneSchedule {
         self.schedule
     }

@@ -217,6 +217,7 @@ mod refusal;
 mod registration;
 mod request;
 mod resolve;
+mod restart;
 mod spent;
 mod statement;
 mod threshold;
@@ -252,6 +253,7 @@ pub use request::{
     spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use restart::{CarryRefusal, ClosedLog, LaneCarryOver, RestartEvidence, closing};
 pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,

@@ -11,6 +11,7 @@
 //!         5 view            · output 32 · digest 32               the one view of a case
 //!         6 certificate     · summary · certificate               before what relies on it: an acknowledgement, or a
 //!                                                                 payment of an output
+//!         7 closed          · number 4                            the log ends: the network restarts
 //! ```
 //!
 //! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing
@@ -82,6 +83,7 @@ pub(crate) enum RecordKind {
     Bar = 4,
     View = 5,
     Certificate = 6,
+    Closed = 7,
 }
 
 /// The content of a record.
@@ -98,6 +100,8 @@ pub(crate) enum Record<'a> {
     View(OutputId, Digest),
     /// A payment with the certificate that a later record relies on.
     Certificate(CertifiedPayment),
+    /// The number of the restart that the log was closed for. Nothing follows.
+    Closed(u32),
 }
 
 /// A candidate that a shard bars: its digest, and the data that identifies its outputs.
@@ -171,6 +175,7 @@ impl LogKey {
             }),
             5 => Record::View(OutputId(reader.array().ok()?), reader.digest().ok()?),
             6 => Record::Certificate(CertifiedPayment::read(&mut reader).ok()?),
+            7 => Record::Closed(reader.u32().ok()?),
             _ => return None,
         };
         reader.end().ok()?;

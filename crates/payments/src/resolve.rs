@@ -344,6 +344,15 @@ impl Resolver {
         self.epochs.get(&home)?.taken.get(output).copied()
     }
 
+    /// What the ledger knows that became of an output: `None` if nothing, otherwise the payment that spends it, or
+    /// `None` if a verdict credited it or it belongs to a void payment.
+    pub(crate) fn fate(&self, home: HomeEpoch, output: &OutputId) -> Option<Option<Digest>> {
+        self.taken(home, output).map(|taken| match taken {
+            Taken::By(digest) => Some(digest),
+            Taken::Freed | Taken::Lapsed | Taken::Void => None,
+        })
+    }
+
     /// Whether a certified payment must be honoured.
     pub(crate) fn check(&self, body: &PaymentBody) -> Result<(), NotHonoured> {
         let taken = || body.input_ids().filter_map(|input| self.taken(body.payment.home, &input));

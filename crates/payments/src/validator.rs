@@ -168,7 +168,7 @@ impl LaneValidator {
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
         let certificates = &mut self.certificates;
-        let (barred, viewed) = (&mut Vec::new(), &mut self.viewed);
+        let (barred, viewed, closed) = (&mut Vec::new(), &mut self.viewed, &mut false);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
@@ -177,7 +177,11 @@ impl LaneValidator {
             Record::Bar(payment) => barred.push(payment),
             Record::View(case, digest) => drop(viewed.insert(case, digest)),
             Record::Certificate(of) => certificates.insert(&of.digest(&network).0, offset),
+            Record::Closed(_) => *closed = true,
         })?;
+        if *closed {
+            return Err(MuteReason::ClosedLog);
+        }
         barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
         Ok(())

@@ -10,6 +10,7 @@ mod ids;
 mod lane;
 mod lane_evidence;
 mod lane_group;
+mod lane_restart;
 mod minima;
 mod offers;
 mod offers_model;

@@ -69,8 +69,8 @@ pub struct Coin {
 
 pub struct World {
     pub ledger: Ledger,
-    roots: Roots,
-    sequences: BTreeMap<u8, Sequence>,
+    pub roots: Roots,
+    pub sequences: BTreeMap<u8, Sequence>,
 }
 
 impl World {
