@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use payments::{CarryRefusal, LaneCarryOver};
+use payments::{CarryRefusal, LaneCarryOver, LaneRefusal};
 use primitives::{Digest, PublicKey};
 
 use crate::bridge::{DEPOSITED, LaneBridge};
@@ -69,7 +69,10 @@ pub enum RestartError {
     /// The keys of the first committee do not fit the lane.
     #[error("the keys of the lane's first committee do not fit: {0}")]
     Committee(&'static str),
-    /// The list needs more than escrow has.
+    /// An operator's part is of another network.
+    #[error("an operator's part does not fit: {0}")]
+    Part(LaneRefusal),
+    /// No list is safe.
     #[error(transparent)]
     Carry(#[from] CarryRefusal),
 }

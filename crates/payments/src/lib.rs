@@ -197,6 +197,9 @@
 //!   `batches_that_are_no_batches_are_refused`
 //! * keys are fresh in each epoch, and an epoch waits for them: `boundaries`:
 //!   `an_epoch_begins_once_a_quorum_has_registered_fresh_keys`; `node`, `lane`: `keys_rotate_with_the_lane_epoch`
+//! * a restart creates no money, and settled payments stand: `ledger`, `lane_restart`:
+//!   `a_deposit_after_the_snapshot_is_not_redeemed_after_a_restart`,
+//!   `settled_payments_stand_after_a_restart_and_untouched_outputs_too`; `walras`, `lane_restart`
 //! * a block costs what it changes: `bridge`: `a_block_costs_what_it_changes_and_not_what_waits`,
 //!   `a_boundary_judges_each_case_once`
 
@@ -253,7 +256,9 @@ pub use request::{
     spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
-pub use restart::{CarryRefusal, ClosedLog, LaneCarryOver, RestartEvidence, closing};
+pub use restart::{
+    CarryRefusal, ClosedLog, LaneCarryOver, PostedCertificates, RestartEvidence, RestartPart, ShownPayment, closing,
+};
 pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,

@@ -60,6 +60,16 @@ pub struct LogOwner {
     pub shard: u16,
 }
 
+impl LogOwner {
+    /// The owner that a log names; `None` if it has no whole head. Nothing else of the log is checked.
+    pub fn of(log: &impl LaneLog) -> Option<LogOwner> {
+        let head = log.read(0, HEAD_BYTES)?;
+        let mut reader = crate::layout::Reader::new(head.get(16 + 32..)?);
+        let (network, home, validator) = (reader.digest().ok()?, reader.u64().ok()?, reader.u8().ok()?);
+        Some(LogOwner { network, home, validator, shard: u16::from_le_bytes(reader.array().ok()?) })
+    }
+}
+
 /// A new log: the shell writes and syncs it *once*, when it registers the shard's key for a home epoch, before that
 /// epoch begins. From then on a missing log means that signatures may be forgotten. `key` is random and secret.
 pub fn new_log(owner: &LogOwner, key: [u8; 32]) -> Vec<u8> {

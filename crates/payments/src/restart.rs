@@ -37,7 +37,9 @@
 mod carried;
 mod evidence;
 mod log;
+mod part;
 
 pub use carried::LaneCarryOver;
 pub use evidence::{CarryRefusal, RestartEvidence};
 pub use log::{ClosedLog, closing};
+pub use part::{PostedCertificates, RestartPart, ShownPayment};

@@ -66,7 +66,7 @@ pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Re
 }
 
 /// Lane keys are encrypted like the other keys of a home, with the same passphrase.
-fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
+pub fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
     LaneKeySafe {
         passphrase: passphrase.clone(),
         seal: |key, passphrase| keystore::sealed(key, passphrase).map_err(unusable),

@@ -28,24 +28,24 @@
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
 //! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
+mod restarted;
 mod terms;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
-    LaneCarryOver, LaneCommittee, LaneRefusal, LaneRules, Output, Quorums, RootCache,
+    LaneCommittee, LaneRefusal, LaneRules, Output, Quorums, RootCache,
 };
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, Sequence};
 
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
 use crate::orders::Credit;
 use crate::refusal::Refusal;
-use crate::restart::RestartError;
 use crate::sums::Sums;
 
 const CONTEXT: &str = "walras 2026 bridge state v3";
@@ -146,28 +146,6 @@ impl LaneBridge {
         let epochs: Vec<HomeEpoch> = lane.committees.keys().copied().collect();
         epochs.into_iter().for_each(|epoch| lane.give_group_key(epoch));
         Ok(lane)
-    }
-
-    /// The lane of the network that takes the place of this one: with its own identity, the list that is carried over,
-    /// and these keys in the first epoch. Also returns the deposits of open cases, which go back to their accounts.
-    pub(crate) fn restarted(
-        &self,
-        network: Digest,
-        members: &[Vec<PublicKey>],
-        carried: &LaneCarryOver,
-        assets: usize,
-    ) -> Result<(LaneBridge, Vec<(Address, Amount)>), RestartError> {
-        if members.len() != self.terms.members.len() {
-            return Err(RestartError::Committee("it has another number of members"));
-        }
-        let terms = LaneTerms { members: members.to_vec(), outputs: Vec::new(), ..LaneTerms::clone(&self.terms) };
-        if let Some(fault) = terms.fault(assets) {
-            return Err(RestartError::Committee(fault));
-        }
-        let (bridge, returned) = self.bridge.restarted(terms.bridge_rules(network), carried)?;
-        let mut lane = LaneBridge::of(network, terms, bridge);
-        lane.seat_committees().map_err(|_| RestartError::Committee("a key is invalid"))?;
-        Ok((lane, returned))
     }
 
     pub(crate) fn record(&self) -> LaneRecord {

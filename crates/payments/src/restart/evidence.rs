@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::{Amount, AssetId, Digest, PublicKey};
 
-use super::{ClosedLog, LaneCarryOver};
+use super::{ClosedLog, LaneCarryOver, RestartPart, ShownPayment};
 use crate::request::verify_claim;
 use crate::{
     Bridge, CertifiedPayment, CheckBudget, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentBody,
@@ -105,6 +105,19 @@ impl RestartEvidence {
         Ok(())
     }
 
+    /// Adds an operator's part: its logs and what was shown to it. Certificates that do not hold count as nothing.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::ForeignNetwork`] if it has a log of another network.
+    pub fn add_part(&mut self, part: &RestartPart) -> Result<(), LaneRefusal> {
+        part.logs.iter().try_for_each(|log| self.add_log(log).map(drop))?;
+        for ShownPayment { body, certified } in &part.shown {
+            body.iter().for_each(|body| self.add_body(body));
+            drop(self.show(certified));
+        }
+        Ok(())
+    }
+
     /// Adds a payment whose certificate is or will be shown.
     pub fn add_body(&mut self, body: &PaymentBody) {
         if body.payment.network == self.network {
@@ -127,8 +140,7 @@ impl RestartEvidence {
             }
         }
         let mut carried = LaneCarryOver::default();
-        let backed = snapshot.kept_outputs().map(|(home, id, output)| (home, id, output));
-        backed.for_each(|(home, id, output)| self.place(&mut carried, home, id, output));
+        snapshot.kept_outputs().for_each(|(home, id, output)| self.place(&mut carried, home, id, output));
         for body in &standing {
             let is_paid = body.input_ids().any(|input| snapshot.fate(body.payment.home, &input).is_some());
             for (id, output) in body.output_ids().zip(&body.payment.outputs) {
