@@ -183,6 +183,11 @@ impl LaneClock {
         self.halts
     }
 
+    /// Whether a member has voted in this round to halt the lane.
+    pub(crate) fn has_vote(&self, validator: u8) -> bool {
+        self.halt_votes.contains(&validator)
+    }
+
     /// Counts a vote of a member of the present committee to halt the lane. q votes halt it for a fixed number of
     /// heights; votes of the next round renew it. Copies and votes of other rounds change nothing. Returns whether
     /// this vote halts the lane.

@@ -17,7 +17,7 @@ pub(crate) const BATCH: u8 = 3;
 const SPENDER: u8 = 4;
 const UNDER_BLS: u8 = 5;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
-const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
+pub(crate) const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
 /// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a
 /// connection that announces more.

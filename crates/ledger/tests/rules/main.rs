@@ -8,6 +8,7 @@ mod developer;
 mod evm;
 mod ids;
 mod lane;
+mod lane_bids;
 mod lane_evidence;
 mod lane_group;
 mod lane_restart;

@@ -207,7 +207,7 @@ fn contest(net: &Net, owner: u8, coin: &Holding, home: HomeEpoch) {
     let exit = PaymentBody::new(contested.exit(network));
     let signature = key(owner).sign(&owner_message(&network, home, &exit.digest));
     let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
-    let resolve = BridgeOperation::Resolve { deposit, contested, signature, proof };
+    let resolve = BridgeOperation::Resolve { bid: deposit, contested, signature, proof };
     net.submit(owner, Operation::Lane(resolve.encode().into()));
 }
 
