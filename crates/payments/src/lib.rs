@@ -150,8 +150,7 @@
 //!
 //! Create a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in
 //! order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that
-//! `open` returns. Limit requests by address: a request with an invalid owner's signature costs one verification,
-//! which no budget counts. The log alone cannot distinguish damage to the last synced batch from a torn write. So the
+//! `open` returns. Say from which address each peer comes ([`LaneInput::Connected`]), and serve peers in turn. The log alone cannot distinguish damage to the last synced batch from a torn write. So the
 //! shard looks for its own signatures in every certificate it verifies; one above the end of its log mutes it. Ask the
 //! peers for [`RootCache::highest`] before the shard starts.
 //!
@@ -267,7 +266,7 @@ pub use threshold::{
     Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
     dealing_of_shard, false_dealing,
 };
-pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use validator::{LaneAddress, LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{
     BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
     LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,

@@ -292,6 +292,12 @@ pub(crate) enum RequestView<'a> {
 pub(crate) struct Proofs<'a>(Reader<'a>);
 
 impl Proofs<'_> {
+    /// Whether the first input is proved by the ledger.
+    pub(crate) fn begin_with_ledger(&self) -> bool {
+        let mut reader = self.0;
+        reader.u8() == Ok(0)
+    }
+
     pub(crate) fn read(mut self, inputs: usize) -> Result<Vec<OutputProof>, LaneRefusal> {
         let proofs = (0..inputs).map(|_| OutputProof::read(&mut self.0)).collect::<Result<_, _>>()?;
         self.0.end()?;
@@ -300,6 +306,20 @@ impl Proofs<'_> {
 }
 
 impl<'a> RequestView<'a> {
+    /// The key in whose name it is sent; of a batch, that of its first payment. It is unproved.
+    pub(crate) fn owner(&self) -> Result<PublicKey, LaneRefusal> {
+        match self {
+            RequestView::Spend { payment, .. } => Ok(payment.owner()),
+            RequestView::Settle { summary, .. } => Ok(summary.owner),
+            RequestView::Spender { owner, .. } => Ok(*owner),
+            RequestView::Batch(requests) => match requests.first().map(|request| RequestView::parse(request)) {
+                Some(Ok(RequestView::Spend { payment, .. })) => Ok(payment.owner()),
+                Some(Err(refusal)) => Err(refusal),
+                _ => Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
+            },
+        }
+    }
+
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<RequestView<'a>, LaneRefusal> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {

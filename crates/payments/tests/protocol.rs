@@ -377,7 +377,7 @@ fn requests_taken_together_are_answered_as_one_after_another() {
     requests.push(Vec::new());
     let (mut one, mut other) = (nodes(1, 7, &coins).remove(0), nodes(1, 7, &coins).remove(0));
     let alone: Vec<_> = requests.iter().map(|request| one.request(request)).collect();
-    other.validator.verify_together(requests.iter().map(|request| &request[..]));
+    other.validator.verify_together(requests.iter().map(|request| (7, &request[..])));
     let together: Vec<_> = requests.iter().map(|request| other.request(request)).collect();
     assert!(together == alone, "the effects differ");
     let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();

@@ -6,7 +6,7 @@ use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
 #[test]
 fn seeds_hold_over_two_boundaries() {
     let mut sum = LaneReport::default();
-    for seed in 0..30 {
+    for seed in 0..32 {
         let report = run_lane(seed, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.epoch >= 2, "{report:?}");
         sum.certified += report.certified;

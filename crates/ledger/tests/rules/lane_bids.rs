@@ -108,6 +108,21 @@ fn of_two_bids_for_one_output_the_highest_counts() {
     assert_eq!(world.outcome(2, resolve(&world, &coin, CASE_DEPOSIT - 1)), Some(Refusal::WrongCaseDeposit));
 }
 
+/// A second bid for an open case returns, also in the block that closes the case.
+#[test]
+fn a_bid_for_an_open_case_returns() {
+    let mut world = World::new(terms());
+    let coin = world.withdraw(1, EUR, 1_000);
+    world.block(vec![(1, resolve(&world, &coin, CASE_DEPOSIT))]);
+    let exit = contested(&coin).exit(world.network());
+    let before = world.balance(2, USD);
+    let votes = (0..3).map(|member| (3 + member as u8, world.vote(&coin, member, &exit)));
+    let block: Vec<_> = votes.chain([(2, resolve(&world, &coin, 2 * CASE_DEPOSIT))]).collect();
+    world.block(block);
+    assert_eq!(world.balance(2, USD), before - FEE);
+    assert_eq!(world.escrow(EUR), 0, "the case is closed");
+}
+
 /// Of an expired case the part returns that no vote and no view used.
 #[test]
 fn an_expired_case_returns_what_it_did_not_use() {

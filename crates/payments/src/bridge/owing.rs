@@ -71,8 +71,8 @@ impl Bridge {
             step.deposits.insert(id);
         }
         // A case about an output that a certified payment spends is never opened, and costs the bid.
-        let opened_now = bids.remove(&id).map(|(bid, opener)| (opener, bid));
-        let Some((opener, bid)) = opened_before.or(opened_now) else { return };
+        let opened_now = || bids.remove(&id).map(|(bid, opener)| (opener, bid));
+        let Some((opener, bid)) = opened_before.or_else(opened_now) else { return };
         let returned = match verdict {
             Verdict::Expired => self.unused(contested.home, bid, used.get(&id).copied().unwrap_or(0)),
             Verdict::Confirmed(..) | Verdict::Freed | Verdict::Lapsed => 0,
