@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use payments::{
-    AnswerCollector, AnswerScheme, BlsCollector, FastReceipt, HomeEpoch, KnownSpender, LaneCommittee, LaneRefusal,
-    OutputId, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind,
-    settle_request, spender_request,
+    AnswerCollector, AnswerScheme, BlsCollector, CheckBudget, Claim, ContestedOutput, FastReceipt, HomeEpoch,
+    KnownSpender, LaneCommittee, LaneRefusal, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, RootCache,
+    SettledReceipt, SignedPayment, SpendGround, StatementKind, owner_message, settle_request, spender_request,
 };
 use primitives::{Digest, SecretKey};
 
@@ -247,28 +247,33 @@ impl LaneClient {
         self.collect(StatementKind::Acknowledgement, summary, &request, patience)
     }
 
-    /// Asks a quorum which payment spends an output, with the key of its owner: a wallet that was restored from a
-    /// copy may have spent it since. Among q answers is one of a correct signer of every certificate.
+    /// Asks what spends an output: whatever the owner has signed since a copy of its purse was made. Returns as soon as
+    /// one validator shows a payment that the owner signed, or f+1 have signed the output's exit; `None` once a quorum
+    /// says that nothing spends it. Anything else is no answer, and validators that give it are asked again.
     ///
     /// # Errors
     /// [`LaneClientError`]; it may be tried again.
     pub fn spender(
         &mut self,
         key: &SecretKey,
-        output: &OutputId,
+        of: &ContestedOutput,
         patience: Duration,
     ) -> Result<Option<KnownSpender>, LaneClientError> {
         let committee = self.directory.committee.clone();
-        let (network, needed) = (committee.network(), committee.quorums().certificate);
+        let (network, quorums) = (committee.network(), committee.quorums());
+        let needed = quorums.certificate;
         let (owner, validators) = (key.public(), self.directory.addresses.len());
-        let request = spender_request(&network, committee.epoch(), key, output);
+        let request = spender_request(&network, committee.epoch(), key, &of.output.id);
         let until = Instant::now() + patience;
         let (mut told, mut refusals) = (BTreeSet::new(), BTreeMap::new());
+        let exit = PaymentBody::new(of.exit(network));
+        let claim = Claim { kind: StatementKind::Confirmation, owner: &owner, digest: &exit.digest };
+        let (mut exited, mut roots) = (BTreeSet::new(), RootCache::new(0));
         let mut send_at = Instant::now();
         loop {
             let now = Instant::now();
             if now >= send_at {
-                for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
+                for validator in (0..validators as u8).filter(|v| !told.contains(v) && !exited.contains(v)) {
                     // A validator that registered no key for this epoch is not asked.
                     if let Ok(shard) = committee.shard_of(validator, &owner) {
                         self.send(validator, shard, &request);
@@ -279,18 +284,33 @@ impl LaneClient {
             let wait = send_at.min(until).saturating_duration_since(Instant::now());
             match self.replies.recv_timeout(wait) {
                 Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
-                Ok((validator, _, _, Came::Reply(Reply::Spender { output: about, spender }))) if about == *output => {
+                Ok((validator, _, _, Came::Reply(Reply::Spender { output: about, spender })))
+                    if about == of.output.id =>
+                {
                     match spender {
                         None => drop(told.insert(validator)),
-                        // It cannot be forged: the owner has signed it.
-                        Some(spender) if spender.spends(&network, output) => return Ok(Some(spender)),
+                        Some(spender) if spender.ground(&network, of) == Some(SpendGround::OwnerSigned) => {
+                            return Ok(Some(spender));
+                        }
                         Some(_) => {}
+                    }
+                }
+                // An exit carries no owner's signature: the validators' signatures on it count.
+                Ok((_, _, _, Came::Reply(Reply::Answer { kind: StatementKind::Confirmation, digest, answer })))
+                    if digest == exit.digest =>
+                {
+                    if roots.verify(&committee, &claim, &answer, &mut CheckBudget(1)).is_ok() {
+                        exited.insert(answer.validator);
                     }
                 }
                 Ok((validator, _, _, Came::Reply(Reply::Refusal { text, .. }))) => {
                     refusals.insert(validator, text);
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if exited.len() >= quorums.witness() {
+                let signature = key.sign(&owner_message(&network, of.home, &exit.digest));
+                return Ok(Some(KnownSpender { payment: exit.payment.encode(), signature }));
             }
             if told.len() >= needed {
                 return Ok(None);

@@ -251,8 +251,8 @@ pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
-    AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request,
-    spend_request, spender_request,
+    AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, SpendGround, request_bytes_max,
+    settle_request, spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use restart::{

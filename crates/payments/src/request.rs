@@ -7,8 +7,8 @@ use crate::merkle::{self, Family, LEAVES_MAX};
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
 use crate::statement::query_message;
 use crate::{
-    CheckBudget, Claim, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary,
-    PaymentView, RootCache, StatementKind, owner_message,
+    CheckBudget, Claim, ContestedOutput, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate,
+    PaymentSummary, PaymentView, RootCache, StatementKind, owner_message,
 };
 
 const SPEND: u8 = 1;
@@ -254,15 +254,30 @@ pub struct KnownSpender {
     pub signature: Signature,
 }
 
+/// Why an answer about a spend can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpendGround {
+    /// The owner signed the payment: nobody can forge it.
+    OwnerSigned,
+    /// It is the exit that the wallet computes itself, without the owner's signature. Only validators' signatures on it
+    /// say that it was made: f+1 of them, so that one is correct.
+    Exit,
+}
+
 impl KnownSpender {
-    /// Whether the payment spends this output, and either the owner signed it or it is an exit. A validator that
-    /// answers with another payment lies.
-    pub fn spends(&self, network: &Digest, output: &OutputId) -> bool {
-        let Ok(payment) = PaymentView::parse(&self.payment) else { return false };
-        let message = owner_message(network, payment.home(), &payment.digest());
-        payment.is_of(network)
-            && payment.inputs().any(|input| input.id == *output)
-            && (payment.is_exit() || payment.owner().verify(&message, &self.signature))
+    /// Why the payment can be believed to spend this very output of this owner; `None` if it cannot. Anything else is
+    /// no answer: it must not be stored.
+    pub fn ground(&self, network: &Digest, of: &ContestedOutput) -> Option<SpendGround> {
+        let payment = PaymentView::parse(&self.payment).ok()?;
+        let is_of = payment.is_of(network) && payment.home() == of.home && payment.owner() == of.owner;
+        if !is_of || !payment.inputs().any(|input| input == of.output) {
+            return None;
+        }
+        let message = owner_message(network, of.home, &payment.digest());
+        if of.owner.verify(&message, &self.signature) {
+            return Some(SpendGround::OwnerSigned);
+        }
+        (payment.to_payment() == of.exit(*network)).then_some(SpendGround::Exit)
     }
 }
 

@@ -423,7 +423,13 @@ impl LaneValidator {
             RequestView::Batch(requests) => self.confirm_batch(log, (peer, scheme), &requests, &mut budget),
             RequestView::Spender { home, owner, output, signature } => {
                 let asked = self.answer_spender(log, (home, &owner, &signature), &output, &mut budget);
-                asked.map(|spender| effects.push(LaneEffect::Spender { peer, output, spender }))
+                asked.map(|spender| {
+                    // The answer is signed like any other, once what it says is durable.
+                    if let Some(view) = spender.as_ref().and_then(|of| PaymentView::parse(&of.payment).ok()) {
+                        self.add(StatementKind::Confirmation, Asker::Peer(peer, AnswerScheme::Tree), view.digest());
+                    }
+                    effects.push(LaneEffect::Spender { peer, output, spender });
+                })
             }
         });
         self.budgets.charge(address, &owner, allowed - budget.0, result.is_ok());

@@ -21,6 +21,7 @@ mod lanes;
 mod network;
 mod purse;
 mod receive;
+mod repair;
 mod restore;
 mod send;
 mod show;
@@ -277,6 +278,15 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
+    /// Remove from the purse what nothing verifies, and ask the validators what it has spent: for a purse that a lying
+    /// node led astray.
+    #[command(after_help = "Example:\n  walras pay repair --purse alice")]
+    Repair {
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        reach: Reach,
+    },
     /// Follow the network over a restart: take what the agreed list carries over for the purse's keys.
     #[command(after_help = "Example:
   walras pay follow --list lane-list.json --genesis genesis.json    # both from the new home of an operator")]
@@ -342,6 +352,7 @@ impl Pay {
                 redeem(json, &files, asset.zip(amount), &sender, &place, asking)
             }
             Pay::Contest { payment, sender, place } => contest(json, &payment, &sender, &place),
+            Pay::Repair { place, reach } => repair::repair(json, &place, &reach),
             Pay::Follow { list, genesis, place, server } => {
                 follow::follow(json, genesis.as_deref(), &list, &place, &server)
             }
