@@ -150,9 +150,10 @@
 //!
 //! Create a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in
 //! order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that
-//! `open` returns. Say from which address each peer comes ([`LaneInput::Connected`]), and serve peers in turn. The log alone cannot distinguish damage to the last synced batch from a torn write. So the
-//! shard looks for its own signatures in every certificate it verifies; one above the end of its log mutes it. Ask the
-//! peers for [`RootCache::highest`] before the shard starts.
+//! `open` returns. Say from which address each peer comes ([`LaneInput::Connected`]), and serve peers in turn. The log
+//! alone cannot distinguish damage to the last synced batch from a torn write. So the shard looks for its own
+//! signatures in every certificate it verifies; one above the end of its log mutes it. Ask the peers for
+//! [`RootCache::highest`] before the shard starts.
 //!
 //! # Tests by property
 //!

@@ -33,9 +33,9 @@ With a payment lane, in two steps; between them all operators exchange their fil
 Every validator does this with the same snapshot and number, and compares the printed identity with the others' before
 it starts the new home. The identity is a digest of the founded network's identity, the number, the snapshot, and what
 the payment lane begins with. Settled payments stand; of payments from deposits after the snapshot nothing is carried
-over, because the depositors have that money again. Signatures from before are not valid under it, so vote logs start empty and no old one is ever edited. Blocks above the
-snapshot are lost; their transactions can be sent again by anybody who has them. Keep the old home, and never run it
-again.")]
+over, because the depositors have that money again. Signatures from before are not valid under it, so vote logs
+start empty and no old one is ever edited. Blocks above the snapshot are lost; their transactions can be sent again
+by anybody who has them. Keep the old home, and never run it again.")]
 pub struct RestartCommand {
     /// The home in the old network; its node is stopped.
     #[arg(long, value_name = "HOME")]

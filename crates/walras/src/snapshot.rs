@@ -47,9 +47,9 @@ pub enum SnapshotCommand {
 
 The home needs the genesis.json of the chain (or give --genesis) and must have no store yet. Blocks and receipts from
 before the snapshot are not in it. If the chain has one node and a payment lane, its lane starts again under a new
-identity: give the home before with --lane-from, so that settled payments stand. A validator's vote log is removed: it listens until it is safe to vote again.
-Before it takes part it asks the others for the certificate of the restored height, and stops if they signed
-another state.")]
+identity: give the home before with --lane-from, so that settled payments stand. A validator's vote log is removed:
+it listens until it is safe to vote again. Before it takes part it asks the others for the certificate of the
+restored height, and stops if they signed another state.")]
     Restore {
         /// The snapshot.
         file: PathBuf,

@@ -1,7 +1,8 @@
 //! A purse follows its network over a restart: it takes from the agreed list what belongs to its keys.
 //!
 //! The identity of the restarted network contains the list's digest, so nothing else is taken from a node or from the
-//! file. Everything of the network before is moved into a folder of its own, and kept: receipts in it are evidence for a later restart.
+//! file. Everything of the network before is moved into a folder of its own, and kept: receipts in it are evidence for
+//! a later restart.
 //!
 //! What is to be done is durable in one file before anything is moved; a command that is interrupted is finished by
 //! the next one.
