@@ -37,7 +37,7 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
-    LaneCommittee, LaneRefusal, LaneRules, Output, Quorums, RootCache,
+    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, Quorums, RootCache,
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 
@@ -344,6 +344,13 @@ impl LaneBridge {
         let has_keys =
             |member: usize| self.committees.values().any(|committee| !committee.keys_of(member as u8).is_empty());
         self.terms.accounts.iter().enumerate().filter(move |(member, _)| has_keys(*member)).map(|(_, account)| *account)
+    }
+
+    /// Block heights that a stake waits for the lane at most: as long as a case may take, however slowly lane time
+    /// passes.
+    pub(crate) fn stake_heights(&self) -> u64 {
+        let LaneTerms { epoch_heights, halt_heights, .. } = *self.terms;
+        LaneSchedule { epoch_heights, halt_heights }.case_heights()
     }
 
     fn fact(&self, sender: Address, edit: BridgeEdit<'_>) -> BridgeFact {
