@@ -176,7 +176,7 @@ impl Shard {
         let mut effects = Vec::new();
         for chunk in requests.chunks(LEAVES) {
             // As the shell does with requests that arrive together.
-            self.validator.verify_together(chunk.iter().map(Vec::as_slice));
+            self.validator.verify_together(chunk.iter().map(|request| (1, request.as_slice())));
             for bytes in chunk {
                 effects.extend(self.step(LaneInput::Request { peer: 1, bytes }));
             }

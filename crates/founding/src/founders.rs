@@ -11,7 +11,9 @@ use std::time::Duration;
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
-use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
+use ledger::{
+    BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, RestartedLane, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes,
+};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, is_network_address};
 use replica::{EthereumLane, Lineage, Network, OwnKeys, PeerAddress};
 use serde::{Deserialize, Serialize};
@@ -118,6 +120,17 @@ struct RestartEntry {
     snapshot: String,
     height: u64,
     keys: Vec<String>,
+    /// What the payment lane begins with, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lane: Option<RestartLaneEntry>,
+}
+
+/// [`RestartedLane`] in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RestartLaneEntry {
+    list: String,
+    members: Vec<Vec<String>>,
 }
 
 /// The section of the file, with defaults for omitted fields.
@@ -368,6 +381,10 @@ impl Founding {
                 snapshot: restart.snapshot.to_string(),
                 height: *height,
                 keys: keys.iter().map(PublicKey::to_string).collect(),
+                lane: restart.lane.as_ref().map(|lane| RestartLaneEntry {
+                    list: lane.list.to_string(),
+                    members: lane.members.iter().map(|of| of.iter().map(PublicKey::to_string).collect()).collect(),
+                }),
             }),
         }
     }
@@ -443,9 +460,18 @@ fn restarted(entry: RestartEntry) -> Result<Restarted, Fault> {
             "0: restarts are counted from 1; take the genesis that `walras restart` wrote".into(),
         ));
     }
+    let lane = entry.lane.as_ref().map(restarted_lane).transpose()?;
     within("restart.height", entry.height, 1..=consensus::HEIGHT_MAX)?;
     within("restart.keys", keys.len(), 1..=MEMBERS_MAX)?;
-    Ok(Restarted { restart: Restart { number: entry.number, snapshot }, height: entry.height, keys })
+    Ok(Restarted { restart: Restart { number: entry.number, snapshot, lane }, height: entry.height, keys })
+}
+
+fn restarted_lane(entry: &RestartLaneEntry) -> Result<RestartedLane, Fault> {
+    let wrong = |field: &str, text: &str, what| (format!("consensus.restart.lane.{field}"), format!("{text:?} {what}"));
+    let list = entry.list.parse().map_err(|_| wrong("list", &entry.list, "is not a digest"))?;
+    let key = |text: &String| text.parse().map_err(|_| wrong("members", text, "is not a public key"));
+    let shards = |of: &Vec<String>| of.iter().map(key).collect::<Result<_, Fault>>();
+    Ok(RestartedLane { list, members: entry.members.iter().map(shards).collect::<Result<_, Fault>>()? })
 }
 
 impl Part {

@@ -1,16 +1,18 @@
 //! A client of the lane: it sends the same bytes to all validators until a quorum has answered.
 
+mod spender;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use payments::{
-    AnswerCollector, AnswerScheme, BlsCollector, FastReceipt, HomeEpoch, KnownSpender, LaneCommittee, LaneRefusal,
-    OutputId, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind,
-    settle_request, spender_request,
+    AnswerCollector, AnswerScheme, BlsCollector, FastReceipt, HomeEpoch, LaneCommittee, LaneRefusal,
+    PaymentCertificate, PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind,
+    settle_request,
 };
-use primitives::{Digest, SecretKey};
+use primitives::Digest;
 
 use crate::tls::{LaneReceiver, LaneSender, connect};
 use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
@@ -245,60 +247,6 @@ impl LaneClient {
     ) -> Result<PaymentCertificate, LaneClientError> {
         let request = settle_request(&summary, certificate);
         self.collect(StatementKind::Acknowledgement, summary, &request, patience)
-    }
-
-    /// Asks a quorum which payment spends an output, with the key of its owner: a wallet that was restored from a
-    /// copy may have spent it since. Among q answers is one of a correct signer of every certificate.
-    ///
-    /// # Errors
-    /// [`LaneClientError`]; it may be tried again.
-    pub fn spender(
-        &mut self,
-        key: &SecretKey,
-        output: &OutputId,
-        patience: Duration,
-    ) -> Result<Option<KnownSpender>, LaneClientError> {
-        let committee = self.directory.committee.clone();
-        let (network, needed) = (committee.network(), committee.quorums().certificate);
-        let (owner, validators) = (key.public(), self.directory.addresses.len());
-        let request = spender_request(&network, committee.epoch(), key, output);
-        let until = Instant::now() + patience;
-        let (mut told, mut refusals) = (BTreeSet::new(), BTreeMap::new());
-        let mut send_at = Instant::now();
-        loop {
-            let now = Instant::now();
-            if now >= send_at {
-                for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
-                    // A validator that registered no key for this epoch is not asked.
-                    if let Ok(shard) = committee.shard_of(validator, &owner) {
-                        self.send(validator, shard, &request);
-                    }
-                }
-                send_at = now + AGAIN;
-            }
-            let wait = send_at.min(until).saturating_duration_since(Instant::now());
-            match self.replies.recv_timeout(wait) {
-                Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
-                Ok((validator, _, _, Came::Reply(Reply::Spender { output: about, spender }))) if about == *output => {
-                    match spender {
-                        None => drop(told.insert(validator)),
-                        // It cannot be forged: the owner has signed it.
-                        Some(spender) if spender.spends(&network, output) => return Ok(Some(spender)),
-                        Some(_) => {}
-                    }
-                }
-                Ok((validator, _, _, Came::Reply(Reply::Refusal { text, .. }))) => {
-                    refusals.insert(validator, text);
-                }
-                Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
-            if told.len() >= needed {
-                return Ok(None);
-            }
-            if Instant::now() >= until {
-                return Err(LaneClientError::Untold { answered: told.len(), needed, refusals });
-            }
-        }
     }
 
     fn collect(

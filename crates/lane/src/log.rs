@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use payments::{LaneLog, LogOwner, new_log};
+use payments::{ClosedLog, LaneLog, LogOwner, MuteReason, closing, new_log};
 use store::{Disk, DiskFile};
 
 /// Bytes at the end of a log that are rewritten when it is opened. Never more than this is written and not synced:
@@ -23,6 +23,9 @@ pub enum LogError {
     /// The log exists already. A shard's log is created once, before its epoch begins.
     #[error("{0} exists already: a log is created once, when the shard's key is registered. Keep it")]
     Exists(String),
+    /// The content of the log is no evidence.
+    #[error("the lane log {0}: {1}")]
+    Unreadable(String, MuteReason),
 }
 
 /// The log of a shard, open for reading and appending. One thread appends; others may read and sync.
@@ -93,6 +96,21 @@ impl<D: Disk> FileLog<D> {
             self.length.store(length, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Closes the log for a restart of the network, durably, and returns what is in it. No shard opens it again.
+    ///
+    /// # Errors
+    /// [`LogError::Unreadable`] if the log is damaged, or a disk error.
+    pub fn close(&mut self, owner: &LogOwner, restart: u32) -> Result<ClosedLog, LogError> {
+        let unreadable = |reason| LogError::Unreadable(self.name.clone(), reason);
+        let (intact, closing) = closing(self, owner, restart).map_err(unreadable)?;
+        self.cut(intact)?;
+        let error = |error| LogError::Disk(self.name.clone(), error);
+        self.append(&closing).and_then(|()| self.file.sync()).map_err(error)?;
+        let unreadable = |reason| LogError::Unreadable(self.name.clone(), reason);
+        let closed = ClosedLog::read(self, *owner).map_err(unreadable)?;
+        Ok(closed.expect("it ends with the record that closes it"))
     }
 
     /// Appends bytes, which can be read at once.

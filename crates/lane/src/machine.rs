@@ -11,17 +11,20 @@ use payments::{
     Output, OutputId,
 };
 use store::{Disk, DiskFile};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
 use crate::shard::{Event, Link, ShardCounts, ShardError, ShardNews};
+use crate::turns::{Turn, Turns, lane_address};
 use crate::wire::{
     PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
 };
 
 /// Batches that the machine processes before it answers.
 const BATCHES_OF_A_STEP: usize = 64;
+/// Bytes of requests after which a step takes no more of them.
+const BYTES_OF_A_STEP: usize = 1 << 20;
 /// Bytes that may be written and not synced; above, requests are refused as busy. When a log is opened, twice as many
 /// bytes at its end are rewritten.
 const UNSYNCED_MAX: u64 = REWRITTEN / 2;
@@ -51,6 +54,7 @@ pub(crate) struct Machine<D: Disk> {
     validator: LaneValidator,
     pub(crate) log: FileLog<D>,
     links: HashMap<LanePeer, Link>,
+    turns: Turns<(Vec<(u32, Bytes)>, OwnedSemaphorePermit)>,
     /// Replies of this step, by connection.
     out: HashMap<LanePeer, Vec<u8>>,
     has_begun: bool,
@@ -87,6 +91,7 @@ impl<D: Disk> Machine<D> {
             validator,
             log,
             links: HashMap::new(),
+            turns: Turns::default(),
             out: HashMap::new(),
             has_begun: false,
             durable: intact,
@@ -112,6 +117,8 @@ impl<D: Disk> Machine<D> {
             loop {
                 events.clear();
                 let deadline = next_tick.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
+                // Requests that wait are served before the next events are awaited; events are taken in between.
+                let idle = self.turns.is_empty();
                 tokio::select! {
                     biased;
                     () = tokio::time::sleep_until(deadline), if next_tick.is_some() => {
@@ -119,20 +126,14 @@ impl<D: Disk> Machine<D> {
                         self.step(LaneInput::Tick, &positions);
                     }
                     count = heard.recv_many(&mut events, BATCHES_OF_A_STEP) => if count == 0 { return },
-                }
-                let together = events.iter().filter_map(|event| match event {
-                    Event::Requests(_, requests) => Some(requests.iter().map(|(_, body)| &body[..])),
-                    _ => None,
-                });
-                if self.has_begun {
-                    self.validator.verify_together(together.flatten());
+                    () = std::future::ready(()), if !idle => {}
                 }
                 for event in events.drain(..) {
                     match event {
                         Event::Stop => return,
-                        Event::Requests(peer, requests) => {
+                        Event::Requests(peer, requests, permit) => {
                             next_tick.get_or_insert_with(|| Instant::now() + tick);
-                            self.on_requests(peer, &requests, &positions);
+                            self.turns.push(self.turn_of(peer), peer, (requests, permit));
                         }
                         event => {
                             // A vote or a view is pending in an open tree like an answer.
@@ -143,15 +144,51 @@ impl<D: Disk> Machine<D> {
                         }
                     }
                 }
+                self.serve(&positions);
                 self.flush();
             }
         });
     }
 
+    /// The queue of a connection.
+    fn turn_of(&self, peer: LanePeer) -> Turn {
+        match self.links.get(&peer) {
+            Some(link) if link.has_paid => Turn::Paid(peer),
+            Some(link) => Turn::Address(lane_address(link.visit.address())),
+            None => Turn::Address(peer),
+        }
+    }
+
+    /// Serves the next batches, in turn, until a step's work is done.
+    fn serve(&mut self, positions: &std::sync::mpsc::Sender<u64>) {
+        let mut served = Vec::new();
+        let mut bytes = 0;
+        while served.len() < BATCHES_OF_A_STEP && bytes < BYTES_OF_A_STEP {
+            let Some((peer, (requests, permit))) = self.turns.next() else { break };
+            bytes += requests.iter().map(|(_, body)| body.len()).sum::<usize>();
+            served.push((peer, requests, permit));
+        }
+        if self.has_begun {
+            let all = served.iter().flat_map(|(peer, requests, _)| requests.iter().map(|(_, body)| (*peer, &body[..])));
+            self.validator.verify_together(all);
+        }
+        for (peer, requests, permit) in served {
+            self.on_requests(peer, &requests, positions);
+            drop(permit);
+        }
+    }
+
     fn on_event(&mut self, event: Event, positions: &std::sync::mpsc::Sender<u64>) {
         match event {
-            Event::Opened(peer, link) => drop(self.links.insert(peer, link)),
-            Event::Closed(peer) => drop(self.links.remove(&peer)),
+            Event::Opened(peer, link) => {
+                let address = lane_address(link.visit.address());
+                self.links.insert(peer, link);
+                self.step(LaneInput::Connected(peer, address), positions);
+            }
+            Event::Closed(peer) => {
+                self.links.remove(&peer);
+                self.step(LaneInput::Disconnected(peer), positions);
+            }
             Event::Synced(Ok(position)) => {
                 self.durable = self.durable.max(position);
                 self.step(LaneInput::Synced(position), positions);

@@ -16,7 +16,7 @@ use primitives::{Digest, SecretKey};
 use sockets::{Acquaintances, Visit};
 use store::Disk;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::client::{LaneDirectory, highest_told};
 use crate::door::listen as listen_at;
@@ -178,7 +178,8 @@ pub struct LaneShard {
 /// An event for the machine.
 pub(crate) enum Event {
     Opened(LanePeer, Link),
-    Requests(LanePeer, Vec<(u32, Bytes)>),
+    /// Requests of a connection; the permit lets it send the next ones once it is dropped.
+    Requests(LanePeer, Vec<(u32, Bytes)>, OwnedSemaphorePermit),
     Closed(LanePeer),
     Synced(std::io::Result<u64>),
     News(ShardNews),

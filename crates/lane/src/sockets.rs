@@ -13,7 +13,7 @@ use payments::LanePeer;
 use sockets::{Acquaintances, PlaceLimits, Visit, Visitors};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
@@ -102,20 +102,21 @@ impl Server {
 
     async fn serve(&self, read: impl AsyncRead + Unpin, write: impl AsyncWrite + Unpin, visit: &Arc<Visit>) {
         let (replies, chunks) = mpsc::channel(CHUNKS);
+        let room = Arc::new(Semaphore::new(1));
         let waiting = Arc::new(AtomicUsize::new(0));
         let link = Link { replies, waiting: waiting.clone(), visit: visit.clone(), has_paid: false };
         if self.events.send(Event::Opened(visit.place(), link)).await.is_err() {
             return;
         }
         tokio::select! {
-            () = self.read_requests(read, visit.place()) => {}
+            () = self.read_requests(read, visit.place(), room) => {}
             () = write_replies(write, chunks, &waiting, self.limits.idle, visit) => {}
         }
     }
 
     /// A connection may be idle between two requests; a request that has begun has a deadline of its own, so bytes
     /// that trickle hold nothing.
-    async fn read_requests(&self, mut from: impl AsyncRead + Unpin, peer: LanePeer) {
+    async fn read_requests(&self, mut from: impl AsyncRead + Unpin, peer: LanePeer, room: Arc<Semaphore>) {
         let mut bytes = BytesMut::with_capacity(READ_BYTES);
         let mut deadline = Instant::now() + self.limits.idle;
         loop {
@@ -131,9 +132,17 @@ impl Server {
             } else if was_idle || !requests.is_empty() {
                 deadline = Instant::now() + self.limits.request;
             }
-            if !requests.is_empty() && self.events.send(Event::Requests(peer, requests)).await.is_err() {
+            if requests.is_empty() {
+                continue;
+            }
+            // What this connection sent before must have been processed.
+            let Ok(turn) = room.clone().acquire_owned().await else { return };
+            if self.events.send(Event::Requests(peer, requests, turn)).await.is_err() {
                 return;
             }
+            // The time until it was its turn is not the client's.
+            deadline =
+                deadline.max(Instant::now() + if bytes.is_empty() { self.limits.idle } else { self.limits.request });
         }
     }
 }

@@ -535,7 +535,8 @@ impl Ledger {
         let earning = earning(block, refusals);
         let validators_max = self.limits.validators as usize;
         let answering = self.lane.iter().flat_map(|lane| lane.answering()).collect();
-        let lane = LaneStakes { convicted, answering };
+        let heights_max = self.lane.as_ref().map_or(0, |lane| lane.stake_heights());
+        let lane = LaneStakes { convicted, answering, heights_max };
         let moved = Arc::make_mut(&mut self.validators).apply(block, &earning, &orders.registry, &lane, validators_max);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)

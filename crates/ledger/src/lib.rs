@@ -51,8 +51,8 @@ pub use bridge::{BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, Lane
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
-    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
-    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
+    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits,
+    Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
@@ -60,7 +60,7 @@ pub use receipt::{Batch, BlockReceipts, Fill, FillReason, Outcome, PairTrade, Tr
 pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
-pub use restart::{Restart, RestartError};
+pub use restart::{Restart, RestartError, RestartedLane};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;

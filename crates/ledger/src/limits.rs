@@ -12,6 +12,7 @@
 //! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |
 //! | accusations, stakes of a sub-block | [`ACCUSATIONS_PER_SUB_BLOCK`], [`STAKES_PER_SUB_BLOCK`] | rules |
 //! | checks of signatures of a sub-block's posts about the lane | [`LANE_CHECKS_PER_SUB_BLOCK`] | rules |
+//! | the same for members' duties | [`LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | recoveries of a sub-block's native transactions | [`TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
@@ -27,7 +28,7 @@
 //! open, the lowest are opened as far as there is room.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction};
+use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
 
 use crate::bridge;
 use crate::contracts::TRANSACTION_GAS_MAX;
@@ -38,8 +39,11 @@ pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
 /// Stakes of one sub-block that are processed: each costs a signature check and a walk over the registry.
 pub const STAKES_PER_SUB_BLOCK: u32 = 64;
 
-/// Signature checks that the posts of one sub-block about the payment lane may cost.
-pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = 2_048;
+/// Signature checks that the posts of one sub-block about the payment lane may cost, without members' duties.
+pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = 1_024;
+/// Signature checks that are reserved for members' duties in the lane, so that no flood of other posts keeps votes,
+/// views and registrations out.
+pub const LANE_DUTY_CHECKS_PER_SUB_BLOCK: u32 = 1_024;
 
 /// Bytes of the sub-blocks of one superblock: `sub_block_bytes` times the validators of a committee. Counts inside a
 /// block have 32 bits.
@@ -133,14 +137,15 @@ pub struct Quota {
     accusations: u32,
     stakes: u32,
     lane_checks: u32,
+    lane_duty_checks: u32,
     recoveries: u32,
 }
 
 impl Default for Quota {
     fn default() -> Quota {
         let (accusations, stakes) = (ACCUSATIONS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK);
-        let (lane_checks, recoveries) = (LANE_CHECKS_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK);
-        Quota { accusations, stakes, lane_checks, recoveries }
+        let (lane_checks, lane_duty_checks) = (LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK);
+        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries: TYPED_DATA_PER_SUB_BLOCK }
     }
 }
 
@@ -156,6 +161,7 @@ impl Quota {
         let (left, cost) = match &transaction.body.operation {
             Operation::Accuse(_) => (&mut self.accusations, 1),
             Operation::Stake(_) => (&mut self.stakes, 1),
+            Operation::Lane(bytes) if is_lane_duty(bytes) => (&mut self.lane_duty_checks, bridge::cost(bytes)),
             Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
             _ => return true,
         };

@@ -156,8 +156,8 @@ pub enum Refusal {
     /// A signature or certificate of the post is invalid.
     #[error("the post's certificate or one of its signatures is invalid")]
     UnprovenLanePost,
-    /// The deposit for opening a case is not the one that the genesis sets.
-    #[error("the deposit is not the required one for opening a case; see `lane.case_deposit` in the genesis")]
+    /// The bid for opening a case is too low.
+    #[error("the bid is below the lowest one for opening a case; see `lane.case_deposit` in the genesis")]
     WrongCaseDeposit,
     /// The certificate is redeemed too early or too late.
     #[error("certificates are redeemable from their epoch until three lane epochs later")]
@@ -192,6 +192,9 @@ pub enum Refusal {
     /// The transaction ends too late.
     #[error("the transaction ends too late: `until` is further ahead than `until_max` of /v1/limits permits")]
     EndsTooLate,
+    /// A post that is marked as a member's duty is none, or is done already.
+    #[error("the post is no duty that this account's member still has in the lane: send it without the mark of a duty")]
+    NoLaneDuty,
 }
 
 impl Refusal {
@@ -255,6 +258,7 @@ impl Refusal {
             | Refusal::CaseTooLate
             | Refusal::UnknownOutput
             | Refusal::NoCase
+            | Refusal::NoLaneDuty
             | Refusal::WrongHaltRound
             | Refusal::WrongLaneKeys
             | Refusal::NotAwaited => false,
@@ -320,6 +324,7 @@ impl Refusal {
             Refusal::CaseTooLate => "case_too_late",
             Refusal::UnknownOutput => "unknown_output",
             Refusal::NoCase => "no_case",
+            Refusal::NoLaneDuty => "no_lane_duty",
             Refusal::WrongHaltRound => "wrong_halt_round",
             Refusal::WrongLaneKeys => "wrong_lane_keys",
             Refusal::NotAwaited => "not_awaited",

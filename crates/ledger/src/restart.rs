@@ -4,24 +4,41 @@
 //! to an earlier state, or discard the blocks of a faulty binary, restarts under another identity: the digest of the
 //! first identity, the number of the restart, and the snapshot that it begins with. Everything that validators sign
 //! names the identity, so earlier statements mean nothing in the restarted network and contradict nothing in it.
+//!
+//! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
+//! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
+//! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
 
 use std::sync::Arc;
 
-use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::Digest;
+use payments::{CarryRefusal, LaneCarryOver, LaneRefusal};
+use primitives::{Digest, PublicKey};
 
+use crate::bridge::{DEPOSITED, LaneBridge};
 use crate::{Ledger, Snapshot};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
 const IDENTITY_CONTEXT: &str = "walras 2026 restart of a network v1";
+const LANE_CONTEXT: &str = "walras 2026 restart of a network with a lane v1";
 
 /// Which restart of a network this is, and the snapshot it begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restart {
     /// How often the network has restarted, including this time; counted from 1.
     pub number: u32,
     /// The digest of the state ([`Snapshot::digest`]) that the previous network ended with.
     pub snapshot: Digest,
+    /// What its payment lane begins with, if it has one.
+    pub lane: Option<RestartedLane>,
+}
+
+/// The beginning of the payment lane of a restarted network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartedLane {
+    /// The digest of the list ([`LaneCarryOver::digest`]).
+    pub list: Digest,
+    /// The keys of each member's shards in the first epoch, by the member's index.
+    pub members: Vec<Vec<PublicKey>>,
 }
 
 /// Why a network cannot restart with a state.
@@ -38,12 +55,42 @@ pub enum RestartError {
         /// The digest agreed on.
         agreed: Digest,
     },
+    /// The state has a payment lane and no list was agreed on, or the other way around.
+    #[error("the state has a payment lane exactly if a list is carried over: name the lane's logs")]
+    Lane,
+    /// The list is not the one that was agreed on.
+    #[error("the list of the lane has digest {found}, but the restart begins with {agreed}: use the agreed evidence")]
+    OtherList {
+        /// The list's digest.
+        found: Digest,
+        /// The digest agreed on.
+        agreed: Digest,
+    },
+    /// The keys of the first committee do not fit the lane.
+    #[error("the keys of the lane's first committee do not fit: {0}")]
+    Committee(&'static str),
+    /// An operator's part is of another network.
+    #[error("an operator's part does not fit: {0}")]
+    Part(LaneRefusal),
+    /// No list is safe.
+    #[error(transparent)]
+    Carry(#[from] CarryRefusal),
 }
 
 impl Restart {
     /// The identity of the restarted network; `first` is the identity of the network when it was founded.
     pub fn identity(&self, first: &Digest) -> Digest {
-        Digest::of(IDENTITY_CONTEXT, &borsh::to_vec(&(first, self)).expect("writing to memory cannot fail"))
+        let base = self.base(first);
+        let with = |lane: &RestartedLane| borsh::to_vec(&(base, lane.list, &lane.members));
+        let bytes = self.lane.as_ref().map(|lane| with(lane).expect("writing to memory cannot fail"));
+        bytes.map_or(base, |bytes| Digest::of(LANE_CONTEXT, &bytes))
+    }
+
+    /// The identity without what the lane begins with. Registrars sign the keys of the first committee for it, since
+    /// the identity itself follows from these keys.
+    pub fn base(&self, first: &Digest) -> Digest {
+        let bytes = borsh::to_vec(&(first, self.number, self.snapshot)).expect("writing to memory cannot fail");
+        Digest::of(IDENTITY_CONTEXT, &bytes)
     }
 }
 
@@ -59,11 +106,18 @@ impl Snapshot<'_> {
 }
 
 impl Ledger {
-    /// Starts the restarted network with this state and returns its identity. The state root changes with it.
+    /// Starts the restarted network with this state and returns its identity. The state root changes with it. If the
+    /// state has a payment lane, `carried` is the list that its lane begins with; open cases end, and their deposits
+    /// are returned.
     ///
     /// # Errors
-    /// [`RestartError`] if this is not the state that was agreed on; then nothing has changed.
-    pub fn begin_again(&mut self, first: &Digest, restart: &Restart) -> Result<Digest, RestartError> {
+    /// [`RestartError`] if this is not what was agreed on; then nothing has changed.
+    pub fn begin_again(
+        &mut self,
+        first: &Digest,
+        restart: &Restart,
+        carried: Option<&LaneCarryOver>,
+    ) -> Result<Digest, RestartError> {
         let (found, agreed) = (Snapshot::digest(self), restart.snapshot);
         match () {
             _ if restart.number == 0 => return Err(RestartError::Number),
@@ -71,7 +125,31 @@ impl Ledger {
             _ => {}
         }
         let identity = restart.identity(first);
+        match (self.lane.clone(), &restart.lane, carried) {
+            (None, None, None) => {}
+            (Some(before), Some(lane), Some(carried)) => self.restart_lane(&before, identity, lane, carried)?,
+            _ => return Err(RestartError::Lane),
+        }
         Arc::make_mut(&mut self.validators).rename(identity);
         Ok(identity)
+    }
+
+    fn restart_lane(
+        &mut self,
+        before: &LaneBridge,
+        identity: Digest,
+        lane: &RestartedLane,
+        carried: &LaneCarryOver,
+    ) -> Result<(), RestartError> {
+        let (found, agreed) = (carried.digest(), lane.list);
+        if found != agreed {
+            return Err(RestartError::OtherList { found, agreed });
+        }
+        let (lane, returned) = before.restarted(identity, &lane.members, carried, self.assets.len())?;
+        self.lane = Some(Arc::new(lane));
+        for (opener, deposit) in returned {
+            self.accounts.get_or_insert(&opener).credit(DEPOSITED, deposit);
+        }
+        Ok(())
     }
 }

@@ -47,7 +47,7 @@ impl Default for EthereumConfig {
 }
 
 /// The payment lane, on a chain that has one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LaneConfig {
     /// The addresses of the shards of all members, in the order of the genesis; each shard takes eight ports, from
@@ -63,6 +63,19 @@ pub struct LaneConfig {
     pub proxy_protocol: bool,
     /// Networks whose connections are never shut out; the members' addresses belong to them.
     pub known: Vec<String>,
+}
+
+impl Default for LaneConfig {
+    fn default() -> LaneConfig {
+        LaneConfig {
+            addresses: Vec::new(),
+            tls: true,
+            member: 0,
+            trusted_proxies: Vec::new(),
+            proxy_protocol: false,
+            known: Vec::new(),
+        }
+    }
 }
 
 impl LaneConfig {

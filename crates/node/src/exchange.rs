@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::developer::develop;
 use crate::intake::{admit_ethereum, admit_submissions, enter};
 use crate::lane_member::{LaneMember, LaneStartError};
+use crate::lane_restart::lane_closed_for;
 use crate::payment_lane::LaneHost;
 use crate::pipeline::{Started, start_workers};
 use crate::producer::produce;
@@ -85,6 +86,10 @@ impl Exchange {
     /// # Errors
     /// [`LaneStartError`] says what prevents it; the node continues without the lane.
     pub fn start_lane(&self, member: LaneMember, data: &std::path::Path) -> Result<(), LaneStartError> {
+        let unreadable = |error| LaneStartError::Directory(data.display().to_string(), error);
+        if let Some(restart) = lane_closed_for(data).map_err(unreadable)? {
+            return Err(LaneStartError::Closed(restart));
+        }
         let host = LaneHost::start(&self.shared, self.intake.clone(), member, data)?;
         let run = spawn("lane-host", &self.shared, move |_| host.run());
         poisoned(self.threads.lock()).push(run.map_err(|error| LaneStartError::Thread(error.to_string()))?);

@@ -85,7 +85,16 @@ pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16, safe: Option<&LaneK
 /// # Errors
 /// The error of the disk.
 pub fn make_first_lane_keys(data: &Path, shards: u16, safe: Option<&LaneKeySafe>) -> io::Result<Vec<PublicKey>> {
-    (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe).map(|key| key.public())).collect()
+    let keys = make_first_lane_key_secrets(data, shards, safe)?;
+    Ok(keys.iter().map(SecretKey::public).collect())
+}
+
+/// The same, with the secret keys: in a restarted network their registration is made before its ledger exists.
+///
+/// # Errors
+/// The error of the disk.
+pub fn make_first_lane_key_secrets(data: &Path, shards: u16, safe: Option<&LaneKeySafe>) -> io::Result<Vec<SecretKey>> {
+    (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe)).collect()
 }
 
 /// Overwrites and removes the keys of an epoch, and removes its logs.
@@ -114,6 +123,15 @@ pub(crate) fn homes(lane: &Path) -> Vec<HomeEpoch> {
     let mut homes: Vec<HomeEpoch> = entries.filter_map(|of| of.file_name().to_str()?.parse().ok()).collect();
     homes.sort_unstable();
     homes
+}
+
+/// The shards that have a directory in an epoch.
+pub(crate) fn shards(lane: &Path, home: HomeEpoch) -> io::Result<Vec<u16>> {
+    let entries = std::fs::read_dir(lane.join(home.to_string()))?;
+    let names = entries.map(|of| of.map(|of| of.file_name().to_str().and_then(|name| name.parse().ok())));
+    let mut shards: Vec<u16> = names.filter_map(io::Result::transpose).collect::<io::Result<_>>()?;
+    shards.sort_unstable();
+    Ok(shards)
 }
 
 /// Whether to warn that no keys are registered for the next epoch: in the last quarter of this one.

@@ -83,6 +83,11 @@ pub enum LaneStartError {
         /// What it says.
         text: String,
     },
+    /// The network restarts without this home.
+    #[error(
+        "the lane of this home is closed for restart {0} of the network: run the home that `walras restart` made instead"
+    )]
+    Closed(u32),
     /// A directory or a log failed.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -748,7 +748,9 @@ impl LaneHost {
         let (network, mut transactions) = (ledger.network(), Vec::new());
         for (sequence, post) in (used + 1..).zip(due) {
             post.sent = Some(height);
-            let operation = Operation::Lane(post.operation.encode().into());
+            let is_duty = lane.is_duty_of(account, &post.operation);
+            let bytes = if is_duty { post.operation.encode_duty() } else { post.operation.encode() };
+            let operation = Operation::Lane(bytes.into());
             // Before it is posted again, under another number, this one has ended.
             let until = height + POST_AGAIN;
             let body = Body { chain: ledger.chain(), account, sequence, until, operation };

@@ -10,7 +10,7 @@
 //! |---|---|---|---|---|
 //! | withdraw | the asset is listed | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
 //! | redeem | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Payment`]`)` | fee |
-//! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
+//! | resolve | [`Bridge::check`] | `Spent(0)`: the bid | `KeepOne(`[`BridgeKey::Case`]`)` | fee, bid |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
 //! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
@@ -23,6 +23,16 @@
 //! [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
 //! Escrow is one more place of custody: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
 //!
+//! # Who causes work pays
+//!
+//! A case causes at most n votes and 2n views, which are free for the members that post them ([`LANE_DUTY`]). So a case
+//! consumes a bid of at least [`BridgeRules::case_deposit`], whatever the verdict; if it expires, the part comes back
+//! that was not used. A block opens at most [`cases_per_block`] cases: those with the highest bids, and of equal ones
+//! those of the lowest ids. All other bids of the block return. Nothing waits in the state: a queue would let a small
+//! fixed sum keep an owner out until it is too late, while bids cost an attacker what the owner's money is worth. No
+//! price depends on other cases. Of several bids for one output the highest counts, so that a copy with a lower one
+//! displaces nobody.
+//!
 //! # What a block costs
 //!
 //! A block costs its facts, the claims that it pays, the cases that these concern, and a constant for each asset of
@@ -30,17 +40,21 @@
 //! [`Bridge::step`] nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's
 //! trie ([`BridgeEntry`]). A touched case is hashed as a whole: at most one payment for each member of its committee.
 
+mod bids;
 mod boards;
 mod encoding;
 mod interface;
 mod operation;
 mod owing;
+mod restarted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Signature};
+use primitives::{Address, Amount, AssetId, Digest, LANE_DUTY, PublicKey, Signature};
 
+use bids::CaseBid;
+pub use bids::{case_weight, cases_per_block};
 use boards::Board;
 pub use boards::with_told_board;
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
@@ -52,9 +66,9 @@ use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
-    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CertifiedPayment, CheckBudget, Claim, Complaint, ConfirmedBy,
-    ContestedOutput, Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee,
-    LaneEvidence, LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
+    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CertifiedPayment, CheckBudget, Claim, Complaint, ContestedOutput,
+    Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence,
+    LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
     PaymentCertificate, Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
     halt_digest, owner_message, view_digest,
 };
@@ -66,7 +80,7 @@ pub struct BridgeRules {
     pub network: Digest,
     /// Lengths of epochs and halts.
     pub schedule: LaneSchedule,
-    /// Deposit for opening a case, in units of asset 0.
+    /// The lowest bid for opening a case, in units of asset 0: what its posts would cost ([`case_weight`]).
     pub case_deposit: Amount,
     /// What an output loses when it lapses, in millionths.
     pub lapse_penalty: u32,
@@ -110,12 +124,8 @@ struct BridgeStep {
     looks: usize,
 }
 
-/// Takes the lowest address that opened a case about this output in this block.
-fn first_opener(openers: &mut BTreeMap<OutputId, Vec<Address>>, output: &OutputId) -> Option<Address> {
-    let all = openers.get_mut(output)?;
-    let first = all.iter().enumerate().min_by_key(|(_, address)| **address).map(|(place, _)| place)?;
-    Some(all.swap_remove(first))
-}
+/// Bids of a block by output: each with its account.
+type Bids = BTreeMap<OutputId, (Amount, Address)>;
 
 impl Bridge {
     /// The bridge at the genesis, with the outputs that the genesis creates in epoch 0. Their sum is the first
@@ -365,7 +375,7 @@ impl Bridge {
         let events = &mut step.events;
         let (now, halted) = (self.clock.epoch(), self.clock.is_halted());
         let mut cases = Vec::new();
-        let mut openers: BTreeMap<OutputId, Vec<Address>> = BTreeMap::new();
+        let mut bids = Vec::new();
         let mut halts = BTreeSet::new();
         let mut registered = Vec::new();
         for fact in facts {
@@ -377,10 +387,8 @@ impl Bridge {
                     self.back(now, id, output, events);
                 }
                 BridgeFact::Redeem(body) => cases.push(CaseFact::Certified(body)),
-                BridgeFact::Resolve { opener, contested, parent } => {
-                    cases.extend(parent.map(|(home, digest)| CaseFact::CertifiedDigest(home, digest)));
-                    openers.entry(contested.output.id).or_default().push(opener);
-                    cases.push(CaseFact::Open(contested));
+                BridgeFact::Resolve { opener, bid, contested, parent } => {
+                    bids.push(CaseBid { bid, opener, contested, parent });
                 }
                 BridgeFact::Vote { case, validator, payment } => {
                     cases.push(CaseFact::Vote { case, validator, payment });
@@ -420,8 +428,9 @@ impl Bridge {
             BridgeEvent::Convicted(member) => (2, OutputId([*member; 32])),
             _ => (3, OutputId([0; 32])),
         });
+        let (mut bids, returned) = self.take_bids(bids, &mut cases);
         let at = LaneTime { epoch: now, height: self.clock.height() };
-        let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(at, cases);
+        let CaseStep { events: decided, mut entries, judged, used, .. } = self.resolver.step(at, cases);
         let backed = events.iter().filter_map(|event| match event {
             BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
             _ => None,
@@ -430,14 +439,11 @@ impl Bridge {
         entries.extend(registered);
         step.looks += judged;
         for event in decided {
-            self.follow(event, &mut openers, &mut step);
+            self.follow(event, &mut bids, &used, &mut step);
         }
-        // Accounts that did not open a case get the deposit back.
-        let mut left: Vec<Address> = openers.into_values().flatten().collect();
-        left.sort_unstable();
-        for opener in left {
-            step.events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
-        }
+        // A case that was not opened although it was among the first: an output was decided in this very block.
+        let unopened = bids.into_values().map(|(bid, opener)| BridgeEvent::ReturnDeposit(opener, bid));
+        step.events.extend(unopened.chain(returned));
         for (round, validator) in halts {
             if let Some(quorums) = self.resolver.quorums(now) {
                 self.clock.vote_halt(quorums, validator, round);

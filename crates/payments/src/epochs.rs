@@ -131,6 +131,11 @@ impl LaneClock {
         LaneClock { schedule, height: 0, ticks: 0, halted: false, halted_until: 0, halts: 0, halt_votes }
     }
 
+    /// The clock of a restarted network: the first epoch begins at the same height.
+    pub(crate) fn restarted(&self) -> LaneClock {
+        LaneClock { height: self.height, ..LaneClock::new(self.schedule) }
+    }
+
     pub(crate) fn schedule(&self) -> LaneSchedule {
         self.schedule
     }
@@ -176,6 +181,11 @@ impl LaneClock {
     /// counts only once.
     pub fn halt_round(&self) -> u64 {
         self.halts
+    }
+
+    /// Whether a member has voted in this round to halt the lane.
+    pub(crate) fn has_vote(&self, validator: u8) -> bool {
+        self.halt_votes.contains(&validator)
     }
 
     /// Counts a vote of a member of the present committee to halt the lane. q votes halt it for a fixed number of

@@ -150,10 +150,10 @@
 //!
 //! Create a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in
 //! order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that
-//! `open` returns. Limit requests by address: a request with an invalid owner's signature costs one verification,
-//! which no budget counts. The log alone cannot distinguish damage to the last synced batch from a torn write. So the
-//! shard looks for its own signatures in every certificate it verifies; one above the end of its log mutes it. Ask the
-//! peers for [`RootCache::highest`] before the shard starts.
+//! `open` returns. Say from which address each peer comes ([`LaneInput::Connected`]), and serve peers in turn. The log
+//! alone cannot distinguish damage to the last synced batch from a torn write. So the shard looks for its own
+//! signatures in every certificate it verifies; one above the end of its log mutes it. Ask the peers for
+//! [`RootCache::highest`] before the shard starts.
 //!
 //! # Tests by property
 //!
@@ -197,6 +197,9 @@
 //!   `batches_that_are_no_batches_are_refused`
 //! * keys are fresh in each epoch, and an epoch waits for them: `boundaries`:
 //!   `an_epoch_begins_once_a_quorum_has_registered_fresh_keys`; `node`, `lane`: `keys_rotate_with_the_lane_epoch`
+//! * a restart creates no money, and settled payments stand: `ledger`, `lane_restart`:
+//!   `a_deposit_after_the_snapshot_is_not_redeemed_after_a_restart`,
+//!   `settled_payments_stand_after_a_restart_and_untouched_outputs_too`; `walras`, `lane_restart`
 //! * a block costs what it changes: `bridge`: `a_block_costs_what_it_changes_and_not_what_waits`,
 //!   `a_boundary_judges_each_case_once`
 
@@ -217,6 +220,7 @@ mod refusal;
 mod registration;
 mod request;
 mod resolve;
+mod restart;
 mod spent;
 mod statement;
 mod threshold;
@@ -228,8 +232,8 @@ mod watch;
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
 pub use bridge::{
-    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals,
-    with_told_board,
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals, case_weight,
+    cases_per_block, with_told_board,
 };
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
@@ -248,10 +252,13 @@ pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
-    AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request,
-    spend_request, spender_request,
+    AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, SpendGround, request_bytes_max,
+    settle_request, spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use restart::{
+    CarryRefusal, ClosedLog, LaneCarryOver, PostedCertificates, RestartEvidence, RestartPart, ShownPayment, closing,
+};
 pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
@@ -260,7 +267,7 @@ pub use threshold::{
     Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
     dealing_of_shard, false_dealing,
 };
-pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use validator::{LaneAddress, LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{
     BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
     LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,

@@ -11,6 +11,7 @@
 //!         5 view            · output 32 · digest 32               the one view of a case
 //!         6 certificate     · summary · certificate               before what relies on it: an acknowledgement, or a
 //!                                                                 payment of an output
+//!         7 closed          · number 4                            the log ends: the network restarts
 //! ```
 //!
 //! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing
@@ -59,6 +60,16 @@ pub struct LogOwner {
     pub shard: u16,
 }
 
+impl LogOwner {
+    /// The owner that a log names; `None` if it has no whole head. Nothing else of the log is checked.
+    pub fn of(log: &impl LaneLog) -> Option<LogOwner> {
+        let head = log.read(0, HEAD_BYTES)?;
+        let mut reader = crate::layout::Reader::new(head.get(16 + 32..)?);
+        let (network, home, validator) = (reader.digest().ok()?, reader.u64().ok()?, reader.u8().ok()?);
+        Some(LogOwner { network, home, validator, shard: u16::from_le_bytes(reader.array().ok()?) })
+    }
+}
+
 /// A new log: the shell writes and syncs it *once*, when it registers the shard's key for a home epoch, before that
 /// epoch begins. From then on a missing log means that signatures may be forgotten. `key` is random and secret.
 pub fn new_log(owner: &LogOwner, key: [u8; 32]) -> Vec<u8> {
@@ -82,6 +93,7 @@ pub(crate) enum RecordKind {
     Bar = 4,
     View = 5,
     Certificate = 6,
+    Closed = 7,
 }
 
 /// The content of a record.
@@ -98,6 +110,8 @@ pub(crate) enum Record<'a> {
     View(OutputId, Digest),
     /// A payment with the certificate that a later record relies on.
     Certificate(CertifiedPayment),
+    /// The number of the restart that the log was closed for. Nothing follows.
+    Closed(u32),
 }
 
 /// A candidate that a shard bars: its digest, and the data that identifies its outputs.
@@ -171,6 +185,7 @@ impl LogKey {
             }),
             5 => Record::View(OutputId(reader.array().ok()?), reader.digest().ok()?),
             6 => Record::Certificate(CertifiedPayment::read(&mut reader).ok()?),
+            7 => Record::Closed(reader.u32().ok()?),
             _ => return None,
         };
         reader.end().ok()?;

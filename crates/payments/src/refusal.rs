@@ -185,4 +185,7 @@ pub enum MuteReason {
     /// The shard found one of its own signatures above the end of its log: the log was rolled back.
     #[error("its log is older than its signatures")]
     RolledBackLog,
+    /// The log was closed, because the network restarts: its certificates are evidence now.
+    #[error("its log is closed: the network restarts without it")]
+    ClosedLog,
 }

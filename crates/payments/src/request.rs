@@ -7,8 +7,8 @@ use crate::merkle::{self, Family, LEAVES_MAX};
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
 use crate::statement::query_message;
 use crate::{
-    CheckBudget, Claim, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary,
-    PaymentView, RootCache, StatementKind, owner_message,
+    CheckBudget, Claim, ContestedOutput, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate,
+    PaymentSummary, PaymentView, RootCache, StatementKind, owner_message,
 };
 
 const SPEND: u8 = 1;
@@ -17,7 +17,7 @@ pub(crate) const BATCH: u8 = 3;
 const SPENDER: u8 = 4;
 const UNDER_BLS: u8 = 5;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
-const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
+pub(crate) const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
 /// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a
 /// connection that announces more.
@@ -254,15 +254,30 @@ pub struct KnownSpender {
     pub signature: Signature,
 }
 
+/// Why an answer about a spend can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpendGround {
+    /// The owner signed the payment: nobody can forge it.
+    OwnerSigned,
+    /// It is the exit that the wallet computes itself, without the owner's signature. Only validators' signatures on it
+    /// say that it was made: f+1 of them, so that one is correct.
+    Exit,
+}
+
 impl KnownSpender {
-    /// Whether the payment spends this output, and either the owner signed it or it is an exit. A validator that
-    /// answers with another payment lies.
-    pub fn spends(&self, network: &Digest, output: &OutputId) -> bool {
-        let Ok(payment) = PaymentView::parse(&self.payment) else { return false };
-        let message = owner_message(network, payment.home(), &payment.digest());
-        payment.is_of(network)
-            && payment.inputs().any(|input| input.id == *output)
-            && (payment.is_exit() || payment.owner().verify(&message, &self.signature))
+    /// Why the payment can be believed to spend this very output of this owner; `None` if it cannot. Anything else is
+    /// no answer: it must not be stored.
+    pub fn ground(&self, network: &Digest, of: &ContestedOutput) -> Option<SpendGround> {
+        let payment = PaymentView::parse(&self.payment).ok()?;
+        let is_of = payment.is_of(network) && payment.home() == of.home && payment.owner() == of.owner;
+        if !is_of || !payment.inputs().any(|input| input == of.output) {
+            return None;
+        }
+        let message = owner_message(network, of.home, &payment.digest());
+        if of.owner.verify(&message, &self.signature) {
+            return Some(SpendGround::OwnerSigned);
+        }
+        (payment.to_payment() == of.exit(*network)).then_some(SpendGround::Exit)
     }
 }
 
@@ -292,6 +307,12 @@ pub(crate) enum RequestView<'a> {
 pub(crate) struct Proofs<'a>(Reader<'a>);
 
 impl Proofs<'_> {
+    /// Whether the first input is proved by the ledger.
+    pub(crate) fn begin_with_ledger(&self) -> bool {
+        let mut reader = self.0;
+        reader.u8() == Ok(0)
+    }
+
     pub(crate) fn read(mut self, inputs: usize) -> Result<Vec<OutputProof>, LaneRefusal> {
         let proofs = (0..inputs).map(|_| OutputProof::read(&mut self.0)).collect::<Result<_, _>>()?;
         self.0.end()?;
@@ -300,6 +321,20 @@ impl Proofs<'_> {
 }
 
 impl<'a> RequestView<'a> {
+    /// The key in whose name it is sent; of a batch, that of its first payment. It is unproved.
+    pub(crate) fn owner(&self) -> Result<PublicKey, LaneRefusal> {
+        match self {
+            RequestView::Spend { payment, .. } => Ok(payment.owner()),
+            RequestView::Settle { summary, .. } => Ok(summary.owner),
+            RequestView::Spender { owner, .. } => Ok(*owner),
+            RequestView::Batch(requests) => match requests.first().map(|request| RequestView::parse(request)) {
+                Some(Ok(RequestView::Spend { payment, .. })) => Ok(payment.owner()),
+                Some(Err(refusal)) => Err(refusal),
+                _ => Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
+            },
+        }
+    }
+
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<RequestView<'a>, LaneRefusal> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {

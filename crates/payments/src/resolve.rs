@@ -148,6 +148,8 @@ pub(crate) struct CaseStep {
     changed: BTreeSet<OutputId>,
     /// How often a rule was applied to a case.
     pub(crate) judged: usize,
+    /// Votes and views that cases had when they expired.
+    pub(crate) used: BTreeMap<OutputId, usize>,
 }
 
 /// One contested output.
@@ -344,6 +346,15 @@ impl Resolver {
         self.epochs.get(&home)?.taken.get(output).copied()
     }
 
+    /// What the ledger knows that became of an output: `None` if nothing, otherwise the payment that spends it, or
+    /// `None` if a verdict credited it or it belongs to a void payment.
+    pub(crate) fn fate(&self, home: HomeEpoch, output: &OutputId) -> Option<Option<Digest>> {
+        self.taken(home, output).map(|taken| match taken {
+            Taken::By(digest) => Some(digest),
+            Taken::Freed | Taken::Lapsed | Taken::Void => None,
+        })
+    }
+
     /// Whether a certified payment must be honoured.
     pub(crate) fn check(&self, body: &PaymentBody) -> Result<(), NotHonoured> {
         let taken = || body.input_ids().filter_map(|input| self.taken(body.payment.home, &input));
@@ -416,6 +427,22 @@ impl Resolver {
         if first {
             step.events.push(CaseEvent::Stands(body.clone()));
         }
+    }
+
+    /// Whether the candidates of an open case are fixed, so that views count.
+    pub(crate) fn awaits_views(&self, case: &OutputId) -> bool {
+        self.cases.get(case).is_some_and(|case| case.candidates.is_some())
+    }
+
+    pub(crate) fn is_certified(&self, home: HomeEpoch, payment: &Digest) -> bool {
+        self.epochs.get(&home).is_some_and(|facts| facts.certified.contains(payment))
+    }
+
+    /// Whether a case would be opened, as far as the state before the block tells.
+    pub(crate) fn would_open(&self, contested: &ContestedOutput) -> bool {
+        let (home, id) = (contested.home, contested.output.id);
+        let is_free = !self.cases.contains_key(&id) && !self.is_expired(home, &id);
+        is_free && self.epochs.contains_key(&home) && self.taken(home, &id).is_none()
     }
 
     fn open(&mut self, now: LaneTime, contested: ContestedOutput, step: &mut CaseStep) {
@@ -596,6 +623,7 @@ impl Resolver {
             Verdict::Freed => Some(Taken::Freed),
             Verdict::Lapsed => Some(Taken::Lapsed),
             Verdict::Expired => {
+                step.used.insert(output, case.votes.len() + case.views.iter().map(BTreeSet::len).sum::<usize>());
                 self.note_expired(home, output, step);
                 None
             }

@@ -1,12 +1,17 @@
 //! One shard of one validator in one home epoch, as a state machine.
 
+mod budgets;
 mod cases;
 mod interface;
 mod signing;
 mod together;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+
+use budgets::CheckBudgets;
+pub use budgets::LaneAddress;
 
 pub use interface::{LaneEffect, LaneInput, LanePeer, LaneSettings, ViewParts};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
@@ -103,10 +108,13 @@ pub struct LaneValidator {
     open_batches: Vec<Batch>,
     batches: VecDeque<Batch>,
     roots: RootCache,
-    checks_left: u32,
-    checks_by_peer: HashMap<LanePeer, u32>,
-    /// Payments of the present requests whose owners' signatures are verified.
-    signed: HashSet<(Digest, Signature)>,
+    budgets: CheckBudgets,
+    /// The addresses of the present peers.
+    addresses: HashMap<LanePeer, LaneAddress>,
+    /// Payments of the present requests whose owners' signatures are verified, and whether each holds.
+    signed: HashMap<(Digest, Signature), bool>,
+    /// Owners' signatures that were verified, alone or together.
+    signatures_checked: u64,
     muted: Option<MuteReason>,
 }
 
@@ -152,9 +160,10 @@ impl LaneValidator {
             bls: None,
             share: None,
             roots: RootCache::new(settings.roots_per_validator),
-            checks_left: settings.checks_per_tick,
-            checks_by_peer: HashMap::new(),
-            signed: HashSet::new(),
+            budgets: CheckBudgets::new(&settings),
+            addresses: HashMap::new(),
+            signed: HashMap::new(),
+            signatures_checked: 0,
             muted: None,
             settings,
             key: Some(key),
@@ -168,7 +177,7 @@ impl LaneValidator {
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
         let certificates = &mut self.certificates;
-        let (barred, viewed) = (&mut Vec::new(), &mut self.viewed);
+        let (barred, viewed, closed) = (&mut Vec::new(), &mut self.viewed, &mut false);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
@@ -177,7 +186,11 @@ impl LaneValidator {
             Record::Bar(payment) => barred.push(payment),
             Record::View(case, digest) => drop(viewed.insert(case, digest)),
             Record::Certificate(of) => certificates.insert(&of.digest(&network).0, offset),
+            Record::Closed(_) => *closed = true,
         })?;
+        if *closed {
+            return Err(MuteReason::ClosedLog);
+        }
         barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
         Ok(())
@@ -247,8 +260,7 @@ impl LaneValidator {
                 }
             }
             LaneInput::Tick => {
-                self.checks_left = self.settings.checks_per_tick;
-                self.checks_by_peer.clear();
+                self.budgets.refill();
                 self.close(&mut effects);
             }
             LaneInput::Synced(position) => {
@@ -257,8 +269,11 @@ impl LaneValidator {
                 self.sign(&mut effects);
             }
             LaneInput::SyncFailed => self.mute(MuteReason::SyncFailed, &mut effects),
+            LaneInput::Connected(peer, address) => drop(self.addresses.insert(peer, address)),
+            LaneInput::Disconnected(peer) => drop(self.addresses.remove(&peer)),
             LaneInput::Epoch(epoch) => {
                 self.epoch = self.epoch.max(epoch);
+                self.budgets.begin_epoch();
                 self.destroy_if_ended(&mut effects);
             }
             LaneInput::Backed(id, output) => drop(self.backed.insert(id, output)),
@@ -385,9 +400,11 @@ impl LaneValidator {
         if !fits {
             return Err(LaneRefusal::Malformed("it is larger than any request"));
         }
-        let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
-        let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
+        let (address, owner) = (self.address_of(peer), request.owner()?);
+        let allowed = self.budgets.allowed(address, &owner);
         let mut budget = CheckBudget(allowed);
+        // Anybody may show a certificate.
+        let is_signed_by_owner = !matches!(request, RequestView::Settle { .. });
         // Each answer is a separate signature, even to a retry.
         let signing = if scheme == AnswerScheme::Tree { 0 } else { BLS_ANSWER_COST };
         let result = budget.spend(signing).and_then(|()| match request {
@@ -406,15 +423,30 @@ impl LaneValidator {
             RequestView::Batch(requests) => self.confirm_batch(log, (peer, scheme), &requests, &mut budget),
             RequestView::Spender { home, owner, output, signature } => {
                 let asked = self.answer_spender(log, (home, &owner, &signature), &output, &mut budget);
-                asked.map(|spender| effects.push(LaneEffect::Spender { peer, output, spender }))
+                asked.map(|spender| {
+                    // The answer is signed like any other, once what it says is durable.
+                    if let Some(view) = spender.as_ref().and_then(|of| PaymentView::parse(&of.payment).ok()) {
+                        self.add(StatementKind::Confirmation, Asker::Peer(peer, AnswerScheme::Tree), view.digest());
+                    }
+                    effects.push(LaneEffect::Spender { peer, output, spender });
+                })
             }
         });
-        let spent = allowed - budget.0;
-        if spent > 0 {
-            self.checks_left -= spent;
-            self.checks_by_peer.insert(peer, used + spent);
+        self.budgets.charge(address, &owner, allowed - budget.0, result.is_ok());
+        if result.is_ok() && is_signed_by_owner {
+            self.budgets.prove(address, owner);
         }
         result
+    }
+
+    /// The address of a peer; a peer that the shell has not introduced is one of its own.
+    fn address_of(&self, peer: LanePeer) -> LaneAddress {
+        self.addresses.get(&peer).copied().unwrap_or(peer)
+    }
+
+    /// Owners' signatures that were verified since the shard was opened, alone or together.
+    pub fn signatures_checked(&self) -> u64 {
+        self.signatures_checked
     }
 
     fn check_place(&self, home: HomeEpoch, owner: &PublicKey) -> Result<(), LaneRefusal> {
@@ -444,7 +476,7 @@ impl LaneValidator {
                 _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
             }
         }
-        self.verify_together(requests.iter().copied());
+        self.verify_together(requests.iter().map(|request| (peer, *request)));
         let owner = parsed[0].0.owner();
         let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
         for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
@@ -510,12 +542,14 @@ impl LaneValidator {
             self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            let sends_anyone_home = self.phase().sends_anyone_home() || is_late_exit;
-            if !sends_anyone_home && !self.is_signed(payment, digest, signature) {
-                return Err(LaneRefusal::WrongOwnerSignature);
-            }
+            // Look-ups first: hashes are cheaper than signatures, and nobody pays for money that does not exist.
             let proofs = proofs.read(inputs)?;
-            self.check_proofs(payment, &proofs, budget)?;
+            self.check_ids(payment, &proofs)?;
+            let sends_anyone_home = self.phase().sends_anyone_home() || is_late_exit;
+            if !sends_anyone_home {
+                self.check_signed(payment, digest, signature, budget)?;
+            }
+            self.check_proofs(&proofs, budget)?;
             let parents = proofs.iter().filter_map(|proof| match proof {
                 OutputProof::Payment(proof) => Some((&proof.summary, &proof.certificate)),
                 OutputProof::Ledger => None,
@@ -622,27 +656,22 @@ impl LaneValidator {
         Ok(false)
     }
 
-    /// The bytes from `offset` on: of the open trees, otherwise of the log.
-    fn fetch(&self, log: &impl LaneLog, offset: u64, budget: &mut CheckBudget) -> Result<Vec<u8>, LaneRefusal> {
+    /// The bytes from `offset` on: of the open trees, which are not copied, otherwise of the log.
+    fn fetch(&self, log: &impl LaneLog, offset: u64, budget: &mut CheckBudget) -> Result<Cow<'_, [u8]>, LaneRefusal> {
         if let Some(at) = offset.checked_sub(self.written) {
-            return Ok(self.tail[at as usize..].to_vec());
+            return Ok(Cow::Borrowed(&self.tail[at as usize..]));
         }
         budget.spend(1)?;
-        LogKey::fetch(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
+        LogKey::fetch(log, offset).map(Cow::Owned).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
     }
 
-    fn check_proofs(
-        &mut self,
-        payment: &PaymentView<'_>,
-        proofs: &[OutputProof],
-        budget: &mut CheckBudget,
-    ) -> Result<(), LaneRefusal> {
+    /// Whether each input is what its proof says, as far as hashes and the ledger's outputs tell.
+    fn check_ids(&self, payment: &PaymentView<'_>, proofs: &[OutputProof]) -> Result<(), LaneRefusal> {
         let expected = |input: &SpentOutput| Output {
             to: Recipient::Key(payment.owner()),
             asset: input.asset,
             amount: input.amount,
         };
-        // Ids of all inputs first: hashes are cheaper than signatures.
         for (input, proof) in payment.inputs().zip(proofs) {
             let output = expected(&input);
             match proof {
@@ -659,6 +688,10 @@ impl LaneValidator {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn check_proofs(&mut self, proofs: &[OutputProof], budget: &mut CheckBudget) -> Result<(), LaneRefusal> {
         for proof in proofs {
             let OutputProof::Payment(proof) = proof else { continue };
             let home = proof.summary.home;
@@ -695,8 +728,11 @@ impl LaneValidator {
     fn certified(&self, log: &impl LaneLog, digest: &Digest) -> Result<Option<CertifiedPayment>, LaneRefusal> {
         for offset in self.certificates.candidates(&digest.0) {
             let bytes = match offset.checked_sub(self.written) {
-                Some(at) => self.tail[at as usize..].to_vec(),
-                None => LogKey::fetch_certificate(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))?,
+                Some(at) => Cow::Borrowed(&self.tail[at as usize..]),
+                None => {
+                    let read = LogKey::fetch_certificate(log, offset).map(Cow::Owned);
+                    read.ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))?
+                }
             };
             let Some((Record::Certificate(of), _)) = self.log_key.read(&bytes, offset) else {
                 return Err(LaneRefusal::Muted(MuteReason::DamagedLog));
@@ -797,9 +833,9 @@ mod tests {
         assert!(answered(&confirm(&mut validator, &mut log, &spend_first)));
         let place = validator.spent.candidates(&first.0)[0];
         validator.spent.collide(&second.0, place);
-        let before = validator.checks_left;
+        let before = validator.budgets.left();
         assert!(answered(&confirm(&mut validator, &mut log, &spend_second)), "the collision froze money");
-        assert_eq!(validator.checks_left, before - 1, "it costs one read, which the budget counts");
+        assert_eq!(validator.budgets.left(), before - 1, "it costs one read, which the budget counts");
         assert!(answered(&confirm(&mut validator, &mut log, &spend_second)), "a retry finds the right record");
     }
 }

@@ -41,6 +41,6 @@ fn asking_for_bls_signatures_uses_up_the_budget_of_checks() {
     let bounded = LaneSettings { checks_per_peer: 404, checks_per_tick: 404, ..settings(&committee, 0, 512) };
     let mut node = Node::new(bounded, &coins).with_bls();
     let request = AnswerScheme::Bls.ask(&pay(1, &coins, vec![output(owner(2).public(), 100)]).request);
-    let refused = (0..102).find(|_| refusals(&node.request(&request)).contains(&LaneRefusal::Busy));
-    assert_eq!(refused, Some(101), "404 checks are 101 signatures");
+    let refused = (0..103).find(|_| refusals(&node.request(&request)).contains(&LaneRefusal::Busy));
+    assert_eq!(refused, Some(102), "the first is its address's, and 404 checks of the proved key are 101 signatures");
 }

@@ -150,7 +150,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     // One view brings its certificate: it stands, and the bar is lifted.
     let mut bridge = bridge(&coins, BTreeMap::new());
     bridge.begin();
-    bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), contested: case, parent: None }]);
+    bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested: case, parent: None }]);
     let vote = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: bodies[0].clone() };
     let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
     let other = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: exit.clone() };
@@ -492,7 +492,7 @@ fn a_contradiction_is_not_paid_and_halts_the_lane() {
 fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     let coins = [genesis(0, 1, 10)];
     let mut bridge = bridge(&coins, BTreeMap::new());
-    let resolve = |contested, parent| BridgeFact::Resolve { opener: Address([1; 20]), contested, parent };
+    let resolve = |contested, parent| BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested, parent };
     let case = contested(&coins[0], 0, 1);
     assert_eq!(bridge.check(&resolve(case, None)), Ok(()));
     let stolen = contested(&coins[0], 0, 2);
@@ -519,7 +519,7 @@ fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
         result.map(drop)
     };
     let operation = |number| BridgeOperation::Resolve {
-        deposit: 3,
+        bid: 3,
         contested: case,
         signature: sign(number),
         proof: OutputProof::Ledger,
@@ -645,7 +645,7 @@ fn a_member_without_keys_counts_as_an_empty_view_and_a_vote_for_something_else()
         let x = body(&build_payment(&self::rules(), &owner(1), 1, 1, vec![coin.clone()], to).expect("correct"));
         let case = contested(&coin, 1, 1);
         let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
-        step(vec![BridgeFact::Resolve { opener: account, contested: case, parent: None }]);
+        step(vec![BridgeFact::Resolve { opener: account, bid: 3, contested: case, parent: None }]);
         let vote =
             |validator, payment: &Arc<PaymentBody>| BridgeFact::Vote { case: id, validator, payment: payment.clone() };
         let events = step(vec![vote(0, &x), vote(1, &exit)]);

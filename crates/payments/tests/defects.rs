@@ -252,3 +252,72 @@ fn layouts_and_contexts_are_those_that_were_released() {
     ];
     assert_eq!(lines.join("\n"), include_str!("golden/layouts.txt").trim());
 }
+
+/// Signatures of nobody over outputs that do not exist cost no verification; over outputs that exist each costs one,
+/// and an address has a budget of them.
+#[test]
+fn false_signatures_cost_look_ups_or_the_budget_of_their_address() {
+    let coins: Vec<Holding> = (0..60).map(|i| genesis(i, u64::from(i), 10)).collect();
+    let settings = LaneSettings { checks_per_peer: 65, checks_per_tick: 130, ..settings(&committee(4), 0, 256) };
+    let mut node = Node::new(settings, &coins);
+    let falsified = |coin: &Holding, number: u64| {
+        let payment = pay(number, std::slice::from_ref(coin), one(99, 10));
+        let mut request = payment.request;
+        let at = request.len() - 1 - 20;
+        request[at] ^= 1;
+        request
+    };
+    let unknown: Vec<Vec<u8>> = (0..60).map(|i| falsified(&genesis(1_000 + i, 1, 10), 1)).collect();
+    let known: Vec<Vec<u8>> = coins.iter().zip(0..).map(|(coin, number)| falsified(coin, number)).collect();
+    node.step(LaneInput::Connected(1, 66));
+    node.step(LaneInput::Connected(2, 66));
+    let send = |node: &mut Node, peer: LanePeer, requests: &[Vec<u8>]| -> Vec<LaneRefusal> {
+        node.validator.verify_together(requests.iter().map(|bytes| (peer, &bytes[..])));
+        requests.iter().flat_map(|bytes| refusals(&node.step(LaneInput::Request { peer, bytes }))).collect()
+    };
+    let refused = send(&mut node, 1, &unknown);
+    assert!(refused.iter().all(|refusal| matches!(refusal, LaneRefusal::UnknownOutput(_))), "{refused:?}");
+    assert_eq!(node.validator.signatures_checked(), 0);
+    let refused = send(&mut node, 1, &known);
+    assert!(refused.iter().all(|refusal| *refusal == LaneRefusal::WrongOwnerSignature), "{refused:?}");
+    assert_eq!(node.validator.signatures_checked(), 60, "each once");
+    // Another connection of the same address has what is left of the budget.
+    let refused = send(&mut node, 2, &known);
+    assert_eq!(refused.iter().filter(|refusal| **refusal == LaneRefusal::Busy).count(), 55, "{refused:?}");
+    assert_eq!(node.validator.signatures_checked(), 65);
+    // The victims are at another address, and their keys cost them nothing.
+    let honest = pay(3, &coins[3..4], one(98, 10)).request;
+    assert_eq!(refusals(&node.request(&honest)), []);
+    // A pair of address and key that has proved itself has its own budget, beside the flood of its address.
+    node.step(LaneInput::Tick);
+    let mut proved = Vec::new();
+    for number in [4, 5] {
+        let bytes = pay(number, &coins[number as usize..][..1], one(98, 10)).request;
+        proved.push(refusals(&node.step(LaneInput::Request { peer: 2, bytes: &bytes })));
+    }
+    send(&mut node, 1, &[&known[..3], &known[6..], &known[..3], &known[6..]].concat());
+    let own = Holding { id: coins[4].id, ..coins[4].clone() };
+    let query = spender_request(&NETWORK, 0, &owner(4), &own.id);
+    proved.push(refusals(&node.step(LaneInput::Request { peer: 2, bytes: &query })));
+    assert_eq!(proved, [vec![], vec![], vec![]]);
+    let stranger = spender_request(&NETWORK, 0, &owner(30), &coins[30].id);
+    assert_eq!(refusals(&node.step(LaneInput::Request { peer: 2, bytes: &stranger })), [LaneRefusal::Busy]);
+}
+
+/// A batch that is sent again finds its payments in the open tree. The bytes behind each are not copied.
+#[test]
+fn a_repeated_batch_is_answered_in_time_for_what_it_changes() {
+    let coins: Vec<Holding> = (0..400).map(|i| genesis(i, 1, 10)).collect();
+    let mut node = Node::new(settings(&committee(4), 0, 4_096), &coins);
+    let requests: Vec<Vec<u8>> =
+        coins.iter().map(|coin| pay(1, std::slice::from_ref(coin), one(99, 10)).request).collect();
+    for _ in 0..2 {
+        let effects: Vec<LaneEffect> = requests.iter().flat_map(|bytes| node.request(bytes)).collect();
+        assert_eq!(refusals(&effects), []);
+    }
+    let before = node.disk.bytes.len();
+    node.step(LaneInput::Tick);
+    assert_eq!((node.validator.entries(), answers(node.sync()).len()), (400, 800));
+    let logged = node.disk.bytes.len() - before;
+    assert!(logged < 400 * 300, "each payment is recorded once: {logged}");
+}

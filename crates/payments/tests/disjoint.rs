@@ -302,7 +302,7 @@ impl World {
         let (proof, exit) = (coin.proof.clone(), exit_of(&contested));
         assert_eq!(*id, contested.output.id);
         let signature = owner(CHEAT).sign(&owner_message(&NETWORK, *home, &exit.digest));
-        self.pending.push(BridgeOperation::Resolve { deposit: 3, contested, signature, proof });
+        self.pending.push(BridgeOperation::Resolve { bid: 3, contested, signature, proof });
     }
 
     fn post(&mut self, digest: &Digest) {

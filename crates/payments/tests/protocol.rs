@@ -377,7 +377,7 @@ fn requests_taken_together_are_answered_as_one_after_another() {
     requests.push(Vec::new());
     let (mut one, mut other) = (nodes(1, 7, &coins).remove(0), nodes(1, 7, &coins).remove(0));
     let alone: Vec<_> = requests.iter().map(|request| one.request(request)).collect();
-    other.validator.verify_together(requests.iter().map(|request| &request[..]));
+    other.validator.verify_together(requests.iter().map(|request| (7, &request[..])));
     let together: Vec<_> = requests.iter().map(|request| other.request(request)).collect();
     assert!(together == alone, "the effects differ");
     let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();
@@ -403,11 +403,33 @@ fn the_owner_of_an_output_alone_hears_what_spends_it() {
     let (id, spender) = told(&mut node, &request(1, &coins[0].id)).expect("the owner asks");
     let spender = spender.expect("it is spent");
     assert_eq!((id, &spender.payment, spender.signature), (coins[0].id, &payment.payment, payment.signature));
-    assert!(spender.spends(&NETWORK, &coins[0].id));
-    assert!(!spender.spends(&NETWORK, &coins[1].id), "of another output");
-    assert!(!spender.spends(&Digest([8; 32]), &coins[0].id), "of another network");
+    let of = |coin: &Holding, number: u64| ContestedOutput {
+        output: SpentOutput { id: coin.id, asset: coin.output.asset, amount: coin.output.amount },
+        home: 0,
+        owner: owner(number).public(),
+    };
+    let own = of(&coins[0], 1);
+    assert_eq!(spender.ground(&NETWORK, &own), Some(SpendGround::OwnerSigned));
+    assert_eq!(spender.ground(&NETWORK, &of(&coins[1], 1)), None, "of another output");
+    assert_eq!(spender.ground(&Digest([8; 32]), &own), None, "of another network");
     let forged = KnownSpender { signature: Signature([5; 64]), ..spender.clone() };
-    assert!(!forged.spends(&NETWORK, &coins[0].id), "it cannot be forged");
+    assert_eq!(forged.ground(&NETWORK, &own), None, "it cannot be forged");
+    // An exit needs no owner's signature, but it is of this owner, and of this amount.
+    let exit = |contested: &ContestedOutput| KnownSpender {
+        payment: contested.exit(NETWORK).encode(),
+        signature: Signature([0; 64]),
+    };
+    assert_eq!(exit(&own).ground(&NETWORK, &own), Some(SpendGround::Exit));
+    let wrong = SpentOutput { amount: 99, ..own.output };
+    for lie in [of(&coins[0], 2), ContestedOutput { output: wrong, ..own }, ContestedOutput { home: 1, ..own }] {
+        assert_eq!(exit(&lie).ground(&NETWORK, &own), None, "{lie:?}");
+    }
+    // The validator signs what it says.
+    let signed = answers(node.request(&request(1, &coins[0].id)));
+    let claim = Claim { kind: StatementKind::Confirmation, owner: &own.owner, digest: &payment.digest };
+    let holds =
+        |answer: &LaneAnswer| RootCache::new(0).verify(&committee(4), &claim, answer, &mut CheckBudget(9)).is_ok();
+    assert!(signed.iter().any(|(_, _, digest, answer)| *digest == payment.digest && holds(answer)));
     assert_eq!(told(&mut node, &request(1, &coins[1].id)), Ok((coins[1].id, None)));
     // Another owner's query is answered as if nothing spent the output; an invalid signature is refused.
     assert_eq!(told(&mut node, &request(2, &coins[0].id)), Ok((coins[0].id, None)));

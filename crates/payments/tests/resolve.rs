@@ -112,7 +112,7 @@ fn an_output_without_any_payment_goes_home_by_votes_and_the_deposit_comes_back()
     let coins = [genesis(0, 1, 10)];
     let mut bridge = bridge(&coins, &[4, 4]);
     let case = contested(&coins[0], 0, 1);
-    // Two accounts open the same case in one block: one pays the deposit.
+    // Two accounts open the same case in one block: one pays its bid.
     let events = block(&mut bridge, vec![open(case), open(case)]);
     let returned =
         |events: &[BridgeEvent]| events.iter().filter(|e| matches!(e, BridgeEvent::ReturnDeposit(..))).count();
@@ -120,7 +120,8 @@ fn an_output_without_any_payment_goes_home_by_votes_and_the_deposit_comes_back()
     let exit = exit_of(&case);
     let events = block(&mut bridge, (0..3).map(|validator| vote(&coins[0], validator, &exit)).collect());
     assert_eq!(credits(&events), [(owner(1).public().address(), 10)]);
-    assert_eq!((returned(&events), bridge.case_deposits(), bridge.escrow(ASSET)), (1, 0, 0));
+    assert!(events.contains(&BridgeEvent::KeepDeposit(3)), "the case has used up its bid");
+    assert_eq!((returned(&events), bridge.case_deposits(), bridge.escrow(ASSET)), (0, 0, 0));
     // Its certificate is a copy of a finished operation.
     assert_eq!(credits(&block(&mut bridge, vec![BridgeFact::Redeem(exit)])), []);
 }
@@ -247,7 +248,7 @@ fn a_void_payment_is_not_confirmed_by_its_certificate() {
         assert_eq!(ruled, [(a.id, Verdict::Lapsed)][..usize::from(is_void)]);
         let child = Holding { id: x.output_ids().next().expect("it has one"), ..a.clone() };
         let (contested, parent) = (contested(&child, 0, 2), Some((0, x.digest)));
-        block(&mut bridge, vec![BridgeFact::Resolve { opener: Address([1; 20]), contested, parent }]);
+        block(&mut bridge, vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested, parent }]);
         assert!(bridge.resolver().certified().any(|digest| *digest == x.digest));
         assert_eq!(bridge.resolver().confirms(&x.digest), !is_void);
     }

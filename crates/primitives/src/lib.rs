@@ -30,8 +30,8 @@ pub use statement::{
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
-    WEIGHT_BYTES, verify_transactions,
+    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
+    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty, verify_transactions,
 };
 pub use typed_data::{
     TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedValue, WalletKey, WalletSignature, WalletSignatureError,

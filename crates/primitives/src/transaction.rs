@@ -34,6 +34,10 @@ pub type Sequence = u64;
 /// Bytes of an operation that one fee pays for.
 pub const WEIGHT_BYTES: u64 = 1_024;
 
+/// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
+/// from an account of the member that signed it, and only if it changes the state.
+pub const LANE_DUTY: u8 = 0x80;
+
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Operation {
@@ -219,6 +223,11 @@ impl Body {
     }
 }
 
+/// Whether a lane post is marked as a member's duty.
+pub fn is_lane_duty(post: &[u8]) -> bool {
+    post.first().is_some_and(|first| first & LANE_DUTY != 0)
+}
+
 impl Operation {
     /// The asset and the units that this subtracts from the sender's available balance.
     pub fn debit(&self) -> Option<(AssetId, Amount)> {
@@ -271,9 +280,11 @@ impl Operation {
         }
     }
 
-    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one.
+    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; none for a
+    /// member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
+            Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }

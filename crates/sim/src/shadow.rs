@@ -147,9 +147,10 @@ impl Shadow {
         Ok(())
     }
 
-    /// A fee for each KiB begun of a lane post, and one for everything else.
+    /// A fee for each KiB begun of a lane post, none for a member's duty, and one for everything else.
     fn cost(&self, transaction: &Transaction) -> i128 {
         let fees = match &transaction.body.operation {
+            Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
             Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
             _ => 1,
         };

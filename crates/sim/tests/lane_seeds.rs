@@ -6,7 +6,7 @@ use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
 #[test]
 fn seeds_hold_over_two_boundaries() {
     let mut sum = LaneReport::default();
-    for seed in 0..30 {
+    for seed in 0..40 {
         let report = run_lane(seed, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.epoch >= 2, "{report:?}");
         sum.certified += report.certified;
@@ -22,7 +22,7 @@ fn seeds_hold_over_two_boundaries() {
     }
     let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
-    // Four of these runs make group keys, and four more have BLS keys.
+    // Some of these runs make group keys, and some more have BLS keys.
     assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
     // In about half of the runs contradictions are posted, and in few of those the Byzantine validator never
     // contradicts itself.

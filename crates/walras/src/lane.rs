@@ -19,8 +19,6 @@ const LANE_PORT: u16 = 7100;
 pub const EPOCH_HEIGHTS: u64 = 172_800;
 /// Heights of a halt.
 const HALT_HEIGHTS: u64 = 100;
-/// A contested output costs its owner as much as this many transactions, until the case is closed.
-const CASE_DEPOSIT_FEES: u64 = 1_000;
 /// The part that a lapsed output loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
 
@@ -66,7 +64,7 @@ pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Re
 }
 
 /// Lane keys are encrypted like the other keys of a home, with the same passphrase.
-fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
+pub fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
     LaneKeySafe {
         passphrase: passphrase.clone(),
         seal: |key, passphrase| keystore::sealed(key, passphrase).map_err(unusable),
@@ -84,7 +82,7 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[Fou
     LaneTerms {
         epoch_heights,
         halt_heights: HALT_HEIGHTS,
-        case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
+        case_deposit: genesis.fee.max(1).saturating_mul(payments::case_weight(members.len())),
         lapse_penalty: LAPSE_PENALTY,
         members: members.iter().map(|member| vec![member.shard]).collect(),
         registrars: members.iter().map(|member| member.registrar).collect(),

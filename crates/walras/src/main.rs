@@ -31,6 +31,7 @@ mod pay;
 mod remedy;
 mod replay;
 mod restart;
+mod restart_lane;
 mod rows;
 mod rows_parquet;
 mod signer_command;

@@ -9,10 +9,14 @@ use anyhow::{Context, ensure};
 use consensus::Finality;
 use ledger::{BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restart, Roots, Snapshot, outcome_root};
 use primitives::{Digest, PublicKey};
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{Options, RealDisk, Store};
 
 use crate::init::make_home;
+use crate::keystore::Passphrase;
+use crate::lane::LANE_KEY_FILE;
+use crate::pay::{ListFile, write_durable};
+use crate::restart_lane::{self, LaneRestart};
 use crate::snapshot;
 use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 
@@ -21,11 +25,17 @@ use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 #[command(after_help = "Example:
   walras restart --from ./validator-0 --snapshot walras-1200.snapshot --root 0x4f1c… --home ./validator-0-again
 
+With a payment lane, in two steps; between them all operators exchange their files, and users show receipts:
+  walras restart --from ./validator-0 --snapshot walras-1200.snapshot --home ./validator-0-again --close part-0
+  walras restart --from ./validator-0 --snapshot walras-1200.snapshot --home ./validator-0-again \\
+    --part part-0 --part part-1 --part part-2 --part part-3
+
 Every validator does this with the same snapshot and number, and compares the printed identity with the others' before
-it starts the new home. The identity is a digest of the founded network's identity, the number, and the snapshot.
-Signatures from before are not valid under it, so vote logs start empty and no old one is ever edited. Blocks above the
-snapshot are lost; their transactions can be sent again by anybody who has them. Keep the old home, and never run it
-again.")]
+it starts the new home. The identity is a digest of the founded network's identity, the number, the snapshot, and what
+the payment lane begins with. Settled payments stand; of payments from deposits after the snapshot nothing is carried
+over, because the depositors have that money again. Signatures from before are not valid under it, so vote logs
+start empty and no old one is ever edited. Blocks above the snapshot are lost; their transactions can be sent again
+by anybody who has them. Keep the old home, and never run it again.")]
 pub struct RestartCommand {
     /// The home in the old network; its node is stopped.
     #[arg(long, value_name = "HOME")]
@@ -45,6 +55,18 @@ pub struct RestartCommand {
     /// Start from a state for which the home has no certificate: all operators have compared its root by other means.
     #[arg(long, requires = "root")]
     uncertified: bool,
+    /// First step with a payment lane: close the lane of the old home for good, make the first lane keys in the new
+    /// one, and write this file for the other operators.
+    #[arg(long, value_name = "FILE", conflicts_with = "part")]
+    close: Option<PathBuf>,
+    /// Second step with a payment lane: the file of an operator; give those of all operators, your own too.
+    #[arg(long, value_name = "FILE")]
+    part: Vec<PathBuf>,
+    /// Receipts that users showed, one on each line; all operators must use the same ones.
+    #[arg(long, value_name = "FILE")]
+    receipt: Vec<PathBuf>,
+    #[command(flatten)]
+    passphrase: Passphrase,
 }
 
 impl RestartCommand {
@@ -59,18 +81,34 @@ impl RestartCommand {
         let before = founding.restarted.as_ref().map_or(0, |restarted| restarted.restart.number);
         let number = self.number.unwrap_or(before.saturating_add(1));
         ensure!(number > before, "--number {number}: this home is already of restart {before}: give a higher number");
-        let restart = Restart { number, snapshot: Snapshot::digest(&ledger) };
-        let identity = ledger.begin_again(&founding.first_digest(&genesis), &restart)?;
+        let first = founding.first_digest(&genesis);
+        let state = ledger.clone();
+        let lane = LaneRestart { from: &self.from, home: &self.home, snapshot: &state, first, number };
+        if let Some(to) = &self.close {
+            ensure!(!self.home.join("genesis.json").exists(), "{} is a home already", self.home.display());
+            make_home(&self.home)?;
+            return Ok(report_part(&lane.close(to, &self.receipt, &self.passphrase)?, json));
+        }
+        let carried = state.lane().map(|_| lane.carry(&self.part, &self.receipt)).transpose()?;
+        let (carried, begun) = carried.unzip();
+        let restart = Restart { number, snapshot: Snapshot::digest(&ledger), lane: begun };
+        let identity = ledger.begin_again(&first, &restart, carried.as_ref())?;
+        if carried.is_some() {
+            remember(&self.from.join("data"), number, &identity)?;
+        }
+        let described = carried.as_ref().zip(restart.lane.as_ref()).map(|(list, of)| restart_lane::described(list, of));
+        let list = carried.as_ref().map(|carried| ListFile::new(&first, &restart, carried));
+        let snapshot = restart.snapshot;
         let founding = restarted(founding, &ledger, restart)?;
         let genesis = founding.found(genesis);
-        self.write(&genesis, &founding, &ledger)?;
+        self.write(&genesis, &founding, &ledger, &lane, list)?;
         let (height, root) = (ledger.height(), Roots::of(&ledger).parts().root());
         if json {
             println!(
                 "{}",
                 json!({
                     "home": self.home, "network": identity.to_string(), "restart": number, "height": height,
-                    "snapshot": restart.snapshot.to_string(), "state_root": root.to_string(),
+                    "snapshot": snapshot.to_string(), "state_root": root.to_string(), "lane": described,
                 })
             );
         } else {
@@ -79,6 +117,11 @@ impl RestartCommand {
             println!("Restart    {number}");
             println!("Height     {height}");
             println!("State      {root}");
+            if let Some(lane) = described {
+                println!("Lane       {} outputs and {} claims, list {}", lane["outputs"], lane["claims"], lane["list"]);
+                let aside = lane["aside"].as_array().map_or(0, Vec::len);
+                println!("Aside      {aside} outputs whose logs are missing; their units stay in escrow");
+            }
             println!("\nStart it:  walras node --home {}", self.home.display());
         }
         Ok(ExitCode::SUCCESS)
@@ -115,9 +158,16 @@ impl RestartCommand {
     }
 
     /// The genesis is written last: without it the directory is not a home.
-    fn write(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger) -> anyhow::Result<()> {
+    fn write(
+        &self,
+        genesis: &Genesis,
+        founding: &Founding,
+        ledger: &Ledger,
+        lane: &LaneRestart<'_>,
+        list: Option<ListFile>,
+    ) -> anyhow::Result<()> {
         make_home(&self.home)?;
-        for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, "walras.toml"] {
+        for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, LANE_KEY_FILE, "walras.toml"] {
             let from = self.from.join(name);
             if from.exists() {
                 let to = self.home.join(name);
@@ -126,10 +176,45 @@ impl RestartCommand {
             }
         }
         let data = self.home.join("data");
+        list.map_or(Ok(()), |list| list.write(&self.home))?;
+        if ledger.lane().is_some() && self.from.join(LANE_KEY_FILE).exists() {
+            lane.make_logs(ledger.network(), &self.passphrase)?;
+        }
         node::snapshot::begin_again(ledger, &data, founding.lineage(genesis))?;
         ::founding::genesis_file::write_with_founding(&self.home.join("genesis.json"), genesis, Some(founding))?;
         Ok(())
     }
+}
+
+/// Remembers in the old home which network a restart made: a second run with this number must make the same one, so
+/// that one operator never signs in two.
+fn remember(data: &Path, number: u32, identity: &Digest) -> anyhow::Result<()> {
+    let folder = data.join("lane");
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let path = folder.join(format!("restart-{number}"));
+    if path.exists() {
+        let before = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        ensure!(
+            before.trim() == identity.to_string(),
+            "restart {number} made network {} from this home, and these parts make {identity}: use the same parts, or \
+             agree on a higher --number",
+            before.trim()
+        );
+        return Ok(());
+    }
+    write_durable(&path, identity.to_string().as_bytes())
+}
+
+fn report_part(part: &Value, json: bool) -> ExitCode {
+    if json {
+        println!("{part}");
+    } else {
+        println!("The lane of this home is closed for restart {}; never run the old node again.", part["restart"]);
+        println!("Part       {}   (send it to all operators)", part["part"]);
+        println!("Digest     {}   (compare it with what they received)", part["digest"]);
+        println!("Contents   {} logs, {} shown certificates", part["logs"], part["shown"]);
+    }
+    ExitCode::SUCCESS
 }
 
 /// The founding of the network that starts again from a state.

@@ -8,8 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ledger::{Genesis, Ledger, Roots};
 use node::snapshot::{install, read_snapshot, state_of, write_snapshot};
 use primitives::Digest;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::RealDisk;
+
+use crate::keystore::Passphrase;
+use crate::lane::LANE_KEY_FILE;
+use crate::restart_lane::restore_solo;
 
 /// Takes, checks and restores snapshots.
 #[derive(clap::Subcommand)]
@@ -42,9 +46,10 @@ pub enum SnapshotCommand {
   walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c… --genesis exchange/genesis.json
 
 The home needs the genesis.json of the chain (or give --genesis) and must have no store yet. Blocks and receipts from
-before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again.
-Before it takes part it asks the others for the certificate of the restored height, and stops if they signed
-another state.")]
+before the snapshot are not in it. If the chain has one node and a payment lane, its lane starts again under a new
+identity: give the home before with --lane-from, so that settled payments stand. A validator's vote log is removed:
+it listens until it is safe to vote again. Before it takes part it asks the others for the certificate of the
+restored height, and stops if they signed another state.")]
     Restore {
         /// The snapshot.
         file: PathBuf,
@@ -57,6 +62,11 @@ another state.")]
         /// The state root that it must have.
         #[arg(long)]
         root: Option<Digest>,
+        /// Chain of one node with a payment lane: the home before, whose lane is closed for good and carried over.
+        #[arg(long, value_name = "HOME")]
+        lane_from: Option<PathBuf>,
+        #[command(flatten)]
+        passphrase: Passphrase,
     },
 }
 
@@ -68,11 +78,11 @@ impl SnapshotCommand {
                 let (ledger, found) = read(&file, root)?;
                 report(&ledger, found, &file, "is sound", json);
             }
-            SnapshotCommand::Restore { file, home, genesis, root } => {
+            SnapshotCommand::Restore { file, home, genesis, root, lane_from, passphrase } => {
                 if let Some(genesis) = genesis {
                     begin_home(&home, &genesis)?;
                 }
-                restore(&file, &home, root, json)?;
+                restore(&file, &home, root, (lane_from.as_deref(), &passphrase), json)?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -96,7 +106,13 @@ fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow::Result<()> {
+fn restore(
+    file: &Path,
+    home: &Path,
+    root: Option<Digest>,
+    (lane_from, passphrase): (Option<&Path>, &Passphrase),
+    json: bool,
+) -> anyhow::Result<()> {
     let (genesis, data) = home_of(home).context("nothing is restored; use --genesis FILE to make a new home")?;
     let (ledger, found) = read(file, root)?;
     ensure!(
@@ -107,10 +123,24 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
         home.display(),
         genesis.chain
     );
+    let is_solo = ::founding::genesis_file::read_with_founding(&home.join("genesis.json"))?.1.is_none();
+    ensure!(is_solo || lane_from.is_none(), "--lane-from: validators restart their lane with `walras restart`");
+    let (ledger, lane) = match ledger.lane() {
+        Some(_) if is_solo => restart_solo_lane(ledger, home, lane_from, passphrase)?,
+        _ => (ledger, None),
+    };
+    let found = if lane.is_some() { Roots::of(&ledger).parts().root() } else { found };
     let writing = spinner("writing");
     install(&ledger, &data)?;
     writing.finish_and_clear();
     report(&ledger, found, &data, "restored", json);
+    if let Some(lane) = lane.filter(|_| !json) {
+        let aside = lane["aside"].as_array().map_or(0, Vec::len);
+        eprintln!(
+            "the lane is of network {} now: {} outputs and {} claims are carried over, {aside} outputs stay aside",
+            lane["network"], lane["outputs"], lane["claims"]
+        );
+    }
     if archive_votes(&data)? && !json {
         eprintln!("the vote log of this home is removed: the validator listens until it is safe to vote again");
     }
@@ -118,6 +148,30 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
         eprintln!("compare the state root with one that you trust before you rely on this state");
     }
     Ok(())
+}
+
+/// The lane of a chain of one node starts again: see [`restore_solo`].
+fn restart_solo_lane(
+    ledger: Ledger,
+    home: &Path,
+    lane_from: Option<&Path>,
+    passphrase: &Passphrase,
+) -> anyhow::Result<(Ledger, Option<Value>)> {
+    ensure!(
+        !home.join("data/lane").exists(),
+        "{} has a lane of before: restore into another home, and give this one as --lane-from",
+        home.display()
+    );
+    if let Some(before) = lane_from {
+        for name in [LANE_KEY_FILE, "walras.toml"] {
+            let (from, to) = (before.join(name), home.join(name));
+            if from.exists() {
+                std::fs::copy(&from, &to).with_context(|| to.display().to_string())?;
+            }
+        }
+    }
+    let (ledger, described) = restore_solo(ledger, home, lane_from, passphrase)?;
+    Ok((ledger, Some(described)))
 }
 
 /// Makes a home from a genesis file, or checks that the existing home has the same one.

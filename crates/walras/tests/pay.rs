@@ -285,3 +285,45 @@ fn the_lines_that_the_demo_prints_move_money() {
     assert_eq!(demo.wait().expect("it ended").code(), Some(0));
     reader.join().expect("a reader");
 }
+
+/// An unsigned exit with a stranger's key in the outbox, as a lying node once got into a restored purse, hides all
+/// money. The repair removes it, and keeps what is verified.
+#[test]
+fn a_purse_that_believed_a_lie_is_repaired() {
+    let network = Network::new(4, 100_000);
+    let issuer = network.path("issuer-key.json");
+    network.pay("alice", &["new"]);
+    network.pay("bob", &["new"]);
+    let deposit = ["deposit", "--key", issuer.to_str().expect("text"), "--asset", "EUR", "--amount", "10"];
+    network.pay("alice", &deposit);
+    let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
+    network.pay("alice", &["send", "--to", &address, "--asset", "EUR", "--amount", "4", "--receipt", "r.txt"]);
+    network.pay("alice", &deposit);
+    let files = std::fs::read_dir(network.path("alice/deposits")).expect("a folder").map(|entry| entry.expect("one"));
+    let facts: Vec<Value> = files
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(".json"))
+        .map(|entry| serde_json::from_str(&file(&entry.path())).expect("JSON"))
+        .collect();
+    let lane: Value = serde_json::from_str(&file(&network.path("alice/lane.json"))).expect("JSON");
+    let id = lane["network"].as_str().expect("an identity").parse().expect("a digest");
+    let outbox = lane::Outbox::new(store::RealDisk::new(network.path("alice/outbox")).expect("a folder"));
+    let stranger = primitives::SecretKey::from_seed([77; 32]).public();
+    for fact in facts {
+        let account = fact["account"].as_str().expect("an account").parse().expect("an address");
+        let output = payments::OutputId::of_deposit(&id, 0, &account, fact["sequence"].as_u64().expect("a number"));
+        let spent = payments::SpentOutput { id: output, asset: primitives::AssetId(1), amount: 1 };
+        let lie = payments::Payment::exit(id, 0, stranger, spent);
+        let (payment, signature) = (lie.encode(), primitives::Signature([0; 64]));
+        let digest = payments::PaymentBody::new(lie).digest;
+        let request = payments::spend_request(&payment, &signature, &[payments::OutputProof::Ledger]);
+        // The deposit that is really spent has a payment already.
+        drop(outbox.insert(&payments::SignedPayment { payment, digest, signature, request }));
+    }
+    assert_eq!(network.balance("alice", "EUR").0, 600, "the second deposit is hidden");
+    let repaired = network.pay("alice", &["repair"]);
+    assert_eq!((repaired["removed"].as_array().map(Vec::len), &repaired["found"]), (Some(1), &0.into()), "{repaired}");
+    assert_eq!(network.balance("alice", "EUR").0, 1_600);
+    assert_eq!(network.pay("alice", &["repair"])["removed"].as_array().map(Vec::len), Some(0));
+    network.pay("alice", &["send", "--to", &address, "--asset", "EUR", "--amount", "16", "--receipt", "all.txt"]);
+    assert_eq!(get(&agent(), network.server(), "/v1/lane").1["tls"], true, "shards speak TLS unless told otherwise");
+}

@@ -1,6 +1,7 @@
 //! Whole committees on real sockets and disks.
 
 mod admission;
+mod restored;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -435,27 +436,6 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     outbox.forget(&[]).expect("nothing more");
     assert!(!names().contains(&certificate));
     assert_eq!(outbox.unfinished().expect("readable").len(), 1, "the other one stays");
-}
-
-#[test]
-fn a_restored_wallet_hears_from_a_quorum_what_it_has_spent() {
-    let mut network = Network::started(4, 2, 2);
-    let mut client = network.client();
-    assert_eq!(client.spender(&owner(0), &coin(0).id, PATIENCE), Ok(None));
-    let payment = pay(&coin(0), 0, 7);
-    client.confirm(&payment, PATIENCE).expect("confirmed");
-    network.stop(3, 0);
-    network.stop(3, 1);
-    let spender = client.spender(&owner(0), &coin(0).id, PATIENCE).expect("a quorum tells").expect("it is spent");
-    assert_eq!((spender.payment, spender.signature), (payment.payment, payment.signature));
-    assert_eq!(client.spender(&owner(1), &coin(1).id, PATIENCE), Ok(None));
-    // Two of four are no quorum: a wallet that gets no answer does not spend.
-    network.stop(2, 0);
-    network.stop(2, 1);
-    let mut client = network.client();
-    let asked = client.spender(&owner(1), &coin(1).id, Duration::from_secs(2));
-    assert!(matches!(asked, Err(LaneClientError::Untold { answered: 2, needed: 3, .. })), "{asked:?}");
-    assert!(client.spender(&owner(0), &coin(0).id, PATIENCE).expect("one that has signed suffices").is_some());
 }
 
 #[test]

@@ -26,20 +26,20 @@
 //! allowance of limits.
 //!
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
-//! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block. When
-//! a network restarts, the lane keeps its name: earlier outputs and certificates stay valid.
+//! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
+mod restarted;
 mod terms;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
-    LaneCommittee, LaneRefusal, LaneRules, Output, Quorums, RootCache,
+    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, Quorums, RootCache,
 };
-use primitives::{Address, Amount, AssetId, Digest, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
@@ -51,7 +51,7 @@ use crate::sums::Sums;
 const CONTEXT: &str = "walras 2026 bridge state v3";
 const TERMS_CONTEXT: &str = "walras 2026 bridge terms v2";
 /// The asset of deposits for cases.
-const DEPOSITED: AssetId = AssetId(0);
+pub(crate) const DEPOSITED: AssetId = AssetId(0);
 
 /// What an operation does to the bridge.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub(crate) struct Crossing {
     pub credits: Vec<Credit>,
     /// Change of what escrow holds.
     pub escrow: Sums,
-    /// Deposits that are forfeited.
+    /// Bids that cases have used up.
     pub burnt: Amount,
     /// Accounts that answer for members that were convicted.
     pub convicted: Vec<Address>,
@@ -244,11 +244,15 @@ impl LaneBridge {
         if !self.knows(&operation) {
             return Err(Refusal::BadLanePost);
         }
-        if operation_deposit(&operation) != self.deposit_of(&operation) {
+        if bid_of(&operation).is_some_and(|bid| bid < self.terms.case_deposit) {
             return Err(Refusal::WrongCaseDeposit);
         }
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
         self.bridge.check(&fact)?;
+        // What is free must be of use, and only members' accounts have it: otherwise a copy would cost its sender.
+        if is_lane_duty(bytes) && !(self.is_duty_of(sender, &operation) && self.bridge.changes(&fact)) {
+            return Err(Refusal::NoLaneDuty);
+        }
         let is_accusation = matches!(operation, BridgeOperation::Accuse { .. });
         let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
         match operation.verify(
@@ -277,8 +281,17 @@ impl LaneBridge {
         }
     }
 
-    fn deposit_of(&self, operation: &BridgeOperation) -> Amount {
-        if matches!(operation, BridgeOperation::Resolve { .. }) { self.terms.case_deposit } else { 0 }
+    /// Whether an operation is a duty of the member that this account belongs to: the account that answers for it, or
+    /// that of its registrar, or that of its first key where keys do not change. To accuse is a duty of each member.
+    pub fn is_duty_of(&self, account: Address, operation: &BridgeOperation) -> bool {
+        let belongs = |member: u8| {
+            self.terms.accounts.get(usize::from(member)) == Some(&account)
+                || self.signer(member).is_some_and(|key| key.address() == account)
+        };
+        match operation {
+            BridgeOperation::Accuse { .. } => (0..self.terms.members.len()).any(|member| belongs(member as u8)),
+            other => other.member().is_some_and(belongs),
+        }
     }
 
     /// Applies the accepted operations of a block, and begins the next height.
@@ -333,6 +346,13 @@ impl LaneBridge {
         self.terms.accounts.iter().enumerate().filter(move |(member, _)| has_keys(*member)).map(|(_, account)| *account)
     }
 
+    /// Block heights that a stake waits for the lane at most: as long as a case may take, however slowly lane time
+    /// passes.
+    pub(crate) fn stake_heights(&self) -> u64 {
+        let LaneTerms { epoch_heights, halt_heights, .. } = *self.terms;
+        LaneSchedule { epoch_heights, halt_heights }.case_heights()
+    }
+
     fn fact(&self, sender: Address, edit: BridgeEdit<'_>) -> BridgeFact {
         match edit {
             BridgeEdit::Withdraw(sequence, output) => BridgeFact::Withdraw { account: sender, sequence, output },
@@ -365,18 +385,19 @@ fn parse(bytes: &[u8]) -> Result<BridgeOperation, Refusal> {
     BridgeOperation::parse(bytes).map_err(|_| Refusal::BadLanePost)
 }
 
-fn operation_deposit(operation: &BridgeOperation) -> Amount {
+/// What a sender bids for a case.
+fn bid_of(operation: &BridgeOperation) -> Option<Amount> {
     match operation {
-        BridgeOperation::Resolve { deposit, .. } => *deposit,
-        _ => 0,
+        BridgeOperation::Resolve { bid, .. } => Some(*bid),
+        _ => None,
     }
 }
 
-/// The once-key of a post, and the deposit of its sender.
+/// The once-key of a post, and the bid of its sender.
 pub(crate) fn claims(bytes: &[u8]) -> Result<(BridgeKey, Amount), Refusal> {
     let operation = parse(bytes)?;
     let key = operation.once().map_err(|_| Refusal::BadLanePost)?;
-    Ok((key, operation_deposit(&operation)))
+    Ok((key, bid_of(&operation).unwrap_or(0)))
 }
 
 /// Units of a sub-block's quota that a post costs: its signature checks.

@@ -130,8 +130,11 @@ pub struct Validators {
 pub(crate) struct LaneStakes<'a> {
     /// Accounts whose members contradicted themselves there.
     pub convicted: &'a [Address],
-    /// Accounts that answer for members that evidence may still convict: they are not paid back.
+    /// Accounts that answer for members that evidence may still convict: they are not paid back yet.
     pub answering: BTreeSet<Address>,
+    /// Block heights that they wait for the lane at most, counted from when they would be paid: lane time may stand
+    /// still, and nobody's stake waits for it for ever.
+    pub heights_max: Height,
 }
 
 /// The effects of a block's registry operations outside the registry.
@@ -331,7 +334,7 @@ impl Validators {
         self.convict_and_move(edits, lane.convicted, height);
         self.displace(validators_max, height);
         if self.terms.schedule.is_boundary(height) {
-            self.release(height, &lane.answering, &mut credits);
+            self.release(height, lane, &mut credits);
         }
         self.forget(height);
         Moved { credits, bonded: self.bonded() as i128 - before as i128 }
@@ -450,12 +453,14 @@ impl Validators {
     }
 
     /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
-    /// member of the payment lane are not paid yet.
-    fn release(&mut self, height: Height, answering: &BTreeSet<Address>, credits: &mut Vec<Credit>) {
-        for one in self.registry.iter_mut().filter(|one| !answering.contains(&one.member.account)) {
-            let amount = one.unbonding.iter().filter(|(free, _)| *free <= height).map(|(_, units)| units).sum();
+    /// member of the payment lane are paid later, and at the latest when they have waited as long as they must.
+    fn release(&mut self, height: Height, lane: &LaneStakes<'_>, credits: &mut Vec<Credit>) {
+        for one in &mut self.registry {
+            let waits = if lane.answering.contains(&one.member.account) { lane.heights_max } else { 0 };
+            let is_free = |free: Height| free.saturating_add(waits) <= height;
+            let amount = one.unbonding.iter().filter(|(free, _)| is_free(*free)).map(|(_, units)| units).sum();
             if amount > 0 {
-                one.unbonding.retain(|(free, _)| *free > height);
+                one.unbonding.retain(|(free, _)| !is_free(*free));
                 credits.push(Credit { to: one.member.account, asset: STAKED, amount });
             }
         }

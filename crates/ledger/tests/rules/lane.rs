@@ -126,14 +126,14 @@ fn a_halt_a_limit_and_an_expiry_lose_no_claim() {
     assert!(world.epoch() > 4, "the certificate's time is long over");
 }
 
-/// Three members are bound to the exit: the owner gets the money back, and the deposit.
+/// Three members are bound to the exit: the owner gets the money back; the bid has paid for the work.
 #[test]
-fn a_contested_output_goes_home_and_the_deposit_goes_back() {
+fn a_contested_output_goes_home_and_the_bid_is_used_up() {
     let mut world = World::new(terms());
     let coin = world.withdraw(1, USD, 1_000);
     let before = world.balance(1, USD);
     let resolve = world.resolve(&coin, CASE_DEPOSIT);
-    assert_eq!(world.outcome(1, world.resolve(&coin, CASE_DEPOSIT + 1)), Some(Refusal::WrongCaseDeposit));
+    assert_eq!(world.outcome(1, world.resolve(&coin, CASE_DEPOSIT - 1)), Some(Refusal::WrongCaseDeposit));
     assert_eq!(world.outcome(1, resolve), None);
     assert_eq!(
         (world.balance(1, USD), world.escrow(USD)),
@@ -145,7 +145,7 @@ fn a_contested_output_goes_home_and_the_deposit_goes_back() {
     let ruled =
         BridgeEvent::Case(CaseEvent::Ruled(contested(&coin), Verdict::Confirmed(digest(&exit), ConfirmedBy::Votes)));
     assert!(applied.lane.contains(&ruled), "{:?}", applied.lane);
-    assert_eq!((world.balance(1, USD), world.escrow(USD)), (before + 1_000 - FEE, 0));
+    assert_eq!((world.balance(1, USD), world.escrow(USD)), (before + 1_000 - CASE_DEPOSIT - FEE, 0));
 }
 
 /// The output was spent by a certified payment: the payment stands, and the deposit is burnt.

@@ -201,6 +201,25 @@ fn nothing_is_paid_back_while_evidence_may_come() {
     assert!(height > UNSTAKED_FROM && epoch == 4, "paid back at height {height}, in lane epoch {epoch}");
 }
 
+/// Nobody registers, so lane time stands still, and evidence about the first epoch counts for ever. A stake waits a
+/// bounded number of block heights for it.
+#[test]
+fn a_stake_does_not_wait_for_a_lane_that_stands_still() {
+    let registrars = (0..4).map(|member| key(150 + member).public()).collect();
+    let mut world = World::of(&with_stakes(LaneTerms { registrars, ..answering() }));
+    world.block(vec![(4, Operation::Unstake { units: STAKE })]);
+    let mut heights = 0;
+    while staked(&world)[3] > 0 {
+        world.empty_blocks(1);
+        heights += 1;
+        assert!(heights < 100, "it waits for ever");
+    }
+    // Eight lane epochs of block heights after the height from which it would be paid, at the next drawing.
+    let (height, waits) = (world.ledger.height(), 8 * HEIGHTS);
+    assert!((waits..waits + UNSTAKED_FROM).contains(&height), "paid back at height {height}");
+    assert_eq!(world.epoch(), 0, "the first epoch goes on");
+}
+
 #[test]
 fn accounts_are_founders_one_for_each_member() {
     let refused = |edit: &dyn Fn(&mut LaneTerms)| {

@@ -57,9 +57,9 @@ fn evidence(networks: [Digest; 2]) -> Evidence {
 fn statements_of_before_the_restart_mean_nothing() {
     let mut ledger = ledger();
     assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Ok(()));
-    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger) };
+    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger), lane: None };
     let before = ledger.clone();
-    let network = ledger.begin_again(&FIRST, &restart).expect("the agreed state");
+    let network = ledger.begin_again(&FIRST, &restart, None).expect("the agreed state");
     // A validator that decided height 5 before, and now decides it differently, contradicts nothing.
     assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Err(Refusal::BadEvidence));
     assert_eq!(ledger.convicts(&evidence([FIRST, network])), Err(Refusal::BadEvidence));
@@ -78,22 +78,22 @@ fn statements_of_before_the_restart_mean_nothing() {
 fn a_network_begins_again_only_with_what_was_agreed_on() {
     let mut ledger = ledger();
     let agreed = Snapshot::digest(&ledger);
-    let found = Restart { number: 1, snapshot: agreed };
+    let found = Restart { number: 1, snapshot: agreed, lane: None };
     let identities = [
         FIRST,
         found.identity(&FIRST),
-        Restart { number: 2, ..found }.identity(&FIRST),
-        Restart { snapshot: Digest([1; 32]), ..found }.identity(&FIRST),
+        Restart { number: 2, ..found.clone() }.identity(&FIRST),
+        Restart { snapshot: Digest([1; 32]), ..found.clone() }.identity(&FIRST),
         found.identity(&Digest([43; 32])),
     ];
     for (at, identity) in identities.iter().enumerate() {
         assert!(!identities[..at].contains(identity), "{at}");
     }
-    let other = Restart { snapshot: Digest([1; 32]), ..found };
+    let other = Restart { snapshot: Digest([1; 32]), ..found.clone() };
     let refused = RestartError::OtherSnapshot { found: agreed, agreed: Digest([1; 32]) };
-    assert_eq!(ledger.begin_again(&FIRST, &other), Err(refused));
-    assert_eq!(ledger.begin_again(&FIRST, &Restart { number: 0, ..found }), Err(RestartError::Number));
+    assert_eq!(ledger.begin_again(&FIRST, &other, None), Err(refused));
+    assert_eq!(ledger.begin_again(&FIRST, &Restart { number: 0, ..found.clone() }, None), Err(RestartError::Number));
     assert_eq!(Snapshot::digest(&ledger), agreed, "nothing has changed");
-    ledger.begin_again(&FIRST, &found).expect("the agreed state");
-    assert!(ledger.begin_again(&FIRST, &found).is_err(), "a restart happens only once");
+    ledger.begin_again(&FIRST, &found, None).expect("the agreed state");
+    assert!(ledger.begin_again(&FIRST, &found, None).is_err(), "a restart happens only once");
 }

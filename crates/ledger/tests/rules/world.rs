@@ -69,8 +69,8 @@ pub struct Coin {
 
 pub struct World {
     pub ledger: Ledger,
-    roots: Roots,
-    sequences: BTreeMap<u8, Sequence>,
+    pub roots: Roots,
+    pub sequences: BTreeMap<u8, Sequence>,
 }
 
 impl World {
@@ -226,7 +226,7 @@ impl World {
         let exit = PaymentBody::new(contested.exit(self.network()));
         let message = payments::owner_message(&self.network(), coin.home, &exit.digest);
         let (signature, proof) = (key(coin.owner).sign(&message), payments::OutputProof::Ledger);
-        post(&BridgeOperation::Resolve { deposit, contested, signature, proof })
+        post(&BridgeOperation::Resolve { bid: deposit, contested, signature, proof })
     }
 
     pub fn vote(&self, coin: &Coin, member: usize, payment: &Payment) -> Operation {

@@ -207,7 +207,7 @@ fn contest(net: &Net, owner: u8, coin: &Holding, home: HomeEpoch) {
     let exit = PaymentBody::new(contested.exit(network));
     let signature = key(owner).sign(&owner_message(&network, home, &exit.digest));
     let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
-    let resolve = BridgeOperation::Resolve { deposit, contested, signature, proof };
+    let resolve = BridgeOperation::Resolve { bid: deposit, contested, signature, proof };
     net.submit(owner, Operation::Lane(resolve.encode().into()));
 }
 
@@ -357,7 +357,8 @@ fn a_contested_output_goes_home_by_the_validators_vote() {
     let (coin, home) = net.withdraw(1, 1_000);
     contest(&net, 1, &coin, home);
     wait_until("the validator votes", || net.escrow() == 0);
-    assert_eq!((net.balance(1), net.balance(100)), (START, START), "chains without fees");
+    let left = (START - CASE_DEPOSIT, START);
+    assert_eq!((net.balance(1), net.balance(100)), left, "the case has used up its bid, and duties are free");
     net.exchange.stop();
 }
 

@@ -40,7 +40,7 @@ fn redemption(number: u32) -> BridgeFact {
 }
 
 fn open(number: u32) -> BridgeFact {
-    BridgeFact::Resolve { opener: Address([1; 20]), contested: contested(number), parent: None }
+    BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested: contested(number), parent: None }
 }
 
 fn vote(number: u32, validator: u8) -> BridgeFact {
@@ -54,9 +54,13 @@ fn crowded(count: u32) -> Bridge {
     let genesis: Vec<Output> = (0..2 * count + 2).map(coin).collect();
     let (mut bridge, _) = Bridge::new(rules(), &genesis);
     (0..2).for_each(|epoch| bridge.register(epoch, Quorums::new(4)));
+    let openings: Vec<u32> = (count..2 * count).collect();
+    for part in openings.chunks(cases_per_block(Quorums::new(4))) {
+        bridge.begin();
+        bridge.step(part.iter().copied().map(open).collect());
+    }
     bridge.begin();
-    let facts = (0..count).map(redemption).chain((count..2 * count).map(open));
-    bridge.step(facts.collect());
+    bridge.step((0..count).map(redemption).collect());
     assert_eq!((bridge.queue.len(), bridge.resolver.open_cases()), (count as usize, count as usize));
     assert_eq!(bridge.case_deposits(), 3 * u128::from(count));
     bridge

@@ -7,8 +7,8 @@ use super::*;
 pub enum BridgeKey {
     /// A payment is redeemed.
     Payment(Digest),
-    /// A case about an output is opened.
-    Case(OutputId),
+    /// A case about an output is opened for this bid: those who bid the same do the same.
+    Case(OutputId, Amount),
     /// A validator votes in a case.
     Vote(OutputId, u8),
     /// A validator of a committee posts a view of a case.
@@ -39,10 +39,12 @@ pub enum BridgeFact {
     },
     /// A [`BridgeOperation::Redeem`].
     Redeem(Arc<PaymentBody>),
-    /// A [`BridgeOperation::Resolve`] by this account, which paid the deposit.
+    /// A [`BridgeOperation::Resolve`] by this account.
     Resolve {
-        /// The account that gets the deposit back.
+        /// The account that pays the bid.
         opener: Address,
+        /// Units of asset 0.
+        bid: Amount,
         /// The contested output.
         contested: ContestedOutput,
         /// Home and digest of the payment that created it.
@@ -111,9 +113,9 @@ pub enum BridgeEvent {
         /// The number of units.
         amount: Amount,
     },
-    /// A deposit of a case is returned, in asset 0.
+    /// A bid for a case that was not opened, or what an expired case did not use of it, is returned, in asset 0.
     ReturnDeposit(Address, Amount),
-    /// A deposit of a case is forfeited, because a payment of the output had been certified. Asset 0.
+    /// A case has used up a bid: asset 0.
     KeepDeposit(Amount),
     /// An output exists: validators of its home accept it once the block is certified.
     Backed(OutputId, Output),

@@ -1,9 +1,11 @@
 //! Posts to the ledger about the lane: layouts and signatures. A withdrawal is an operation of the ledger like a
 //! payment, and has no layout here.
 //!
+//! The highest bit of the first byte marks a member's duty ([`LANE_DUTY`]): such a post is free.
+//!
 //! ```text
 //! operation  2 redeem   · length 2 · payment · certificate
-//!            3 resolve  · deposit 8 · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
+//!            3 resolve  · bid 8 · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
 //!            4 vote     · case 32 · length 2 · payment · answer
 //!            5 view     · case 32 · committee 8 · owner 32 · (0 | 1 · summary · certificate) · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
@@ -26,10 +28,11 @@ pub enum BridgeOperation {
         /// The certificate of its home's committee.
         certificate: PaymentCertificate,
     },
-    /// Opens a case.
+    /// Opens a case, if not too many others of the block bid more.
     Resolve {
-        /// Units of asset 0 that the sender deposits: [`BridgeRules::case_deposit`].
-        deposit: Amount,
+        /// Units of asset 0 that the sender bids for the work that the case causes, at least
+        /// [`BridgeRules::case_deposit`]. They are consumed if the case is opened.
+        bid: Amount,
         /// The contested output.
         contested: ContestedOutput,
         /// The owner's signature on the exit.
@@ -117,6 +120,29 @@ impl BridgeOperation {
         }
     }
 
+    /// The member whose duty it is; `None` for what anybody does. An accusation is a duty of each member, so it names
+    /// none.
+    pub fn member(&self) -> Option<u8> {
+        match self {
+            BridgeOperation::Redeem { .. } | BridgeOperation::Resolve { .. } | BridgeOperation::Accuse { .. } => None,
+            BridgeOperation::Vote { answer, .. }
+            | BridgeOperation::View { answer, .. }
+            | BridgeOperation::Halt { answer, .. } => Some(answer.validator),
+            BridgeOperation::Register { registration, .. } => Some(registration.member),
+            BridgeOperation::Deal { dealing, .. } => Some(dealing.dealer),
+            BridgeOperation::Complain { complaint, .. } => Some(complaint.member),
+        }
+    }
+
+    /// Its layout, marked as the duty of a member, whose account sends it.
+    pub fn encode_duty(&self) -> Vec<u8> {
+        let mut bytes = self.encode();
+        if let Some(first) = bytes.first_mut() {
+            *first |= LANE_DUTY;
+        }
+        bytes
+    }
+
     /// The once-key of the operation. No signature is checked here.
     ///
     /// # Errors
@@ -124,7 +150,7 @@ impl BridgeOperation {
     pub fn once(&self) -> Result<BridgeKey, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeKey::Payment(PaymentBody::parse(payment)?.digest),
-            BridgeOperation::Resolve { contested, .. } => BridgeKey::Case(contested.output.id),
+            BridgeOperation::Resolve { contested, bid, .. } => BridgeKey::Case(contested.output.id, *bid),
             BridgeOperation::Vote { case, answer, .. } => BridgeKey::Vote(*case, answer.validator),
             BridgeOperation::View { case, committee, answer, .. } => {
                 BridgeKey::View(*case, *committee, answer.validator)
@@ -168,7 +194,7 @@ impl BridgeOperation {
     pub fn fact(&self, network: &Digest, account: Address) -> Result<BridgeFact, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeFact::Redeem(Arc::new(parse_body(network, payment)?)),
-            BridgeOperation::Resolve { contested, proof, .. } => {
+            BridgeOperation::Resolve { bid, contested, proof, .. } => {
                 let parent = match proof {
                     OutputProof::Ledger => None,
                     OutputProof::Payment(proof) => {
@@ -180,7 +206,7 @@ impl BridgeOperation {
                         Some((proof.summary.home, proof.summary.digest(network)))
                     }
                 };
-                BridgeFact::Resolve { opener: account, contested: *contested, parent }
+                BridgeFact::Resolve { opener: account, bid: *bid, contested: *contested, parent }
             }
             BridgeOperation::Vote { case, payment, answer } => {
                 let payment = Arc::new(parse_body(network, payment)?);
@@ -288,9 +314,9 @@ impl BridgeOperation {
                 write_payment(&mut to, payment);
                 certificate.write(&mut to);
             }
-            BridgeOperation::Resolve { deposit, contested, signature, proof } => {
+            BridgeOperation::Resolve { bid, contested, signature, proof } => {
                 to.push(3);
-                to.extend(deposit.to_le_bytes());
+                to.extend(bid.to_le_bytes());
                 contested.write(&mut to);
                 to.extend(signature.0);
                 proof.write(&mut to);
@@ -342,22 +368,23 @@ impl BridgeOperation {
         to
     }
 
-    /// Parses an operation that fills `bytes`.
+    /// Parses an operation that fills `bytes`, marked as a duty or not.
     ///
     /// # Errors
-    /// [`LaneRefusal::Malformed`] for anything that [`BridgeOperation::encode`] does not write.
+    /// [`LaneRefusal::Malformed`] for anything that [`BridgeOperation::encode`] and
+    /// [`BridgeOperation::encode_duty`] do not write.
     pub fn parse(bytes: &[u8]) -> Result<BridgeOperation, LaneRefusal> {
         let mut reader = Reader::new(bytes);
         let read = &mut reader;
-        let operation = match read.u8()? {
+        let operation = match read.u8()? & !LANE_DUTY {
             2 => {
                 let payment = read_payment(read)?;
                 BridgeOperation::Redeem { payment, certificate: PaymentCertificate::read(read)? }
             }
             3 => {
-                let deposit = read.u64()?;
+                let bid = read.u64()?;
                 let (contested, signature) = (ContestedOutput::read(read)?, read.signature()?);
-                BridgeOperation::Resolve { deposit, contested, signature, proof: OutputProof::read(read)? }
+                BridgeOperation::Resolve { bid, contested, signature, proof: OutputProof::read(read)? }
             }
             4 => {
                 let (case, payment) = (OutputId(read.array()?), read_payment(read)?);

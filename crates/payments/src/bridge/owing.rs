@@ -1,4 +1,4 @@
-//! Debts of escrow from verdicts and from payments that stand, and the fate of deposits.
+//! Debts of escrow from verdicts and from payments that stand, and what becomes of bids.
 
 use super::*;
 
@@ -6,20 +6,21 @@ impl Bridge {
     pub(super) fn follow(
         &mut self,
         event: CaseEvent,
-        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        bids: &mut Bids,
+        used: &BTreeMap<OutputId, usize>,
         step: &mut BridgeStep,
     ) {
         match &event {
             CaseEvent::Opened(contested) => {
                 let id = contested.output.id;
-                if let Some(opener) = first_opener(openers, &id) {
-                    self.deposits.insert(id, (opener, self.rules.case_deposit));
-                    self.deposited += u128::from(self.rules.case_deposit);
+                if let Some((bid, opener)) = bids.remove(&id) {
+                    self.deposits.insert(id, (opener, bid));
+                    self.deposited += u128::from(bid);
                     step.deposits.insert(id);
                 }
             }
             CaseEvent::Stands(body) => self.owe_outputs(body, step),
-            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, step),
+            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, bids, used, step),
             CaseEvent::Alarm(_) => self.clock.halt(),
             CaseEvent::Fixed(..) => {}
         }
@@ -46,7 +47,8 @@ impl Bridge {
         &mut self,
         contested: &ContestedOutput,
         verdict: Verdict,
-        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        bids: &mut Bids,
+        used: &BTreeMap<OutputId, usize>,
         step: &mut BridgeStep,
     ) {
         let SpentOutput { id, asset, amount } = contested.output;
@@ -68,14 +70,17 @@ impl Bridge {
             self.deposited -= u128::from(deposit);
             step.deposits.insert(id);
         }
-        let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
-        // A case about an output that a certified payment spends is never opened, and costs the deposit.
-        let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
-        let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
-        step.events.push(match needless {
-            true => BridgeEvent::KeepDeposit(deposit),
-            false => BridgeEvent::ReturnDeposit(opener, deposit),
-        });
+        // A case about an output that a certified payment spends is never opened, and costs the bid.
+        let opened_now = || bids.remove(&id).map(|(bid, opener)| (opener, bid));
+        let Some((opener, bid)) = opened_before.or_else(opened_now) else { return };
+        let returned = match verdict {
+            Verdict::Expired => self.unused(contested.home, bid, used.get(&id).copied().unwrap_or(0)),
+            Verdict::Confirmed(..) | Verdict::Freed | Verdict::Lapsed => 0,
+        };
+        if returned > 0 {
+            step.events.push(BridgeEvent::ReturnDeposit(opener, returned));
+        }
+        step.events.push(BridgeEvent::KeepDeposit(bid - returned));
     }
 
     /// Pays what limits and escrow permit, by height and ascending output id.

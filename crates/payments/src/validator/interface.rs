@@ -26,9 +26,9 @@ pub struct LaneSettings {
     pub entries_max: usize,
     /// The most trees that wait for the disk.
     pub trees_waiting_max: usize,
-    /// Costly checks that one peer may cause between two ticks.
+    /// Costly checks that one address, or one proved pair of address and key, may cause between two ticks.
     pub checks_per_peer: u32,
-    /// Costly checks that all peers together may cause between two ticks.
+    /// Costly checks that all addresses together, and all proved pairs together, may cause between two ticks.
     pub checks_per_tick: u32,
     /// Verified roots kept of each validator.
     pub roots_per_validator: usize,
@@ -82,6 +82,10 @@ pub enum LaneInput<'a> {
         /// [`crate::spend_request`] or [`crate::settle_request`].
         bytes: &'a [u8],
     },
+    /// A peer is connected, from this address: costly checks are counted by address.
+    Connected(LanePeer, LaneAddress),
+    /// A peer has left.
+    Disconnected(LanePeer),
     /// Time to close open trees; every millisecond or two. Budgets are refilled.
     Tick,
     /// The log is durable up to this position.

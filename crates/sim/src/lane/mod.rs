@@ -438,7 +438,10 @@ impl LaneWorld {
     }
 
     fn post(&mut self, key: &SecretKey, operation: &BridgeOperation) -> TransactionId {
-        self.submit(key, Operation::Lane(operation.encode().into()))
+        let lane = self.ledger.lane().expect("the chain has a lane");
+        let is_duty = lane.is_duty_of(key.public().address(), operation);
+        let bytes = if is_duty { operation.encode_duty() } else { operation.encode() };
+        self.submit(key, Operation::Lane(bytes.into()))
     }
 
     /// Makes one block of everything pending, and delivers its contents to everybody.

@@ -465,7 +465,7 @@ impl LaneWorld {
             let exit = PaymentBody::new(contested.exit(network));
             let signature = key.sign(&owner_message(&network, *home, &exit.digest));
             let proof = holding.proof.clone();
-            let operation = BridgeOperation::Resolve { deposit: CASE_DEPOSIT, contested, signature, proof };
+            let operation = BridgeOperation::Resolve { bid: CASE_DEPOSIT, contested, signature, proof };
             let account = self.payers.account(payer);
             self.post(&account, &operation);
         }

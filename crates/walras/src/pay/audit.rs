@@ -59,10 +59,17 @@ impl LaneAudit {
         // Logs are read first: their contents are then included in the state of the ledger, which is later.
         let mut logs = Vec::new();
         for home in &self.home {
-            logs.extend(lane_logs(home, &network)?);
+            logs.extend(lane_logs(home)?);
         }
         let (state, assets) = ledger_of(first)?;
         let lane = state.lane().context("this chain has no payment lane")?;
+        let foreign = logs.iter().find(|log| log.owner.network != lane.network());
+        ensure!(
+            foreign.is_none(),
+            "a log is of network {}, and the ledger is of {}: give homes of one network",
+            foreign.map_or(lane.network(), |log| log.owner.network),
+            lane.network()
+        );
         let facts = facts(&state, &assets)?;
         let counted = deposits_in_blocks(first, state.height())?;
         if let Some(counted) = &counted {
@@ -191,17 +198,23 @@ fn deposits_in_blocks(home: &Path, height: u64) -> anyhow::Result<Option<BTreeMa
 }
 
 /// All lane logs of a home.
-fn lane_logs(home: &Path, network: &LaneNetwork) -> anyhow::Result<Vec<LaneLogSummary>> {
+fn lane_logs(home: &Path) -> anyhow::Result<Vec<LaneLogSummary>> {
     let folder = home.join("data/lane");
     let mut logs = Vec::new();
     for epoch in entries(&folder)? {
         for shard in entries(&epoch)? {
             for path in entries(&shard)? {
-                let Some(owner) = owner_of(&path, network) else { continue };
+                if !is_log(&path) {
+                    continue;
+                }
                 let file = File::open(&path).with_context(|| path.display().to_string())?;
                 let length = file.metadata().with_context(|| path.display().to_string())?.len();
-                let log = LaneLogSummary::read(&ReadLog { file, length }, owner);
-                logs.push(log.map_err(|reason| anyhow::anyhow!("{}: {reason}", path.display()))?);
+                let log = ReadLog { file, length };
+                let owner = LogOwner::of(&log).with_context(|| format!("{} is damaged", path.display()))?;
+                logs.push(
+                    LaneLogSummary::read(&log, owner)
+                        .map_err(|reason| anyhow::anyhow!("{}: {reason}", path.display()))?,
+                );
             }
         }
     }
@@ -218,10 +231,8 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The owner of a log, from its file name: `lane-HOME-VALIDATOR-SHARD`.
-fn owner_of(path: &Path, network: &LaneNetwork) -> Option<LogOwner> {
-    let mut parts = path.file_name()?.to_str()?.strip_prefix("lane-")?.split('-');
-    let home = parts.next()?.parse().ok()?;
-    let (validator, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    parts.next().is_none().then_some(LogOwner { network: network.id, home, validator, shard })
+/// Whether a file is a log, by its name: `lane-HOME-VALIDATOR-SHARD`.
+fn is_log(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("lane-"));
+    name.is_some_and(|numbers| numbers.split('-').filter(|part| part.parse::<u64>().is_ok()).count() == 3)
 }

@@ -8,8 +8,9 @@ use payments::{HomeEpoch, OutputId};
 use primitives::{Address, Operation};
 use serde_json::json;
 
+use super::deposit_file::Deposit;
 use super::network::LaneNow;
-use super::purse::{Deposit, Purse};
+use super::purse::Purse;
 use super::{PursePlace, show};
 use crate::wallet::fate::Fate;
 use crate::wallet::send::Sender;
@@ -53,6 +54,7 @@ pub(super) fn deposit(
         asset: asset.0,
         amount,
         home: None,
+        carried: None,
     };
     purse.keep_deposit(&deposit)?;
     let fate = match sender.commit(json, &transaction) {

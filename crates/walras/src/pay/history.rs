@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::PursePlace;
 use super::address::Shown;
-use super::purse::{Deposit, Held, Purse};
+use super::deposit_file::Deposit;
+use super::purse::{Held, Purse};
 use super::spend::short;
 
 /// One line of the history.

@@ -118,7 +118,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         let key = purse.secret(&seed, &held.owner)?;
         let signature = key.sign(&owner_message(&purse.network.id, held.home, &exit.digest));
         let proof: OutputProof = held.holding.proof.clone();
-        let operation = BridgeOperation::Resolve { deposit: now.case_deposit, contested, signature, proof };
+        let operation = BridgeOperation::Resolve { bid: now.case_deposit, contested, signature, proof };
         let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
         opened.push((id, held.owner.address(), transaction));
     }

@@ -13,12 +13,15 @@ use serde_json::json;
 mod address;
 pub mod audit;
 mod deposit;
+mod deposit_file;
+mod follow;
 mod history;
 mod home;
 mod lanes;
 mod network;
 mod purse;
 mod receive;
+mod repair;
 mod restore;
 mod send;
 mod show;
@@ -28,16 +31,24 @@ pub mod watch;
 
 use address::{Payee, lane_address};
 use deposit::{deposit, resolve_deposits};
+pub use follow::ListFile;
 use home::{account_key, accounts, contest, redeem};
 use lanes::Asking;
 use network::{LaneNetwork, LaneNow};
 use purse::Purse;
+pub use purse::write_durable;
 use receive::{receive, settle, verify};
 use send::{Order, export, leave, send};
+pub use slip::Slip;
 
 use crate::keystore::Passphrase;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
+
+/// The slips of a text, one on each line.
+pub fn slips_of(text: &str, network: &primitives::Digest) -> anyhow::Result<Vec<Slip>> {
+    Slip::read(text, network)
+}
 
 /// The location of the purse.
 #[derive(Clone, clap::Args)]
@@ -267,6 +278,30 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
+    /// Remove from the purse what nothing verifies, and ask the validators what it has spent: for a purse that a lying
+    /// node led astray.
+    #[command(after_help = "Example:\n  walras pay repair --purse alice")]
+    Repair {
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Follow the network over a restart: take what the agreed list carries over for the purse's keys.
+    #[command(after_help = "Example:
+  walras pay follow --list lane-list.json --genesis genesis.json    # both from the new home of an operator")]
+    Follow {
+        /// The list that the operators agreed on: the file `lane-list.json` of a restarted home.
+        #[arg(long, value_name = "FILE")]
+        list: PathBuf,
+        /// Take network and keys from this genesis file of the restarted network instead of from the node.
+        #[arg(long, value_name = "FILE")]
+        genesis: Option<PathBuf>,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        server: Server,
+    },
     /// Leave receipts of all the purse's money for a watcher (`walras watch`), which needs no key.
     #[command(after_help = "Example:\n  walras pay leave watched")]
     Leave {
@@ -317,6 +352,10 @@ impl Pay {
                 redeem(json, &files, asset.zip(amount), &sender, &place, asking)
             }
             Pay::Contest { payment, sender, place } => contest(json, &payment, &sender, &place),
+            Pay::Repair { place, reach } => repair::repair(json, &place, &reach),
+            Pay::Follow { list, genesis, place, server } => {
+                follow::follow(json, genesis.as_deref(), &list, &place, &server)
+            }
             Pay::Leave { folder, place } => leave(json, &folder, &place),
             Pay::Accounts { place, server } => accounts(json, &place, &server),
             Pay::AccountKey { account, out, place } => account_key(json, &account, &out, &place),

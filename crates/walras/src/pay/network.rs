@@ -77,7 +77,7 @@ impl PartialEq for LaneNetwork {
 impl LaneNetwork {
     /// Reads it from a genesis file of a trusted source.
     pub fn of_genesis(path: &Path) -> anyhow::Result<LaneNetwork> {
-        let (genesis, _) = ::founding::genesis_file::read_with_founding(path)?;
+        let (genesis, founding) = ::founding::genesis_file::read_with_founding(path)?;
         let state = Ledger::new(&genesis)?;
         let lane = state.lane().with_context(|| format!("{}: this chain has no payment lane", path.display()))?;
         let money = |entry: &ledger::LaneAsset| {
@@ -91,7 +91,10 @@ impl LaneNetwork {
         };
         let terms = lane.terms();
         let assets = terms.assets.iter().map(money).collect();
-        Ok(LaneNetwork::new(lane.network(), terms.members.clone(), terms.registrars.clone(), assets))
+        // The first committee of a restarted network has keys of its own.
+        let restarted = founding.and_then(|founding| founding.restarted?.restart.lane);
+        let members = restarted.map_or_else(|| terms.members.clone(), |lane| lane.members);
+        Ok(LaneNetwork::new(lane.network(), members, terms.registrars.clone(), assets))
     }
 
     /// Reads it from a node.

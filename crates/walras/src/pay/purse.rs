@@ -25,29 +25,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use lane::{Outbox, SentPayment};
 use payments::{
-    FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentSummary, PaymentView, REDEEM_EPOCHS,
-    Recipient,
+    FastReceipt, Holding, HomeEpoch, OutputId, OutputProof, PaymentSummary, PaymentView, REDEEM_EPOCHS, Recipient,
 };
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, SecretKey, Sequence, TransactionId, to_hex};
+use primitives::{Address, Digest, PublicKey, SecretKey, TransactionId, to_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{Disk, RealDisk};
 use zeroize::Zeroizing;
 
+use super::deposit_file::Deposit;
 use super::network::LaneNetwork;
 use super::slip::Slip;
 use crate::keystore::{self, Passphrase};
 
-const LANE: &str = "lane.json";
+pub(super) const LANE: &str = "lane.json";
 const SEED: &str = "seed.json";
 const KEYS: &str = "keys.json";
 const DEVICE: &str = "device";
 const DEVICE_MARK: &str = "device.json";
-const DEPOSITS: &str = "deposits";
-const RECEIVED: &str = "received";
-const POSTED: &str = "posted";
-const CONTESTED: &str = "contested";
-const OUTBOX: &str = "outbox";
+pub(super) const DEPOSITS: &str = "deposits";
+pub(super) const RECEIVED: &str = "received";
+pub(super) const POSTED: &str = "posted";
+pub(super) const CONTESTED: &str = "contested";
+pub(super) const OUTBOX: &str = "outbox";
 const SETTLED: &str = ".settled";
 const KEY_CONTEXT: &str = "walras 2026 purse key v1";
 /// Number of keys, beyond the last known one, among which a restored purse looks for keys of its earlier life.
@@ -67,19 +67,6 @@ struct Keys {
     /// Salt of the next key.
     salt: String,
     keys: Vec<PurseKey>,
-}
-
-/// A withdrawal from the ledger.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Deposit {
-    pub transaction: String,
-    pub account: String,
-    pub sequence: Sequence,
-    pub to: String,
-    pub asset: u32,
-    pub amount: Amount,
-    /// The output's home, once the block is certified.
-    pub home: Option<HomeEpoch>,
 }
 
 /// An output that the purse can or could spend.
@@ -143,11 +130,11 @@ pub fn write_durable(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write().with_context(|| path.display().to_string())
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     write_durable(path, (serde_json::to_string_pretty(value)? + "\n").as_bytes())
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
     serde_json::from_slice(&text).with_context(|| format!("{} is damaged: restore it from a copy", path.display()))
 }
@@ -188,6 +175,7 @@ impl Purse {
         ensure!(folder.join(LANE).exists(), missing());
         let disk = RealDisk::existing(folder).with_context(|| folder.display().to_string())?;
         let _lock = lock(&disk, folder)?;
+        super::follow::finish(folder)?;
         let outbox = folder.join(OUTBOX);
         let outbox = Outbox::new(RealDisk::new(&outbox).with_context(|| outbox.display().to_string())?);
         let network = read_network(folder)?;
@@ -217,6 +205,10 @@ impl Purse {
     fn remember_key(&mut self, salt: String, index: u32, key: &SecretKey) -> anyhow::Result<()> {
         self.keys.keys.push(PurseKey { public: key.public().to_string(), salt, index });
         write_json(&self.folder.join(KEYS), &self.keys)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn owned(&self) -> BTreeMap<PublicKey, &PurseKey> {
@@ -455,18 +447,6 @@ impl Purse {
             is_settled,
             is_received,
         }))
-    }
-}
-
-impl Deposit {
-    /// The output, if its home is known.
-    fn held(&self, network: &Digest) -> anyhow::Result<Option<Held>> {
-        let Some(home) = self.home else { return Ok(None) };
-        let (owner, account): (PublicKey, Address) = (self.to.parse()?, self.account.parse()?);
-        let output = Output { to: Recipient::Key(owner), asset: AssetId(self.asset), amount: self.amount };
-        let id = OutputId::of_deposit(network, home, &account, self.sequence);
-        let holding = Holding { id, output, proof: OutputProof::Ledger };
-        Ok(Some(Held { holding, home, owner, payment: None, is_settled: true, is_received: false }))
     }
 }
 

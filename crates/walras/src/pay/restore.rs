@@ -3,7 +3,10 @@
 
 use anyhow::Context;
 use lane::SentPayment;
-use payments::{HomePhase, KnownSpender, OutputProof, PaymentView, Recipient, SignedPayment, spend_request};
+use payments::{
+    ContestedOutput, HomePhase, KnownSpender, Output, OutputProof, PaymentView, Recipient, SignedPayment, SpentOutput,
+    spend_request,
+};
 use primitives::PublicKey;
 
 use super::lanes::Lanes;
@@ -20,7 +23,10 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
                 continue;
             }
             let (key, patience) = (purse.secret(seed, &held.owner)?, lanes.patience);
-            let spender = lanes.client(held.home).spender(&key, &held.holding.id, patience);
+            let Output { asset, amount, .. } = held.holding.output;
+            let output = SpentOutput { id: held.holding.id, asset, amount };
+            let of = ContestedOutput { output, home: held.home, owner: held.owner };
+            let spender = lanes.client(held.home).spender(&key, &of, patience);
             let spender = spender.context(
                 "the purse was copied or restored, and the validators did not answer what it has spent since",
             )?;

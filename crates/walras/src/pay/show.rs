@@ -13,8 +13,8 @@ use super::spend::Confirmed;
 
 /// The guarantees of the two receipts.
 pub const FAST: &str = "no other payment of this money can be confirmed. If the payer contests it you have at least \
-     one epoch to settle; after that it can lapse.";
-pub const SETTLED: &str = "final.";
+     one epoch to settle; after that it can lapse, and so it can at a restart of the network if nobody shows it.";
+pub const SETTLED: &str = "final, also if the network restarts: only what was deposited after the snapshot goes back.";
 
 /// Units of one asset, by what can be done with them.
 #[derive(Clone, Copy, Default)]

@@ -22,6 +22,8 @@ pub fn text(bytes: &[u8]) -> String {
 pub struct Network {
     folder: TempDir,
     addresses: String,
+    /// What the names of the homes begin with; their indexes follow.
+    homes: String,
     pub nodes: Vec<Process>,
 }
 
@@ -52,14 +54,30 @@ impl Network {
         }
         let lane_address = |_| sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
         let addresses: Vec<String> = (0..validators).map(lane_address).collect();
-        let mut network = Network { folder, addresses: addresses.join(","), nodes: Vec::new() };
+        let homes = "validator-".to_string();
+        let mut network = Network { folder, addresses: addresses.join(","), homes, nodes: Vec::new() };
         network.nodes = (0..validators).map(|index| network.start(index)).collect();
         network
     }
 
     fn start(&self, index: usize) -> Process {
         let settings = [("WALRAS_BLOCKS__INTERVAL_MS", "20"), ("WALRAS_LANE__ADDRESSES", self.addresses.as_str())];
-        Process::start(&self.folder.path().join(format!("validator-{index}")), &settings)
+        Process::start(&self.home(index), &settings)
+    }
+
+    pub fn home(&self, index: usize) -> PathBuf {
+        self.folder.path().join(format!("{}{index}", self.homes))
+    }
+
+    /// Stops all nodes in order.
+    pub fn stop(&mut self) {
+        self.nodes.drain(..).for_each(|node| assert_eq!(node.terminate().code(), Some(0)));
+    }
+
+    /// Starts nodes in other homes, at the same addresses.
+    pub fn start_in(&mut self, homes: &str, validators: usize) {
+        self.homes = homes.into();
+        self.nodes = (0..validators).map(|index| self.start(index)).collect();
     }
 
     pub fn server(&self) -> &str {
@@ -152,11 +170,32 @@ impl Network {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// The audit of all homes must find no fault.
+    pub fn audit(&self, validators: usize) -> Value {
+        let mut audit = walras();
+        audit.args(["audit", "--json"]);
+        for index in 0..validators {
+            audit.arg("--home").arg(self.home(index));
+        }
+        let output = audit.output().expect("walras runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
     /// Makes blocks, so that lane time advances, until this epoch.
     pub fn pass_until_epoch(&self, epoch: u64) {
+        self.pass_until("/v1/lane", "epoch", epoch);
+    }
+
+    /// Makes blocks until this height.
+    pub fn pass_until_height(&self, height: u64) {
+        self.pass_until("/v1/status", "height", height);
+    }
+
+    fn pass_until(&self, path: &str, name: &str, least: u64) {
         loop {
-            let (_, lane) = get(&agent(), self.server(), "/v1/lane");
-            if lane["epoch"].as_u64().expect("an epoch") >= epoch {
+            let (_, found) = get(&agent(), self.server(), path);
+            if found[name].as_u64().expect("a number") >= least {
                 return;
             }
             let mut wallet = walras();

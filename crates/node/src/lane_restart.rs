@@ -1,0 +1,87 @@
+//! The lane's part of a restart, on the disk of a node that does not run: its logs are closed, and a new home gets the
+//! logs of the first epoch.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use lane::{FileLog, LogError};
+use payments::{ClosedLog, HomeEpoch, LogOwner};
+use primitives::Digest;
+use store::RealDisk;
+
+use crate::lane_keys;
+use crate::lane_member::LaneStartError;
+
+/// Marks a lane whose logs are closed: no node of this home takes part in it any more, not in later epochs either.
+const CLOSED: &str = "closed";
+
+/// Closes the logs of a member in a node's data directory, durably, before anything that is in them is published.
+/// Returns what they contain, and the logs that are no evidence because they are damaged.
+///
+/// # Errors
+/// [`LaneStartError`] names the file that cannot be read or written.
+pub fn close_lane(
+    data: &Path,
+    network: Digest,
+    member: u8,
+    restart: u32,
+) -> Result<(Vec<ClosedLog>, Vec<LogError>), LaneStartError> {
+    let folder = data.join("lane");
+    let failed = |error| LaneStartError::Directory(folder.display().to_string(), error);
+    std::fs::create_dir_all(&folder).and_then(|()| mark(&folder, restart)).map_err(failed)?;
+    let (mut closed, mut damaged) = (Vec::new(), Vec::new());
+    for home in lane_keys::homes(&folder) {
+        for shard in lane_keys::shards(&folder, home).map_err(failed)? {
+            let owner = LogOwner { network, home, validator: member, shard };
+            let disk = RealDisk::new(lane_keys::directory(&folder, home, shard)).map_err(failed)?;
+            let Some(mut log) = FileLog::open(&disk, &owner)? else { continue };
+            match log.close(&owner, restart) {
+                Ok(log) => closed.push(log),
+                Err(error @ LogError::Unreadable(..)) => damaged.push(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok((closed, damaged))
+}
+
+fn mark(folder: &Path, restart: u32) -> io::Result<()> {
+    let unfinished = folder.join("closed.unfinished");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    file.write_all(restart.to_string().as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, folder.join(CLOSED))?;
+    File::open(folder)?.sync_all()
+}
+
+/// The restart that the lane of a data directory is closed for, if it is.
+///
+/// # Errors
+/// The error of the disk.
+pub fn lane_closed_for(data: &Path) -> io::Result<Option<u32>> {
+    match std::fs::read_to_string(data.join("lane").join(CLOSED)) {
+        Ok(text) => Ok(Some(text.trim().parse().unwrap_or(u32::MAX))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates the logs of a member's shards in the first epoch of a restarted lane, whose keys exist already.
+///
+/// # Errors
+/// [`LaneStartError`] names the file that cannot be written.
+pub fn make_first_lane_logs(data: &Path, network: Digest, member: u8, shards: u16) -> Result<(), LaneStartError> {
+    const FIRST: HomeEpoch = 0;
+    for shard in 0..shards {
+        let directory = lane_keys::directory(&data.join("lane"), FIRST, shard);
+        let failed = |error| LaneStartError::Directory(directory.display().to_string(), error);
+        let disk = RealDisk::new(&directory).map_err(failed)?;
+        match FileLog::create(&disk, &LogOwner { network, home: FIRST, validator: member, shard }) {
+            Ok(()) | Err(LogError::Exists(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
