@@ -14,10 +14,8 @@ mod execution;
 mod executor;
 mod inbox;
 mod intake;
-mod lane_evidence;
-mod lane_home;
 mod lane_keys;
-mod lane_member;
+mod lane_seat;
 pub mod links;
 mod payment_lane;
 mod pipeline;
@@ -35,7 +33,7 @@ pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use lane_keys::{LaneKeySafe, make_first_lane_keys};
-pub use lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address};
+pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use replica::{
     EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,

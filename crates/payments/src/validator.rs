@@ -8,7 +8,7 @@ mod together;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-pub use interface::{LaneEffect, LaneInput, LanePeer, LaneSettings, ViewParts};
+pub use interface::{LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, ViewParts};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use crate::broker::{batch_header, shared_digest};
@@ -269,7 +269,7 @@ impl LaneValidator {
                 self.mute_if_damaged(result, &mut effects);
             }
             LaneInput::CandidatesFixed(case, candidates) => {
-                let result = self.bar(log, case, candidates);
+                let result = self.bar(log, case, &candidates);
                 self.mute_if_damaged(result, &mut effects);
             }
             LaneInput::AllBarred(case, paid) => self.post_view(case, paid),

@@ -1,0 +1,56 @@
+//! Mistakes that a member could make: a check that never fires proves nothing.
+//!
+//! A member makes one when it is told to, and only the simulator tells it to. The table names the first seed of
+//! `walras sim --lane` that finds each, and the check that does.
+
+/// A seeded mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberMistake {
+    /// What a shard reported in vain, because the queue to its host was full, is not asked for again: a vote is lost
+    /// until a restart.
+    ReportNotAskedAgain,
+    /// A post whose transaction has ended is not made again.
+    PostNotRepeated,
+    /// A post is made again under another number while its last transaction may still be in a block.
+    PostRepeatedEarly,
+    /// An epoch begins with the block that says so, certified or not.
+    EpochBegunEarly,
+    /// Keys and logs of a home are destroyed although a case needs them.
+    KeysDestroyedEarly,
+    /// A removal of keys and logs that failed is not tried again.
+    KeysKept,
+    /// Blocks do not wait for shards that are being started, which miss what these blocks say.
+    FactsDuringStart,
+    /// A shard that starts is not told of open cases.
+    CasesNotTold,
+    /// A shard that starts is not told that the ledger has confirmed a payment that it bars.
+    VerdictNotTold,
+    /// Shards are not told of a certificate that was shown when the case had expired: they bar its payment until a
+    /// restart.
+    LateCertificateNotTold,
+    /// A log that is missing at the start is made anew, instead of signing nothing without it.
+    LogMadeAgain,
+    /// A member complains about every dealing, and so reveals its shares.
+    NeedlessComplaints,
+    /// A preparation for the next epoch that failed is not tried again.
+    PreparationGivenUp,
+}
+
+impl MemberMistake {
+    /// All mistakes.
+    pub const ALL: [MemberMistake; 13] = [
+        MemberMistake::ReportNotAskedAgain,
+        MemberMistake::PostNotRepeated,
+        MemberMistake::PostRepeatedEarly,
+        MemberMistake::EpochBegunEarly,
+        MemberMistake::KeysDestroyedEarly,
+        MemberMistake::KeysKept,
+        MemberMistake::FactsDuringStart,
+        MemberMistake::CasesNotTold,
+        MemberMistake::VerdictNotTold,
+        MemberMistake::LateCertificateNotTold,
+        MemberMistake::LogMadeAgain,
+        MemberMistake::NeedlessComplaints,
+        MemberMistake::PreparationGivenUp,
+    ];
+}
