@@ -87,8 +87,8 @@ pub struct ShardSetup {
     /// belong to them without being listed.
     pub known: Acquaintances,
     /// Receives effects to post to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), to send to the other
-    /// shards ([`LaneEffect::Barred`]), and [`LaneEffect::Destroy`]. It must not block. If it loses one, the shard makes
-    /// it again when it is told of the case again.
+    /// shards ([`LaneEffect::Barred`]), and [`LaneEffect::Destroy`]. It must not block. If it loses one, the shard
+    /// makes it again when it is told of the case again.
     pub post: Box<dyn FnMut(LaneEffect) + Send>,
 }
 
@@ -253,8 +253,8 @@ impl LaneShard {
         self.address
     }
 
-    /// The payments that it barred before it was started. Tell it [`payments::LaneInput::Confirmed`] of those that the ledger has
-    /// confirmed, or it refuses them for ever.
+    /// The payments that it barred before it was started. Tell it [`payments::LaneInput::Confirmed`] of those that the
+    /// ledger has confirmed, or it refuses them for ever.
     pub fn barred(&self) -> &BTreeSet<Digest> {
         &self.barred
     }

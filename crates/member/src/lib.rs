@@ -32,7 +32,7 @@
 //!   next epoch, a dealing and complaints follow from the ledger and the keys of that epoch. A report that is lost on
 //!   the way, because a queue is full, is only late.
 //! - A post is made again when its last transaction has ended ([`POST_BLOCKS`]), and dropped when the ledger has it or
-//!   needs it no longer.
+//!   needs it no longer. So a member that is more blocks behind says nothing until it has caught up.
 //! - If the genesis asks for group keys: deal for the next epoch when all members have registered, and complain about
 //!   wrong shares.
 //! - Upon blocks whose posts contradict each other: accuse their signer.

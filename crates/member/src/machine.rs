@@ -274,7 +274,7 @@ impl LaneMember {
         self.try_again();
     }
 
-    /// After each block: tries again what failed before.
+    /// After each block: removes what is over, and tries again what failed before.
     fn try_again(&mut self) {
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
         let late: Vec<HomeEpoch> = self.homes.iter().filter(|(_, of)| of.late() > 0).map(|(home, _)| *home).collect();
@@ -353,14 +353,13 @@ impl LaneMember {
         homes.into_iter().for_each(|home| self.tell_home(home, fact));
     }
 
-    /// Stops the shards of homes that no certified fact needs any more, and removes their keys and logs.
+    /// Stops the shards of homes that no certified fact needs any more. Their keys and logs are to be removed.
     fn remove_ended(&mut self, ledger: &Ledger) {
         let ended: Vec<HomeEpoch> = self.homes.keys().copied().filter(|home| self.is_over(*home, ledger)).collect();
         for home in ended {
             let running = self.homes.remove(&home).map(|of| of.running).unwrap_or_default();
             self.effects.extend(running.into_iter().map(|shard| MemberEffect::Stop(home, shard)));
             self.removing.insert(home);
-            self.effects.push(MemberEffect::Remove(home));
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! The list takes evidence against a validator: one piece for each member of each epoch is enough. The evidence is
 //! posted by the validator's own account ([`crate::OwnKeys`], [`crate::Mempool::post`]), and posted again if a
-//! transaction is lost, until the ledger says that it is of no further use: the validator is convicted (no matter by whom), is not a
-//! validator, or the period for accusations is over. Every correct validator that holds evidence does this: the first
-//! conviction counts, and later accusations in the same block pay their fee for nothing.
+//! transaction is lost, until the ledger says that it is of no further use: the validator is convicted (no matter by
+//! whom), is not a validator, or the period for accusations is over. Every correct validator that holds evidence does
+//! this: the first conviction counts, and later accusations in the same block pay their fee for nothing.
 //!
 //! **Properties.** Pure. At most one pending transaction per member, and members are bounded: an engine has evidence
 //! of its own epoch only, and evidence older than the ledger punishes is dropped. The list is lost when the process

@@ -73,3 +73,24 @@ fn every_seeded_mistake_is_caught() {
         assert!(failure.what.contains(what), "{bug:?} was detected by another check: {failure}");
     }
 }
+
+#[test]
+fn dbg_many() {
+    let get = |k: &str, d: u64| std::env::var(k).map_or(d, |s| s.parse().unwrap());
+    for seed in get("DBG_FROM", 0)..get("DBG_MANY", 0) {
+        if let Err(failure) = run_lane(seed, LaneOptions { blocks: get("DBG_BLOCKS", 34), bug: None }) {
+            println!("FAIL {failure}");
+        }
+    }
+}
+
+#[test]
+fn dbg_search() {
+    let Ok(which) = std::env::var("DBG_BUG") else { return };
+    for bug in LaneBug::all().filter(|b| which == "all" || format!("{b:?}").contains(&which)) {
+        for blocks in [34, 62, 90] {
+            let found = (0..40).find_map(|seed| run_lane(seed, LaneOptions { blocks, bug: Some(bug) }).err());
+            println!("SEARCH {bug:?} {blocks}: {}", found.map_or("-".into(), |f| f.to_string()));
+        }
+    }
+}

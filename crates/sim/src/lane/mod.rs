@@ -1,8 +1,8 @@
 //! The payment lane in a simulation: shards, payers and the ledger, over a network and disks that fail.
 //!
 //! One committee of four. Three are correct: they and their shards are the state machines that a node runs, over logs
-//! that a crash tears. One is Byzantine and signs anything. Messages are delayed, reordered, repeated and lost. Blocks are
-//! made by the ledger itself, and reach each validator as certified facts some time later. Honest payers deposit,
+//! that a crash tears. One is Byzantine and signs anything. Messages are delayed, reordered, repeated and lost. Blocks
+//! are made by the ledger itself, and reach each validator as certified facts some time later. Honest payers deposit,
 //! pay, settle, redeem, renew and contest payments that are stuck. One owner signs two payments of each of its
 //! outputs, sends them to all validators repeatedly, and contests them.
 //!
@@ -548,6 +548,7 @@ impl LaneWorld {
             return Err(format!("escrow holds {held} units, but withdrawals minus credits are {}", self.escrow));
         }
         self.validators.iter().try_for_each(|validator| validator.check_registration(&self.ledger))?;
+        self.validators.iter().try_for_each(SimValidator::check_bars)?;
         self.check_convictions()?;
         self.observed.check()
     }
@@ -749,8 +750,6 @@ impl LaneWorld {
             }
             self.report.came_home += u64::from(paid.is_redeemed);
         }
-        let resolver = self.lane().bridge().resolver();
-        self.validators.iter().try_for_each(|validator| validator.check_bars(resolver))?;
         self.say_all()
     }
 
