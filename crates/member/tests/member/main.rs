@@ -1,5 +1,7 @@
 //! One member of the lane with two shards, over a real ledger and a shell that fails when it is told to.
 
+mod cases;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Signatures};
@@ -26,13 +28,21 @@ fn shard_key(home: HomeEpoch, shard: u16) -> SecretKey {
     key(50 + 2 * home as u8 + shard as u8)
 }
 
-fn genesis(has_registrar: bool) -> Genesis {
+/// The key of a shard of another member.
+fn other_key(member: u8, shard: u16) -> SecretKey {
+    key(100 + 10 * member + shard as u8)
+}
+
+/// A chain with this member and so many others.
+fn genesis(has_registrar: bool, others: u8) -> Genesis {
+    let own = (0..SHARDS).map(|shard| shard_key(0, shard).public()).collect();
+    let other = |member| (0..SHARDS).map(|shard| other_key(member, shard).public()).collect();
     let lane = LaneTerms {
         epoch_heights: HEIGHTS,
         halt_heights: 3,
         case_deposit: DEPOSIT,
         lapse_penalty: 0,
-        members: vec![(0..SHARDS).map(|shard| shard_key(0, shard).public()).collect()],
+        members: [own].into_iter().chain((1..=others).map(other)).collect(),
         registrars: if has_registrar { vec![key(9).public()] } else { Vec::new() },
         bls: LaneBls::None,
         accounts: Vec::new(),
@@ -71,7 +81,11 @@ fn settings(has_registrar: bool) -> MemberSettings {
 
 impl World {
     fn new(has_registrar: bool) -> World {
-        let ledger = Ledger::new(&genesis(has_registrar)).expect("sound");
+        World::among(has_registrar, 0)
+    }
+
+    fn among(has_registrar: bool, others: u8) -> World {
+        let ledger = Ledger::new(&genesis(has_registrar, others)).expect("sound");
         let (member, first) = LaneMember::new(settings(has_registrar), &ledger, []);
         let mut world = World {
             ledger,
@@ -269,27 +283,6 @@ fn blocks_wait_for_shards_that_are_being_started() {
     assert_eq!(world.told(|fact| matches!(fact, LaneInput::Backed(..))), [(1, 0), (1, 1)]);
 }
 
-/// The shell loses a vote, because its queue is full: the shards are asked again until the ledger has it.
-#[test]
-fn a_vote_that_was_lost_is_asked_for_again() {
-    let mut world = World::new(false);
-    let case = world.contest();
-    let told = |world: &mut World| {
-        let told = world.told(|fact| matches!(fact, LaneInput::CaseOpened(of) if of.output.id == case));
-        told.into_iter().filter(|(home, _)| *home == 0).count()
-    };
-    assert_eq!(told(&mut world), 2, "both shards of its home");
-    world.pass(ASK_BLOCKS - 1);
-    assert_eq!(told(&mut world), 0, "it is not asked for with each block");
-    world.pass(1);
-    assert_eq!(told(&mut world), 2, "the ledger lacks its vote");
-    let vote = vote(&world, case);
-    world.give(MemberInput::Reported(0, 0, vote));
-    assert_eq!(world.posted(), [(BridgeKey::Vote(case, 0), world.ledger.height() + POST_BLOCKS)]);
-    world.pass(ASK_BLOCKS);
-    assert_eq!(told(&mut world), 0, "the post has it");
-}
-
 #[test]
 fn a_post_is_made_again_when_its_transaction_has_ended_and_not_before() {
     let mut world = World::new(false);
@@ -323,27 +316,6 @@ fn a_post_that_a_full_pool_refuses_is_made_again_with_the_next_block() {
     assert_eq!(world.posted().len(), 1);
     world.pass(3);
     assert_eq!(world.posted(), []);
-}
-
-/// The shard that signs for the owner posts the view once both shards bar the candidates; if a report was lost, they
-/// are asked again.
-#[test]
-fn a_view_waits_for_the_bars_of_all_shards() {
-    let mut world = World::new(false);
-    let case = world.contest();
-    world.taken();
-    let barred = || LaneEffect::Barred { case, paid: None };
-    let is_it = move |fact: &LaneInput<'static>| matches!(fact, LaneInput::AllBarred(of, None) if *of == case);
-    world.give(MemberInput::Reported(0, 1, barred()));
-    assert_eq!(world.told(is_it), []);
-    world.give(MemberInput::Reported(0, 0, barred()));
-    let committee = world.ledger.lane().and_then(|lane| lane.committee(0)).expect("it counts");
-    let posting = committee.shard_of(0, &key(1).public()).expect("a member");
-    assert_eq!(world.told(is_it), [(0, posting)]);
-    world.give(MemberInput::Reported(0, 0, barred()));
-    assert_eq!(world.told(is_it), [(0, posting)], "a report that is repeated has the same result");
-    world.give(MemberInput::Reported(0, posting, LaneEffect::View { case, paid: None, answer: answer() }));
-    assert_eq!(world.posted().iter().map(|(key, _)| *key).collect::<Vec<_>>(), [BridgeKey::View(case, 0, 0)]);
 }
 
 #[test]
@@ -415,27 +387,6 @@ fn a_home_that_is_over_is_removed_and_again_if_that_fails() {
     world.faults.removes = false;
     world.pass(2);
     assert_eq!((removes(world.taken()), world.keys.contains(&0)), (1, false));
-}
-
-/// A case keeps the keys of its homes until its verdict.
-#[test]
-fn keys_outlast_their_epochs_while_a_case_needs_them() {
-    let mut world = World::new(false);
-    let (id, home) = world.withdraw();
-    while world.epoch() < 2 {
-        world.pass(1);
-    }
-    world.contest_output(id, home);
-    while world.epoch() < 4 {
-        world.pass(1);
-    }
-    world.pass(HEIGHTS - 1);
-    assert!(world.keys.contains(&0) && world.keys.contains(&1));
-    // The case has expired, and its homes sign in the epoch of the verdict.
-    while world.epoch() < 6 {
-        world.pass(1);
-    }
-    assert!(!world.keys.contains(&0) && !world.keys.contains(&1), "{:?}", world.keys);
 }
 
 /// A restart begins with the recovered state: nothing is told before it is certified, and then open cases are.
