@@ -1,7 +1,23 @@
 //! Mistakes that a member could make: a check that never fires proves nothing.
 //!
-//! A member makes one when it is told to, and only the simulator tells it to. The table names the first seed of
-//! `walras sim --lane` that finds each, and the check that does.
+//! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a seed
+//! (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the one that needs a rare case.
+//!
+//! | mistake | seed, blocks | what is found |
+//! |---|---|---|
+//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 21, 62 | a vote is lost |
+//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 17, 34 | a member has not registered for the next epoch |
+//! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
+//! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
+//! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
+//! | [`KeysKept`](MemberMistake::KeysKept) | 0, 90 | a key is there that nobody needs |
+//! | [`FactsDuringStart`](MemberMistake::FactsDuringStart) | 0, 34 | a shard does not know an output |
+//! | [`CasesNotTold`](MemberMistake::CasesNotTold) | 0, 34 | a shard does not know a case |
+//! | [`VerdictNotTold`](MemberMistake::VerdictNotTold) | 0, 34 | a shard bars a confirmed payment |
+//! | [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) | a test of its own (`tests/member/cases.rs`) | a shard bars a confirmed payment |
+//! | [`LogMadeAgain`](MemberMistake::LogMadeAgain) | 1, 34 | an output is certified twice |
+//! | [`NeedlessComplaints`](MemberMistake::NeedlessComplaints) | 0, 34 | a correct member is excluded from a key generation |
+//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 1, 34 | a member has not registered for the next epoch |
 
 /// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +41,7 @@ pub enum MemberMistake {
     CasesNotTold,
     /// A shard that starts is not told that the ledger has confirmed a payment that it bars.
     VerdictNotTold,
-    /// Shards are not told of a certificate that was shown when the case had expired: they bar its payment until a
+    /// Shards are not told of a certificate that was shown after the case had expired: they bar its payment until a
     /// restart.
     LateCertificateNotTold,
     /// A log that is missing at the start is made anew, instead of signing nothing without it.

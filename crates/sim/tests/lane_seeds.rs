@@ -35,7 +35,7 @@ fn seeds_hold_over_two_boundaries() {
 /// so the others are freed.
 #[test]
 fn inputs_of_a_void_payment_are_freed() {
-    run_lane(231, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    run_lane(158, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]
@@ -65,8 +65,13 @@ const FOUND: [(LaneBug, u64, u64, &str); 15] = [
     (LaneBug::ForeignSigner, 0, 34, "a certificate of payment"),
 ];
 
+/// Found by a test of `member`: certificates after a case has expired are too rare for a seed.
+const RARE: LaneBug = OfMember(MemberMistake::LateCertificateNotTold);
+
 #[test]
 fn every_seeded_mistake_is_caught() {
+    let found = |bug: &LaneBug| *bug == RARE || FOUND.iter().any(|(found, ..)| found == bug);
+    assert_eq!(LaneBug::all().find(|bug| !found(bug)), None, "it has no seed");
     for (bug, seed, blocks, what) in FOUND {
         let caught = run_lane(seed, LaneOptions { blocks, bug: Some(bug) });
         let failure = caught.err().unwrap_or_else(|| panic!("{bug:?} is not detected"));

@@ -5,7 +5,10 @@ mod cases;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Signatures};
-use member::{ASK_BLOCKS, LaneBlock, LaneMember, MemberEffect, MemberInput, MemberSettings, POST_BLOCKS, ShardStart};
+use member::{
+    ASK_BLOCKS, LaneBlock, LaneMember, MemberEffect, MemberInput, MemberMistake, MemberSettings, POST_BLOCKS,
+    ShardStart,
+};
 use payments::{
     BridgeKey, BridgeOperation, ContestedOutput, HomeEpoch, LaneAnswer, LaneEffect, LaneInput, OutputId, OutputProof,
     PaymentBody, SpentOutput, owner_message,
@@ -74,19 +77,19 @@ struct World {
     keys: BTreeSet<HomeEpoch>,
 }
 
-fn settings(has_registrar: bool) -> MemberSettings {
+fn settings(has_registrar: bool, mistake: Option<MemberMistake>) -> MemberSettings {
     let account = key(2).public().address();
-    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, mistake: None }
+    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, mistake }
 }
 
 impl World {
     fn new(has_registrar: bool) -> World {
-        World::among(has_registrar, 0)
+        World::among(has_registrar, 0, None)
     }
 
-    fn among(has_registrar: bool, others: u8) -> World {
+    fn among(has_registrar: bool, others: u8, mistake: Option<MemberMistake>) -> World {
         let ledger = Ledger::new(&genesis(has_registrar, others)).expect("sound");
-        let (member, first) = LaneMember::new(settings(has_registrar), &ledger, []);
+        let (member, first) = LaneMember::new(settings(has_registrar, mistake), &ledger, []);
         let mut world = World {
             ledger,
             member,
@@ -103,7 +106,7 @@ impl World {
 
     /// The process ends, and starts again with the present state, of which blocks up to a height are certified.
     fn restart(&mut self, certified: Height) {
-        let (member, first) = LaneMember::new(settings(true), &self.ledger, self.keys.clone());
+        let (member, first) = LaneMember::new(settings(true, None), &self.ledger, self.keys.clone());
         self.member = member;
         self.running.clear();
         self.effects.clear();

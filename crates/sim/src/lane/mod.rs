@@ -679,7 +679,8 @@ impl LaneWorld {
                 match verdict {
                     Verdict::Freed => drop(self.observed.freed.insert(id)),
                     Verdict::Lapsed => drop(self.observed.lapsed.insert(id)),
-                    Verdict::Confirmed(..) | Verdict::Expired => {}
+                    Verdict::Expired => self.show_withheld(&id),
+                    Verdict::Confirmed(..) => {}
                 }
                 self.payers.ruled(&id, verdict);
             }
@@ -696,6 +697,15 @@ impl LaneWorld {
         let key = self.payers.account(1);
         let id = self.post(&key, &operation);
         self.redemptions.insert(id, *digest);
+    }
+
+    /// Certificates that were withheld are shown when the case has expired: they still confirm their payments.
+    fn show_withheld(&mut self, output: &OutputId) {
+        let key = self.payers.account(1);
+        for (digest, operation) in self.payers.certificates(output) {
+            let id = self.post(&key, &operation);
+            self.redemptions.insert(id, digest);
+        }
     }
 
     /// The posts of the Byzantine validator.
