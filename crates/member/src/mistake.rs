@@ -1,7 +1,7 @@
 //! Mistakes that a member could make: a check that never fires proves nothing.
 //!
-//! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a seed
-//! (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the one that needs a rare case.
+//! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a
+//! seed (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the one that needs a rare case.
 //!
 //! | mistake | seed, blocks | what is found |
 //! |---|---|---|
