@@ -50,5 +50,5 @@ pub mod wire;
 pub use client::{LaneClient, LaneClientError, LaneDirectory};
 pub use log::{FileLog, LogError};
 pub use outbox::{Outbox, OutboxError, SentPayment};
-pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardNews, ShardSetup};
+pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardSetup};
 pub use tls::{LaneReceiver, LaneSender, connect};

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
-use crate::shard::{Event, Link, ShardCounts, ShardError, ShardNews};
+use crate::shard::{Event, Link, ShardCounts, ShardError};
 use crate::turns::{Turn, Turns, lane_address};
 use crate::wire::{
     PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
@@ -137,7 +137,7 @@ impl<D: Disk> Machine<D> {
                         }
                         event => {
                             // A vote or a view is pending in an open tree like an answer.
-                            if matches!(event, Event::News(_)) {
+                            if matches!(event, Event::Fact(_)) {
                                 next_tick.get_or_insert_with(|| Instant::now() + tick);
                             }
                             self.on_event(event, &positions);
@@ -197,17 +197,7 @@ impl<D: Disk> Machine<D> {
                 tracing::error!(%error, log = self.log.place(), "the lane log cannot be synced");
                 self.step(LaneInput::SyncFailed, positions);
             }
-            Event::News(news) => match news {
-                ShardNews::Epoch(epoch) => self.step(LaneInput::Epoch(epoch), positions),
-                ShardNews::Backed(id, output) => self.step(LaneInput::Backed(id, output), positions),
-                ShardNews::Halted(halted) => self.step(LaneInput::Halted(halted), positions),
-                ShardNews::CaseOpened(contested) => self.step(LaneInput::CaseOpened(contested), positions),
-                ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
-                ShardNews::AllBarred(case, paid) => self.step(LaneInput::AllBarred(case, paid), positions),
-                ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
-                ShardNews::SignsThrough(last) => self.step(LaneInput::SignsThrough(last), positions),
-                ShardNews::Confirmed(payment) => self.step(LaneInput::Confirmed(payment), positions),
-            },
+            Event::Fact(fact) => self.step(fact, positions),
             Event::Begin(None) => self.has_begun = true,
             Event::Begin(Some(reason)) => {
                 tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");

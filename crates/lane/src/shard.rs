@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use payments::{
-    BlsSecretKey, CertifiedPayment, ContestedOutput, HomeEpoch, KeyShare, LaneEffect, LaneLog, LanePeer, LaneSettings,
-    LaneValidator, LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
+    BlsSecretKey, KeyShare, LaneEffect, LaneFact, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, MuteReason,
+    Output, OutputId, request_bytes_max,
 };
 use primitives::{Digest, SecretKey};
 use sockets::{Acquaintances, Visit};
@@ -63,29 +63,6 @@ impl Default for ShardLimits {
     }
 }
 
-/// News of the ledger for a shard, from certified blocks.
-#[derive(Clone, Debug)]
-pub enum ShardNews {
-    /// The lane epoch.
-    Epoch(HomeEpoch),
-    /// The ledger created an output with this shard's home.
-    Backed(OutputId, Output),
-    /// Whether the lane is halted.
-    Halted(bool),
-    /// A case about an output is open.
-    CaseOpened(ContestedOutput),
-    /// The candidates of an open case are fixed.
-    CandidatesFixed(OutputId, Vec<Arc<PaymentBody>>),
-    /// All shards of this validator have barred the candidates; see [`payments::ViewParts`].
-    AllBarred(OutputId, Option<Box<CertifiedPayment>>),
-    /// A case is closed.
-    CaseRuled(OutputId, Verdict),
-    /// The committee signs exits through this epoch: for a shard that starts after a late verdict.
-    SignsThrough(HomeEpoch),
-    /// This payment, which the shard barred before it restarted, is confirmed: see [`LaneShard::barred`].
-    Confirmed(Digest),
-}
-
 /// What a shard is started with.
 pub struct ShardSetup {
     /// Its rules, committee and index.
@@ -110,7 +87,8 @@ pub struct ShardSetup {
     /// belong to them without being listed.
     pub known: Acquaintances,
     /// Receives effects to post to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), to send to the other
-    /// shards ([`LaneEffect::Barred`]) or to apply to the shard ([`LaneEffect::Destroy`]). It must not block.
+    /// shards ([`LaneEffect::Barred`]), and [`LaneEffect::Destroy`]. It must not block. If it loses one, the shard
+    /// makes it again when it is told of the case again.
     pub post: Box<dyn FnMut(LaneEffect) + Send>,
 }
 
@@ -182,7 +160,7 @@ pub(crate) enum Event {
     Requests(LanePeer, Vec<(u32, Bytes)>, OwnedSemaphorePermit),
     Closed(LanePeer),
     Synced(std::io::Result<u64>),
-    News(ShardNews),
+    Fact(LaneFact),
     /// Enough validators have reported how far this shard had signed: not beyond its log, or else it is mute.
     Begin(Option<MuteReason>),
     Stop,
@@ -276,8 +254,8 @@ impl LaneShard {
         self.address
     }
 
-    /// The payments that it barred before it was started. Tell it [`ShardNews::Confirmed`] of those that the ledger has
-    /// confirmed, or it refuses them for ever.
+    /// The payments that it barred before it was started. Tell it [`payments::LaneInput::Confirmed`] of those that the
+    /// ledger has confirmed, or it refuses them for ever.
     pub fn barred(&self) -> &BTreeSet<Digest> {
         &self.barred
     }
@@ -299,10 +277,10 @@ impl LaneShard {
         &self.counts
     }
 
-    /// Passes it news of a certified block.
-    pub fn forward(&self, news: ShardNews) {
+    /// Passes it a fact of a certified block, or what its validator's other shards have done.
+    pub fn tell(&self, fact: LaneFact) {
         // If no one receives this, the shard has stopped.
-        drop(self.events.blocking_send(Event::News(news)));
+        drop(self.events.blocking_send(Event::Fact(fact)));
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sockets::Acquaintances;
 
 use crate::lane_keys::LaneKeySafe;
-use crate::lane_member::{LaneKeys, LaneMember, LaneStartError};
+use crate::lane_seat::{LaneKeys, LaneSeat, LaneStartError};
 
 /// The operator's settings. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl LaneConfig {
         key: SecretKey,
         account: SecretKey,
         safe: Option<LaneKeySafe>,
-    ) -> Result<LaneMember, LaneStartError> {
+    ) -> Result<LaneSeat, LaneStartError> {
         let mut rest = self.addresses.as_slice();
         let mut of_member = |shards: &Vec<_>| {
             let (own, others) = rest.split_at(shards.len().min(rest.len()));
@@ -104,7 +104,7 @@ impl LaneConfig {
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
         let known = Acquaintances::parse(&self.trusted_proxies, self.proxy_protocol, &self.known)
             .map_err(|(key, text)| LaneStartError::Network { key, text })?;
-        Ok(LaneMember { index: self.member, keys, addresses, tls: self.tls, known, account, safe })
+        Ok(LaneSeat { index: self.member, keys, addresses, tls: self.tls, known, account, safe })
     }
 }
 

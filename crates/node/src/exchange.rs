@@ -18,8 +18,8 @@ use crate::candles::remember_candles;
 use crate::config::Config;
 use crate::developer::develop;
 use crate::intake::{admit_ethereum, admit_submissions, enter};
-use crate::lane_member::{LaneMember, LaneStartError};
 use crate::lane_restart::lane_closed_for;
+use crate::lane_seat::{LaneSeat, LaneStartError};
 use crate::payment_lane::LaneHost;
 use crate::pipeline::{Started, start_workers};
 use crate::producer::produce;
@@ -85,12 +85,12 @@ impl Exchange {
     ///
     /// # Errors
     /// [`LaneStartError`] says what prevents it; the node continues without the lane.
-    pub fn start_lane(&self, member: LaneMember, data: &std::path::Path) -> Result<(), LaneStartError> {
+    pub fn start_lane(&self, seat: LaneSeat, data: &std::path::Path) -> Result<(), LaneStartError> {
         let unreadable = |error| LaneStartError::Directory(data.display().to_string(), error);
         if let Some(restart) = lane_closed_for(data).map_err(unreadable)? {
             return Err(LaneStartError::Closed(restart));
         }
-        let host = LaneHost::start(&self.shared, self.intake.clone(), member, data)?;
+        let host = LaneHost::start(&self.shared, seat, data)?;
         let run = spawn("lane-host", &self.shared, move |_| host.run());
         poisoned(self.threads.lock()).push(run.map_err(|error| LaneStartError::Thread(error.to_string()))?);
         Ok(())

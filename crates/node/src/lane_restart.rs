@@ -12,7 +12,7 @@ use primitives::Digest;
 use store::RealDisk;
 
 use crate::lane_keys;
-use crate::lane_member::LaneStartError;
+use crate::lane_seat::LaneStartError;
 
 /// Marks a lane whose logs are closed: no node of this home takes part in it any more, not in later epochs either.
 const CLOSED: &str = "closed";

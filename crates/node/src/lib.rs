@@ -14,11 +14,9 @@ mod execution;
 mod executor;
 mod inbox;
 mod intake;
-mod lane_evidence;
-mod lane_home;
 mod lane_keys;
-mod lane_member;
 mod lane_restart;
+mod lane_seat;
 pub mod links;
 mod payment_lane;
 mod pipeline;
@@ -36,8 +34,8 @@ pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
-pub use lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address};
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
+pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use replica::{
     EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,

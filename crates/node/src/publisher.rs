@@ -6,13 +6,13 @@ use std::sync::mpsc::Receiver;
 use doors::cache::ProvenReceipts;
 use doors::{CommittedBlock, Found};
 use ledger::outcomes_by_id;
+use member::LaneBlock;
 use primitives::Transaction;
 use replica::{BlockJob, Input, LifeInput, receipts_with};
 use store::StoreError;
 
 use crate::desk::Made;
 use crate::inbox::InboxSender;
-use crate::lane_evidence;
 use crate::payment_lane::LaneHeard;
 use crate::shared::{ExchangeError, Shared, poisoned};
 
@@ -48,8 +48,7 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
     // The receiver is gone when the node stops.
     if let Some(host) = shared.lane_facts.get() {
-        let posts = lane_evidence::posts_of(&block, &applied.outcomes);
-        drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
+        drop(host.send(LaneHeard::Block(LaneBlock::of(&block, &applied))));
     }
     // The receiver is gone when the node stops.
     consensus.map(|consensus| consensus.push_result(Input::ReceiptsRoot(block.height, receipts_root)));

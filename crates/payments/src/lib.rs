@@ -267,7 +267,7 @@ pub use threshold::{
     Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
     dealing_of_shard, false_dealing,
 };
-pub use validator::{LaneAddress, LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use validator::{LaneAddress, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{
     BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
     LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use budgets::CheckBudgets;
 pub use budgets::LaneAddress;
 
-pub use interface::{LaneEffect, LaneInput, LanePeer, LaneSettings, ViewParts};
+pub use interface::{LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, ViewParts};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use crate::broker::{batch_header, shared_digest};
@@ -284,7 +284,7 @@ impl LaneValidator {
                 self.mute_if_damaged(result, &mut effects);
             }
             LaneInput::CandidatesFixed(case, candidates) => {
-                let result = self.bar(log, case, candidates);
+                let result = self.bar(log, case, &candidates);
                 self.mute_if_damaged(result, &mut effects);
             }
             LaneInput::AllBarred(case, paid) => self.post_view(case, paid),

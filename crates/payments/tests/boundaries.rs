@@ -114,7 +114,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
         if validator < 2 {
             node.ask(&child.request).expect("accepted before it barred");
         }
-        let mut effects = node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
+        let mut effects = node.step(LaneInput::CandidatesFixed(case.output.id, bodies.to_vec()));
         assert!(effects.is_empty(), "nothing is reported before it is durable");
         effects.extend(node.step(LaneInput::Tick));
         assert!(effects.iter().all(|effect| !matches!(effect, LaneEffect::Barred { .. })));
@@ -136,7 +136,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     assert_eq!(reported, [paid.clone(), paid.clone(), None, None]);
     // The validator's view combines its shards: Alice's acknowledged it, so each view names it.
     for (node, other) in alices.iter_mut().zip(reported) {
-        node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
+        node.step(LaneInput::CandidatesFixed(case.output.id, bodies.to_vec()));
         node.step(LaneInput::Tick);
         let effects = node.sync();
         let mine = effects.into_iter().find_map(|effect| match effect {
@@ -195,7 +195,7 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
             &|node| node.step(LaneInput::CaseOpened(empty)),
             &|node| node.step(LaneInput::Tick),
             &Node::sync,
-            &|node| node.step(LaneInput::CandidatesFixed(signed.output.id, &bodies)),
+            &|node| node.step(LaneInput::CandidatesFixed(signed.output.id, bodies.to_vec())),
             &|node| node.step(LaneInput::Tick),
             &Node::sync,
             &|node| {
@@ -269,7 +269,7 @@ fn an_acceptance_is_never_without_its_certificate_after_a_crash() {
         for kept in (0..=all).rev().step_by(9) {
             let mut node = written(&request).crash(kept, &[]);
             node.step(LaneInput::CaseOpened(case));
-            node.step(LaneInput::CandidatesFixed(case.output.id, &[body(&payment)]));
+            node.step(LaneInput::CandidatesFixed(case.output.id, vec![body(&payment)]));
             node.step(LaneInput::Tick);
             let paid = node.sync().into_iter().find_map(|effect| match effect {
                 LaneEffect::Barred { paid, .. } => Some(paid),
@@ -318,7 +318,7 @@ fn after_a_late_verdict_exits_are_signed_through_the_next_epoch() {
     let case = contested(&coins[0], 0, 1);
     let mut node = all.remove(0);
     node.step(LaneInput::CaseOpened(case));
-    node.step(LaneInput::CandidatesFixed(case.output.id, &[body(&payment)]));
+    node.step(LaneInput::CandidatesFixed(case.output.id, vec![body(&payment)]));
     for epoch in 1..=4 {
         assert_eq!(node.step(LaneInput::Epoch(epoch)), []);
     }

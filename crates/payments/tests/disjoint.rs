@@ -197,7 +197,7 @@ impl World {
                 self.step(epoch, validator, |node| node.step(LaneInput::CaseOpened(contested)));
             }
             BridgeEvent::Case(CaseEvent::Fixed(case, bodies)) if is_near(&case) => {
-                self.step(epoch, validator, |node| node.step(LaneInput::CandidatesFixed(case, &bodies)));
+                self.step(epoch, validator, |node| node.step(LaneInput::CandidatesFixed(case, bodies.clone())));
             }
             BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) if near(contested.home) => {
                 let case = contested.output.id;

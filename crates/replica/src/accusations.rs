@@ -1,10 +1,10 @@
 //! Accusations that a validator makes on its own.
 //!
 //! The list takes evidence against a validator: one piece for each member of each epoch is enough. The evidence is
-//! sent as a transaction of the validator's own account ([`crate::OwnKeys`]), and sent again if a transaction is
-//! lost, until the ledger says that it is of no further use: the validator is convicted (no matter by whom), is not a
-//! validator, or the period for accusations is over. Every correct validator that holds evidence does this: the first
-//! conviction counts, and later accusations in the same block pay their fee for nothing.
+//! posted by the validator's own account ([`crate::OwnKeys`], [`crate::Mempool::post`]), and posted again if a
+//! transaction is lost, until the ledger says that it is of no further use: the validator is convicted (no matter by
+//! whom), is not a validator, or the period for accusations is over. Every correct validator that holds evidence does
+//! this: the first conviction counts, and later accusations in the same block pay their fee for nothing.
 //!
 //! **Properties.** Pure. At most one pending transaction per member, and members are bounded: an engine has evidence
 //! of its own epoch only, and evidence older than the ledger punishes is dropped. The list is lost when the process
@@ -13,7 +13,9 @@
 use std::collections::BTreeMap;
 
 use ledger::Ledger;
-use primitives::{Body, Evidence, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL};
+use primitives::{Evidence, Operation, SecretKey, TransactionId, UNTIL_USUAL};
+
+use crate::Mempool;
 
 /// The list; see the module text.
 #[derive(Default)]
@@ -37,34 +39,35 @@ impl Accusations {
         self.0.is_empty()
     }
 
-    /// Accusation transactions on top of `ledger`, signed by `key` with sequence numbers from `next`. Skips those
-    /// that `waits` reports as still pending. Removes accusations that the ledger needs no longer.
-    pub fn due(
-        &mut self,
-        ledger: &Ledger,
-        key: &SecretKey,
-        next: Sequence,
-        waits: impl Fn(&TransactionId) -> bool,
-    ) -> Vec<Transaction> {
+    /// Posts the accusations whose last transactions are not pending any more. Removes those that the ledger needs no
+    /// longer.
+    pub fn post(&mut self, ledger: &Ledger, key: &SecretKey, pool: &mut Mempool, arrived_ms: u64) {
         self.0.retain(|_, accusation| ledger.convicts(&accusation.evidence).is_ok());
-        let idle = self.0.values_mut().filter(|accusation| !accusation.sent.is_some_and(|id| waits(&id)));
-        let (chain, network, account) = (ledger.chain(), ledger.network(), key.public().address());
-        let until = ledger.height() + UNTIL_USUAL;
-        let sign = |(sequence, accusation): (Sequence, &mut Accusation)| {
+        for accusation in self.0.values_mut() {
+            if accusation.sent.is_some_and(|id| pool.contains(&id)) {
+                continue;
+            }
             let operation = Operation::Accuse(Box::new(accusation.evidence));
-            let transaction = Body { chain, account, sequence, until, operation }.sign(&network, key);
-            accusation.sent = Some(transaction.id());
-            transaction
-        };
-        (next..).zip(idle).map(sign).collect()
+            match pool.post(key, operation, ledger.height() + UNTIL_USUAL, ledger, arrived_ms) {
+                Ok(id) => {
+                    tracing::warn!("accusing a validator of contradictory signatures");
+                    accusation.sent = Some(id);
+                }
+                Err(why) => {
+                    let account = key.public().address();
+                    tracing::warn!(?why, %account, "this validator's account cannot accuse");
+                }
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PoolEntry;
     use ledger::{Genesis, Listing, Member, Membership, Schedule, Signatures, Terms};
-    use primitives::{Committed, Contradiction, Digest, Fraction, Scope, SubBlock, Superblock};
+    use primitives::{Committed, Contradiction, Digest, Fraction, Scope, SubBlock, Superblock, Transaction};
 
     fn key(index: u8) -> SecretKey {
         SecretKey::from_seed([index + 1; 32])
@@ -108,40 +111,80 @@ mod tests {
         applied.outcomes.iter().filter(|outcome| outcome.refusal().is_none()).count()
     }
 
+    /// What is posted now. It stays pending.
+    fn posted(accusations: &mut Accusations, ledger: &Ledger, pool: &mut Mempool) -> Vec<PoolEntry> {
+        accusations.post(ledger, &key(0), pool, 0);
+        pool.take(64)
+    }
+
+    fn settle(pool: &mut Mempool, entries: &[PoolEntry]) {
+        pool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)), 0);
+    }
+
+    fn sequences(entries: &[PoolEntry]) -> Vec<u64> {
+        entries.iter().map(|entry| entry.transaction.body.sequence).collect()
+    }
+
     #[test]
     fn each_member_is_accused_until_it_is_convicted() {
-        let mut ledger = founded();
+        let (mut ledger, mut pool) = (founded(), Mempool::new(100));
         let mut accusations = Accusations::default();
         [evidence(2, 1), evidence(2, 3), evidence(3, 1)].into_iter().for_each(|one| accusations.note(one));
-        let sent = accusations.due(&ledger, &key(0), 1, |_| false);
-        assert_eq!(sent.iter().map(|one| one.body.sequence).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(accusations.due(&ledger, &key(0), 3, |id| *id == sent[0].id()).len(), 1, "the other one was lost");
-        assert_eq!(accusations.due(&ledger, &key(0), 4, |_| true), []);
-        assert_eq!(apply(&mut ledger, sent[..1].to_vec()), 1);
-        let rest = accusations.due(&ledger, &key(0), 5, |_| false);
+        let sent = posted(&mut accusations, &ledger, &mut pool);
+        assert_eq!(sequences(&sent), [1, 2]);
+        assert!(posted(&mut accusations, &ledger, &mut pool).is_empty(), "both are pending");
+        settle(&mut pool, &sent[1..]);
+        let again = posted(&mut accusations, &ledger, &mut pool);
+        assert_eq!(sequences(&again), [2], "the other one was lost");
+        settle(&mut pool, &again);
+        settle(&mut pool, &sent[..1]);
+        assert_eq!(apply(&mut ledger, vec![sent[0].transaction.clone()]), 1);
+        let rest = posted(&mut accusations, &ledger, &mut pool);
         assert!(rest.len() == 1 && !accusations.is_empty());
-        assert_eq!(apply(&mut ledger, rest), 1);
-        assert_eq!(accusations.due(&ledger, &key(0), 6, |_| false), []);
+        assert_eq!(apply(&mut ledger, vec![rest[0].transaction.clone()]), 1);
+        assert!(posted(&mut accusations, &ledger, &mut pool).is_empty());
         assert!(accusations.is_empty());
         assert!(
             [2, 3].iter().all(|who| ledger.validators().get(&key(*who).public().address()).is_some_and(|v| v.excluded))
         );
         // Evidence that is recorded again after the conviction is not sent.
         accusations.note(evidence(2, 1));
-        assert_eq!(accusations.due(&ledger, &key(0), 7, |_| false), []);
+        assert!(posted(&mut accusations, &ledger, &mut pool).is_empty());
+    }
+
+    /// The account also posts for the payment lane: what both send is in flight under different numbers.
+    #[test]
+    fn accusations_and_posts_in_flight_never_claim_one_number() {
+        let (ledger, mut pool) = (founded(), Mempool::new(100));
+        let mut accusations = Accusations::default();
+        let post = |pool: &mut Mempool, id| {
+            let operation = Operation::CreateAccount { account: key(id).public().address(), key: key(id).public() };
+            pool.post(&key(0), operation, 100, &ledger, 0).expect("it costs nothing");
+            pool.take(64)
+        };
+        let mut sent = post(&mut pool, 11);
+        accusations.note(evidence(2, 1));
+        sent.extend(posted(&mut accusations, &ledger, &mut pool));
+        sent.extend(post(&mut pool, 12));
+        accusations.note(evidence(3, 1));
+        sent.extend(posted(&mut accusations, &ledger, &mut pool));
+        assert_eq!(sequences(&sent), [1, 2, 3, 4]);
+        // Other numbers are free again when their transactions have ended.
+        settle(&mut pool, &sent);
+        assert_eq!(sequences(&post(&mut pool, 13)), [1]);
     }
 
     #[test]
     fn false_and_old_evidence_is_forgotten() {
-        let mut ledger = founded();
+        let (mut ledger, mut pool) = (founded(), Mempool::new(100));
         let mut accusations = Accusations::default();
         accusations.note(Evidence { member: 1, ..evidence(2, 1) });
-        assert_eq!(accusations.due(&ledger, &key(0), 1, |_| false), []);
+        assert!(posted(&mut accusations, &ledger, &mut pool).is_empty());
         accusations.note(evidence(2, 1));
         while ledger.height() < 30 {
             apply(&mut ledger, Vec::new());
         }
-        assert_eq!(accusations.due(&ledger, &key(0), 1, |_| false), []);
+        assert!(posted(&mut accusations, &ledger, &mut pool).is_empty());
         assert!(accusations.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::EthereumPool;
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
-use primitives::{Address, Amount, Body, Height, Sequence, Transaction, TransactionId};
+use primitives::{Address, Amount, Body, Height, Operation, SecretKey, Sequence, Transaction, TransactionId};
 use rayon::prelude::*;
 
 /// Batches smaller than this are judged on one thread.
@@ -117,6 +117,29 @@ impl Mempool {
     /// The highest pending sequence number of an account.
     pub fn highest(&self, account: &Address) -> Option<Sequence> {
         self.sequences.get(account).and_then(|waiting| waiting.iter().map(|(sequence, _)| *sequence).max())
+    }
+
+    /// Signs an operation of this node's own account, valid through height `until`, and queues it. This is the one
+    /// place that gives out the account's sequence numbers: the next one is above those that the ledger has and those
+    /// that are pending, so two transactions in flight never have one number, whoever in the node makes them.
+    ///
+    /// # Errors
+    /// [`Reject`] gives the reason, for example that 64 numbers are pending; the pool is unchanged.
+    pub fn post(
+        &mut self,
+        key: &SecretKey,
+        operation: Operation,
+        until: Height,
+        ledger: &Ledger,
+        arrived_ms: u64,
+    ) -> Result<TransactionId, Reject> {
+        let account = key.public().address();
+        let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
+        let sequence = used.max(self.highest(&account).unwrap_or(0)) + 1;
+        let body = Body { chain: ledger.chain(), account, sequence, until, operation };
+        let transaction = body.sign(&ledger.network(), key);
+        let id = transaction.id();
+        self.admit(PoolEntry { id, arrived_ms, transaction }, ledger).map(|()| id)
     }
 
     /// Adds a transaction, if it would be valid in the next block on top of `ledger`.

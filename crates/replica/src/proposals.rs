@@ -147,16 +147,7 @@ impl Proposals {
     /// Adds accusations to the pool, so that the next sub-block from here contains them.
     fn accuse(&mut self, pool: &mut Mempool, ledger: &Ledger, now: Now) {
         let Some(key) = &self.key else { return };
-        let account = key.public().address();
-        let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
-        let next = used.max(pool.highest(&account).unwrap_or(0)) + 1;
-        for transaction in self.accusations.due(ledger, key, next, |id| pool.contains(id)) {
-            let entry = PoolEntry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
-            match pool.admit(entry, ledger) {
-                Ok(()) => tracing::warn!("accusing a validator of contradictory signatures"),
-                Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
-            }
-        }
+        self.accusations.post(ledger, key, pool, now.milliseconds());
     }
 }
 

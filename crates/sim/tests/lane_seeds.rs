@@ -1,6 +1,8 @@
 //! The payment lane under faults: invariants hold for the seeds, the same seed gives the same run, and every seeded
 //! mistake is detected.
 
+use member::MemberMistake;
+use sim::LaneBug::OfMember;
 use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
 
 #[test]
@@ -26,14 +28,14 @@ fn seeds_hold_over_two_boundaries() {
     assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
     // In about half of the runs contradictions are posted, and in few of those the Byzantine validator never
     // contradicts itself.
-    assert!((6..=24).contains(&sum.convicted), "{sum:?}");
+    assert!((8..=32).contains(&sum.convicted), "{sum:?}");
 }
 
 /// A payment of three inputs can be certified and is not settled. One input lapses, which makes the payment void, and
 /// so the others are freed.
 #[test]
 fn inputs_of_a_void_payment_are_freed() {
-    run_lane(231, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    run_lane(158, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]
@@ -43,24 +45,37 @@ fn a_seed_decides_everything() {
     assert_ne!(run_lane(3, options).expect("holds").trace, run_lane(4, options).expect("holds").trace);
 }
 
+/// Each seeded mistake with a run that finds it (the seed, the blocks before the faults stop), and what the check that
+/// finds it says.
+const FOUND: [(LaneBug, u64, u64, &str); 15] = [
+    (OfMember(MemberMistake::ReportNotAskedAgain), 21, 62, "is lost"),
+    (OfMember(MemberMistake::PostNotRepeated), 17, 34, "has not registered for epoch"),
+    (OfMember(MemberMistake::PostRepeatedEarly), 1, 34, "has posted Registration"),
+    (OfMember(MemberMistake::EpochBegunEarly), 0, 34, "begins epoch 2, and certified is epoch 1"),
+    (OfMember(MemberMistake::KeysDestroyedEarly), 0, 34, "has destroyed the key of epoch 0"),
+    (OfMember(MemberMistake::KeysKept), 0, 90, "holds the key of epoch 0"),
+    (OfMember(MemberMistake::FactsDuringStart), 0, 34, "was not told of"),
+    (OfMember(MemberMistake::CasesNotTold), 0, 34, "was not told of"),
+    (OfMember(MemberMistake::VerdictNotTold), 0, 34, "which is confirmed"),
+    (OfMember(MemberMistake::LogMadeAgain), 1, 34, "certified twice"),
+    (OfMember(MemberMistake::NeedlessComplaints), 0, 34, "is correct, but the generation"),
+    (OfMember(MemberMistake::PreparationGivenUp), 1, 34, "has not registered for epoch"),
+    (LaneBug::AnswerBeforeSync, 0, 34, "certified twice"),
+    (LaneBug::OthersAnswer, 2, 34, "is liable for no faulty member"),
+    (LaneBug::ForeignSigner, 0, 34, "a certificate of payment"),
+];
+
+/// Found by a test of `member`: certificates after a case has expired are too rare for a seed.
+const RARE: LaneBug = OfMember(MemberMistake::LateCertificateNotTold);
+
 #[test]
 fn every_seeded_mistake_is_caught() {
-    for bug in LaneBug::ALL {
-        let options = LaneOptions { bug: Some(bug), ..LaneOptions::default() };
-        let caught = (0..60).find_map(|seed| run_lane(seed, options).err());
-        let failure = caught.unwrap_or_else(|| panic!("{bug:?} is not detected"));
+    let found = |bug: &LaneBug| *bug == RARE || FOUND.iter().any(|(found, ..)| found == bug);
+    assert_eq!(LaneBug::all().find(|bug| !found(bug)), None, "it has no seed");
+    for (bug, seed, blocks, what) in FOUND {
+        let caught = run_lane(seed, LaneOptions { blocks, bug: Some(bug) });
+        let failure = caught.err().unwrap_or_else(|| panic!("{bug:?} is not detected"));
         println!("{bug:?}: {failure}");
-        let expected: &[&str] = match bug {
-            LaneBug::OthersAnswer => &["is liable for no faulty member"],
-            LaneBug::NeedlessComplaints => &["is correct, but the generation"],
-            LaneBug::ForeignSigner => &["a certificate of payment"],
-            LaneBug::ForgottenVerdict => &["which is confirmed", "does not return to the ledger"],
-            // Whichever comes first: two certificates, or a block with both signatures.
-            LaneBug::NewLogOnRestart | LaneBug::AnswerBeforeSync => {
-                &["certified twice", "is correct, but was convicted"]
-            }
-        };
-        let by = expected.iter().any(|what| failure.what.contains(what));
-        assert!(by, "{bug:?} was detected by another check: {failure}");
+        assert!(failure.what.contains(what), "{bug:?} was detected by another check: {failure}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms};
-use node::{Config, HOME_PORTS, LaneKeySafe, LaneMember, Node};
+use node::{Config, HOME_PORTS, LaneKeySafe, LaneSeat, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
@@ -130,7 +130,7 @@ pub fn member(
     genesis: &Genesis,
     account: Option<&SecretKey>,
     passphrase: &Passphrase,
-) -> anyhow::Result<Option<LaneMember>> {
+) -> anyhow::Result<Option<LaneSeat>> {
     if config.lane.addresses.is_empty() {
         return Ok(None);
     }
@@ -143,7 +143,7 @@ pub fn member(
 }
 
 /// Takes part in the lane. If that fails, the node runs without it.
-pub fn start(node: &Node, member: Option<&LaneMember>, data: &Path) {
+pub fn start(node: &Node, member: Option<&LaneSeat>, data: &Path) {
     let Some(member) = member else { return };
     match tokio::task::block_in_place(|| node.exchange().start_lane(member.clone(), data)) {
         Ok(()) => tracing::info!(member = member.index, "takes part in the payment lane"),

@@ -13,11 +13,11 @@ use std::time::Duration;
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame, write_refusal};
 use lane::{
     FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, Outbox, OutboxError, ShardError, ShardLimits,
-    ShardNews, ShardSetup,
+    ShardSetup,
 };
 use payments::{
-    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRefusal, LaneRules, LaneSettings, LogOwner, MuteReason, Output,
-    OutputId, OutputProof, PaymentView, Recipient, RootCache, SignedPayment, build_payment,
+    AssetRule, FastReceipt, Holding, LaneCommittee, LaneInput, LaneRefusal, LaneRules, LaneSettings, LogOwner,
+    MuteReason, Output, OutputId, OutputProof, PaymentView, Recipient, RootCache, SignedPayment, build_payment,
 };
 use primitives::{AssetId, Digest, PublicKey, SecretKey};
 use sockets::{Acquaintances, Networks};
@@ -294,9 +294,9 @@ fn what_the_ledger_tells_is_spendable_from_then_on() {
     let refusals = refused_in_part(&mut client, &payment);
     assert!(refusals[&0].contains("wait until its deposit is certified"), "{refusals:?}");
     let shard = network.shards[0][0].as_ref().expect("it runs");
-    shard.forward(ShardNews::Backed(deposit.id, deposit.output));
+    shard.tell(LaneInput::Backed(deposit.id, deposit.output));
     client.confirm(&payment, PATIENCE).expect("confirmed");
-    shard.forward(ShardNews::Epoch(7));
+    shard.tell(LaneInput::Epoch(7));
     let late = client.confirm(&pay(&coin(4), 4, 5), PATIENCE);
     assert!(matches!(late, Err(LaneClientError::Refused { .. })), "{late:?}");
 }
@@ -449,7 +449,7 @@ fn a_shard_that_stops_listening_gives_its_address_away_and_one_that_finds_it_tak
     assert!(matches!(asked, Err(LaneClientError::Unanswered { answered: 0, .. })), "{asked:?}");
     let address = network.directory.addresses[0][0];
     let other = TcpListener::bind(address).expect("the address is free, and the shard still runs");
-    first.forward(ShardNews::Epoch(1));
+    first.tell(LaneInput::Epoch(1));
     drop(first);
     network.start(0, 0).expect("its log is whole");
     assert!(network.shards[0][0].as_ref().is_some_and(LaneShard::awaits_address));

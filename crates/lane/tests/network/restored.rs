@@ -1,7 +1,7 @@
 //! A wallet that was restored from a copy asks what it has spent.
 
 use super::*;
-use payments::{ContestedOutput, SpendGround, SpentOutput};
+use payments::{ContestedOutput, LaneInput, SpendGround, SpentOutput};
 
 #[test]
 fn a_restored_wallet_hears_from_a_quorum_what_it_has_spent() {
@@ -38,7 +38,7 @@ fn a_wallet_believes_an_exit_that_more_than_one_validator_signed() {
     };
     let open = |validator: usize, index: usize| {
         let shard = network.shards[validator][0].as_ref().expect("it runs");
-        shard.forward(ShardNews::CaseOpened(of(index)));
+        shard.tell(LaneInput::CaseOpened(of(index)));
     };
     // One validator is bound to the exit of the first coin: it may be Byzantine.
     open(0, 0);

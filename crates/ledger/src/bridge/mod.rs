@@ -294,6 +294,11 @@ impl LaneBridge {
         }
     }
 
+    /// The bytes of an account's post: marked as a duty if it is one.
+    pub fn post_bytes(&self, account: Address, operation: &BridgeOperation) -> Vec<u8> {
+        if self.is_duty_of(account, operation) { operation.encode_duty() } else { operation.encode() }
+    }
+
     /// Applies the accepted operations of a block, and begins the next height.
     pub(crate) fn apply(&mut self, edits: &[(Address, BridgeEdit<'_>)]) -> Crossing {
         let before = self.all_held();

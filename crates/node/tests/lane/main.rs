@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use doors::Answer;
 use lane::{LaneClient, LaneDirectory};
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Listing, Outcome};
-use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address, make_first_lane_keys};
+use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
     AnswerScheme, BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output,
     OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
@@ -101,7 +101,7 @@ impl Net {
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
         exchange
             .start_lane(
-                LaneMember {
+                LaneSeat {
                     index: 0,
                     keys,
                     addresses,
@@ -394,7 +394,7 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
 fn a_member_with_other_keys_does_not_start() {
     let dir = private();
     let exchange = Exchange::start(Config::default(), &genesis(), dir.path(), None).expect("starts");
-    let member = |index, key, addresses| LaneMember {
+    let member = |index, key, addresses| LaneSeat {
         index,
         keys: LaneKeys::Fixed(vec![key]),
         addresses,
@@ -409,7 +409,7 @@ fn a_member_with_other_keys_does_not_start() {
     assert!(matches!(start(member(1, shard_key(), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses)));
     let registrar =
-        LaneMember { keys: LaneKeys::Registrar(Box::new(shard_key())), ..member(0, shard_key(), vec![vec![at]]) };
+        LaneSeat { keys: LaneKeys::Registrar(Box::new(shard_key())), ..member(0, shard_key(), vec![vec![at]]) };
     assert!(matches!(start(registrar), Err(LaneStartError::Registrar(0))), "this chain's keys do not change");
     exchange.stop();
 }

@@ -72,6 +72,10 @@ impl LaneSettings {
     }
 }
 
+/// An input of a shard that borrows nothing: what a certified block says, or what the other shards have done. The host
+/// of the shards keeps it and passes it on.
+pub type LaneFact = LaneInput<'static>;
+
 /// The inputs of a shard.
 #[derive(Clone, Debug)]
 pub enum LaneInput<'a> {
@@ -101,7 +105,7 @@ pub enum LaneInput<'a> {
     /// A case about an output of this home, or of the previous one, is open.
     CaseOpened(ContestedOutput),
     /// The candidates of an open case are fixed.
-    CandidatesFixed(OutputId, &'a [Arc<PaymentBody>]),
+    CandidatesFixed(OutputId, Vec<Arc<PaymentBody>>),
     /// All shards of this validator have barred the candidates; the payment is the one that any of them had accepted
     /// ([`ViewParts`]). The shard that signs for the owner of the output gets this input.
     AllBarred(OutputId, Option<Box<CertifiedPayment>>),

@@ -222,3 +222,21 @@ fn a_substitute_takes_the_place_in_the_queue() {
     assert_eq!(pool.admit(ending(3, 20, 30), &ledger), Ok(()));
     assert_eq!(order(&mut pool), [(3, 20)]);
 }
+
+#[test]
+fn posts_of_the_own_account_get_the_next_free_numbers_until_64_are_pending() {
+    let ledger = ledger(1);
+    let mut pool = Mempool::new(100);
+    let operation = |amount| Operation::Pay { to: Address([5; 20]), asset: AssetId(0), amount };
+    let post = |pool: &mut Mempool, amount| pool.post(&key(), operation(amount), 9, &ledger, 0);
+    assert_eq!(pool.admit(pay(2, 0, 1), &ledger), Ok(()), "another part of the node sent it");
+    let first = post(&mut pool, 1).expect("it can pay");
+    let taken = pool.take(2);
+    assert_eq!(taken.iter().map(|entry| entry.transaction.body.sequence).collect::<Vec<_>>(), [2, 3]);
+    assert!(taken[1].id == first && taken[1].transaction.body.until == 9);
+    assert!((4..=64).all(|_| post(&mut pool, 1).is_ok()), "what is proposed is in flight, too");
+    assert!(matches!(post(&mut pool, 1), Err(Reject::Refused(_))));
+    pool.end(9, 1);
+    let next = post(&mut pool, 1).map(|id| pool.contains(&id));
+    assert_eq!(next, Ok(true), "its number is free: the others have ended");
+}

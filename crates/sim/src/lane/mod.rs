@@ -1,8 +1,8 @@
 //! The payment lane in a simulation: shards, payers and the ledger, over a network and disks that fail.
 //!
-//! One committee of four. Three are correct: their shards are the state machines that a node runs, over logs that a
-//! crash tears. One is Byzantine and signs anything. Messages are delayed, reordered, repeated and lost. Blocks are
-//! made by the ledger itself, and reach each validator as certified facts some time later. Honest payers deposit,
+//! One committee of four. Three are correct: they and their shards are the state machines that a node runs, over logs
+//! that a crash tears. One is Byzantine and signs anything. Messages are delayed, reordered, repeated and lost. Blocks
+//! are made by the ledger itself, and reach each validator as certified facts some time later. Honest payers deposit,
 //! pay, settle, redeem, renew and contest payments that are stuck. One owner signs two payments of each of its
 //! outputs, sends them to all validators repeatedly, and contests them.
 //!
@@ -24,16 +24,29 @@
 //!    signatures are sometimes wrong, or withheld. Under every scheme a certificate verifies with only the ledger's
 //!    public data, a quorum has signed what it certifies, and so has each signer that it names.
 //! 8. No correct member is convicted of contradicting itself, and only the stake that is liable for the Byzantine
-//!    member is slashed. In half of the runs every contradiction in a block is posted as evidence.
+//!    member is slashed. In half of the runs members see the contradictions in blocks, and accuse.
+//! 9. No shard is told of an epoch that no certified block has begun, and each is told of all outputs and cases that
+//!    certified blocks have for it. Each correct member has registered for the next
+//!    epoch once it has had the time.
+//! 10. No two transactions of a correct member that are in flight have one number, and none of its posts takes effect
+//!     twice, unless it has crashed in between.
+//!
+//! Correct members are `member::LaneMember` and `payments::LaneValidator`, as in a node. Blocks reach each of them
+//! late, and certificates on their own; their disks, pools and queues are sometimes full, and sub-blocks with their
+//! posts are left out, or proposed by others later.
 //!
 //! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
+//! What each correct member has to say in open cases is on the ledger, whatever was lost on the way.
 
+mod bugs;
+mod disk;
+mod liar;
 mod observed;
 mod payers;
 mod schemes;
 mod shards;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -41,9 +54,10 @@ use ledger::{
     Genesis, LaneAsset, LaneBls, LaneBridge, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal,
     Signatures, Terms,
 };
+use member::{ASK_BLOCKS, LaneBlock, MemberMistake, POST_BLOCKS};
 use payments::{
-    AnswerScheme, BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase,
-    LaneEvidence, LaneRegistration, PaymentBody, Recipient, StatementKind, Verdict, dealing_of_shard, false_dealing,
+    AnswerScheme, BlsSecretKey, BridgeEvent, BridgeKey, BridgeOperation, CaseEvent, HomeEpoch, HomePhase,
+    LaneRegistration, OutputId, PaymentBody, Recipient, StatementKind, Verdict, dealing_of_shard, false_dealing,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -52,10 +66,12 @@ use primitives::{
 
 use crate::dice::Dice;
 use crate::{Failure, message};
+pub use bugs::LaneBug;
+use liar::Liar;
 use observed::Observed;
 use payers::Payers;
 use schemes::{SimAnswer, Stranger};
-use shards::{Liar, Said, SimValidator};
+use shards::{Said, SimBlock, SimValidator};
 
 /// Number of validators, of which the last is Byzantine.
 const MEMBERS: u8 = 4;
@@ -70,35 +86,8 @@ const STAKE: Amount = 1_000;
 const WEALTH: Amount = 1_000_000;
 /// Number of blocks in which everything pending must complete, once the faults have stopped.
 const HEAL_BLOCKS: u64 = 8;
-
-/// A mistake that a shell of a shard could make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaneBug {
-    /// A validator that restarts makes a new log, instead of signing nothing without its old one.
-    NewLogOnRestart,
-    /// A signature is sent before it is durable.
-    AnswerBeforeSync,
-    /// The genesis names wrong accounts as liable for the members.
-    OthersAnswer,
-    /// A validator complains about every dealing, and so reveals shares.
-    NeedlessComplaints,
-    /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
-    ForeignSigner,
-    /// A shard that restarts is not told that the ledger has confirmed a payment that it bars.
-    ForgottenVerdict,
-}
-
-impl LaneBug {
-    /// All bugs.
-    pub const ALL: [LaneBug; 6] = [
-        LaneBug::NewLogOnRestart,
-        LaneBug::AnswerBeforeSync,
-        LaneBug::OthersAnswer,
-        LaneBug::NeedlessComplaints,
-        LaneBug::ForeignSigner,
-        LaneBug::ForgottenVerdict,
-    ];
-}
+/// Number of blocks after that in which members say what they have to say in cases.
+const SAID_BLOCKS: u64 = ASK_BLOCKS + POST_BLOCKS + 2;
 
 /// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -189,8 +178,16 @@ struct LaneWorld {
     messages: VecDeque<Message>,
     observed: Observed,
     stranger: Stranger,
-    /// Finds contradictions in blocks, in the runs in which evidence is posted.
-    finder: Option<EvidenceFinder>,
+    /// Whether members see contradictions in blocks.
+    accuses: bool,
+    /// What each correct member has posted.
+    posted: BTreeSet<(u8, BridgeKey)>,
+    /// Transactions that a block has refused.
+    refused: BTreeSet<TransactionId>,
+    /// The heights at which cases opened, or got their candidates.
+    opened: BTreeMap<OutputId, u64>,
+    /// The height at which each correct member crashed last.
+    crashed: Vec<u64>,
     /// Units in escrow, by plain bookkeeping.
     escrow: u128,
     healed: bool,
@@ -235,7 +232,9 @@ impl LaneWorld {
         let payers = Payers::new(4, options.bug);
         let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
         let (bls, epoch_heights) = match (options.bug, seed % 8) {
-            (Some(LaneBug::NeedlessComplaints), _) | (_, 5) => (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS),
+            (Some(LaneBug::OfMember(MemberMistake::NeedlessComplaints)), _) | (_, 5) => {
+                (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS)
+            }
             (Some(LaneBug::ForeignSigner), _) | (_, 3) => (LaneBls::Aggregate, EPOCH_HEIGHTS),
             _ => (LaneBls::None, EPOCH_HEIGHTS),
         };
@@ -291,7 +290,11 @@ impl LaneWorld {
             messages: VecDeque::new(),
             observed: Observed::default(),
             stranger: Stranger::default(),
-            finder: dice.once_in(2).then(|| EvidenceFinder::new(1 << 12)),
+            accuses: dice.once_in(2),
+            posted: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            opened: BTreeMap::new(),
+            crashed: vec![0; usize::from(MEMBERS - 1)],
             escrow: 0,
             healed: false,
             trace: blake3::Hasher::new(),
@@ -326,35 +329,44 @@ impl LaneWorld {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        match self.dice.below(200) {
+        match self.dice.below(215) {
             0..70 => self.deliver(),
-            70..110 => {
-                let at = self.dice.index(self.validators.len());
-                let validator = &mut self.validators[at];
-                match self.dice.below(3) {
-                    0 => validator.tick(),
-                    1 => validator.sync(),
-                    _ => drop(validator.certify(&mut self.dice)),
-                }
-                self.collect();
-            }
-            110..150 => self.act(),
-            150..190 => self.ask_again(),
-            190..192 => {
+            70..125 => self.turn(),
+            125..165 => self.act(),
+            165..205 => self.ask_again(),
+            205..207 => {
                 let at = self.dice.index(self.validators.len());
                 self.report.crashes += 1;
+                self.crashed[at] = self.ledger.height();
                 self.note("crash", at as u64);
-                self.validators[at].crash(&mut self.dice);
+                self.validators[at].crash();
                 self.collect();
             }
             _ => self.block()?,
         }
-        if self.options.bug.is_none()
-            && let Some(reason) = self.validators.iter().find_map(|validator| validator.muted.clone())
-        {
-            return Err(format!("a correct validator stopped signing: {reason}"));
+        self.check_validators()
+    }
+
+    /// A validator does something.
+    fn turn(&mut self) {
+        let at = self.dice.index(self.validators.len());
+        let (validator, newest) = (&mut self.validators[at], self.ledger.height());
+        match self.dice.below(4) {
+            0 => validator.tick(),
+            1 => validator.sync(),
+            2 => while validator.apply() && !self.dice.once_in(4) {},
+            _ => drop(validator.certify(newest)),
         }
-        Ok(())
+        self.collect();
+    }
+
+    fn check_validators(&self) -> Result<(), String> {
+        // A validator that makes its log again does what no correct one does, and is found by that.
+        let makes_again = self.options.bug == Some(LaneBug::OfMember(MemberMistake::LogMadeAgain));
+        match self.validators.iter().find_map(|validator| validator.broken.clone()).filter(|_| !makes_again) {
+            Some(what) => Err(format!("a correct validator is broken: {what}")),
+            None => self.validators.iter().try_for_each(|one| one.check_keys().and_then(|()| one.check_facts())),
+        }
     }
 
     /// Collects what validators send: every signature is observed, whether or not it arrives.
@@ -364,7 +376,17 @@ impl LaneWorld {
                 self.observed.note(said.kind, said.digest, said.answer.validator());
                 self.messages.push_back(Message::Answer(said));
             }
+            for payment in std::mem::take(&mut self.validators[validator].votes) {
+                self.note_vote(validator as u8, &payment);
+            }
         }
+    }
+
+    /// A vote is a signature on its payment.
+    fn note_vote(&mut self, validator: u8, payment: &[u8]) {
+        let Ok(body) = PaymentBody::parse(payment) else { return };
+        self.observed.note(StatementKind::Confirmation, body.digest, validator);
+        self.observed.bodies.entry(body.digest).or_insert_with(|| Arc::new(body));
     }
 
     /// Any message in flight arrives, or is lost, or arrives and stays in flight.
@@ -439,36 +461,86 @@ impl LaneWorld {
 
     fn post(&mut self, key: &SecretKey, operation: &BridgeOperation) -> TransactionId {
         let lane = self.ledger.lane().expect("the chain has a lane");
-        let is_duty = lane.is_duty_of(key.public().address(), operation);
-        let bytes = if is_duty { operation.encode_duty() } else { operation.encode() };
+        let bytes = lane.post_bytes(key.public().address(), operation);
         self.submit(key, Operation::Lane(bytes.into()))
     }
 
     /// Makes one block of everything pending, and delivers its contents to everybody.
     fn block(&mut self) -> Result<(), String> {
-        self.post_of_validators();
-        let mut native = std::mem::take(&mut self.waiting);
-        self.dice.shuffle(&mut native);
+        self.post_of_liar();
+        let native = self.proposed();
+        self.check_numbers(&native)?;
         let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
-        let operations: Vec<Operation> = native.iter().map(|one| one.body.operation.clone()).collect();
         let (height, parent, home) = (self.ledger.height() + 1, self.ledger.last_block(), self.now());
-        let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+        let sub_blocks = vec![SubBlock { native: native.clone(), ..SubBlock::default() }];
         let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).map_err(|fault| fault.to_string())?;
         self.note("block", height);
         self.trace.update(&applied.block.0);
-        for ((id, operation), outcome) in ids.iter().zip(&operations).zip(&applied.outcomes) {
-            self.on_outcome(id, operation, outcome)?;
+        for ((id, transaction), outcome) in ids.iter().zip(&native).zip(&applied.outcomes) {
+            self.on_outcome(id, &transaction.body, outcome)?;
         }
         for event in &applied.lane {
             self.on_event(event, home)?;
         }
-        self.accuse(&operations, &applied.outcomes);
-        for validator in &mut self.validators {
-            validator.clear_posts(&self.ledger);
-            validator.on_events(applied.lane.clone(), self.ledger.clone());
+        let mut facts = LaneBlock::of(&block, &applied);
+        if !self.accuses {
+            facts.posts.clear();
         }
+        let block = SimBlock { facts, native, state: self.ledger.clone() };
+        self.validators.iter_mut().for_each(|validator| validator.on_block(block.clone()));
         self.check()
+    }
+
+    /// The transactions of the next block. A sub-block of a validator may be left out; it proposes its transactions
+    /// again, and others that have got them may too.
+    fn proposed(&mut self) -> Vec<Transaction> {
+        let mut native = std::mem::take(&mut self.waiting);
+        for validator in &mut self.validators {
+            let entries = validator.propose();
+            let transactions = entries.iter().map(|entry| entry.transaction.clone());
+            if self.healed || !self.dice.once_in(4) {
+                native.extend(transactions);
+                continue;
+            }
+            if self.dice.once_in(2) {
+                self.waiting.extend(transactions);
+            }
+            validator.take_back(entries);
+        }
+        let mut seen = BTreeSet::new();
+        native.retain(|transaction| seen.insert(transaction.id()));
+        self.dice.shuffle(&mut native);
+        native
+    }
+
+    /// Checks that no member that has not crashed lately has two transactions with one number in flight.
+    fn check_numbers(&self, native: &[Transaction]) -> Result<(), String> {
+        let mut numbers = BTreeMap::new();
+        let height = self.ledger.height() + 1;
+        // Others may still propose what was refused before; its number is free again.
+        let is_alive = |one: &&Transaction| one.body.until >= height && !self.refused.contains(&one.id());
+        for body in native.iter().chain(&self.waiting).filter(is_alive).map(|one| &one.body) {
+            let Some(member) = self.member_of(&body.account).filter(|member| !self.has_forgotten(*member)) else {
+                continue;
+            };
+            let before = numbers.insert((member, body.sequence), &body.operation);
+            if before.is_some_and(|before| *before != body.operation) {
+                return Err(format!("validator {member} has two transactions with number {}", body.sequence));
+            }
+        }
+        Ok(())
+    }
+
+    /// The correct member whose account this is.
+    fn member_of(&self, account: &Address) -> Option<u8> {
+        (0..self.liar.index).find(|member| secret(2, u64::from(*member)).public().address() == *account)
+    }
+
+    /// Whether a member may have posts in flight that it does not know of, because it has crashed.
+    fn has_forgotten(&self, member: u8) -> bool {
+        let crashed = self.crashed[usize::from(member)];
+        crashed > 0 && self.ledger.height() <= crashed + 2 * POST_BLOCKS
     }
 
     fn check(&self) -> Result<(), String> {
@@ -477,28 +549,10 @@ impl LaneWorld {
         if held != self.escrow {
             return Err(format!("escrow holds {held} units, but withdrawals minus credits are {}", self.escrow));
         }
-        self.validators.iter().try_for_each(|validator| validator.check_keys())?;
+        self.validators.iter().try_for_each(|validator| validator.check_registration(&self.ledger))?;
+        self.validators.iter().try_for_each(SimValidator::check_bars)?;
         self.check_convictions()?;
         self.observed.check()
-    }
-
-    /// Posts each contradiction seen in a block.
-    fn accuse(&mut self, operations: &[Operation], outcomes: &[Outcome]) {
-        let network = self.lane().network();
-        let Some(finder) = &mut self.finder else { return };
-        let posted = operations.iter().zip(outcomes).filter(|(_, outcome)| outcome.refusal().is_none());
-        let posts = posted.filter_map(|(operation, _)| match operation {
-            Operation::Lane(bytes) => BridgeOperation::parse(bytes).ok(),
-            _ => None,
-        });
-        let found: Vec<LaneEvidence> = posts.flat_map(|post| finder.note_post(&network, &post)).collect();
-        let key = self.payers.account(1);
-        for evidence in found {
-            let known = self.lane().bridge().convicted();
-            if !known.contains(&evidence.accused().validator) {
-                self.post(&key, &BridgeOperation::Accuse { evidence });
-            }
-        }
     }
 
     fn check_convictions(&self) -> Result<(), String> {
@@ -562,8 +616,11 @@ impl LaneWorld {
         }
     }
 
-    fn on_outcome(&mut self, id: &TransactionId, operation: &Operation, outcome: &Outcome) -> Result<(), String> {
-        match (operation, outcome.refusal()) {
+    fn on_outcome(&mut self, id: &TransactionId, body: &Body, outcome: &Outcome) -> Result<(), String> {
+        if outcome.refusal().is_some() {
+            self.refused.insert(*id);
+        }
+        match (&body.operation, outcome.refusal()) {
             (Operation::Withdraw { amount, .. }, None) => self.escrow += u128::from(*amount),
             (Operation::Lane(_), Some(Refusal::VoidPayment)) => {
                 let settled = self.redemptions.get(id).filter(|digest| self.observed.is_settled(digest));
@@ -571,7 +628,8 @@ impl LaneWorld {
                     return Err(format!("payment {digest} is settled, but its certificate is refused as void"));
                 }
             }
-            (Operation::Lane(_), None) => {
+            (Operation::Lane(bytes), None) => {
+                self.check_repetition(&body.account, bytes)?;
                 if let Some(digest) = self.redemptions.get(id).copied() {
                     self.payers.redeemed(&digest);
                 }
@@ -579,6 +637,17 @@ impl LaneWorld {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Checks that no member that has not crashed lately pays twice for one post.
+    fn check_repetition(&mut self, account: &Address, bytes: &[u8]) -> Result<(), String> {
+        let Some(member) = self.member_of(account) else { return Ok(()) };
+        let key = BridgeOperation::parse(bytes).and_then(|post| post.once()).map_err(|error| error.to_string())?;
+        let is_first = self.posted.insert((member, key));
+        if is_first || self.has_forgotten(member) {
+            return Ok(());
+        }
+        Err(format!("validator {member} has posted {key:?} twice"))
     }
 
     fn on_event(&mut self, event: &BridgeEvent, home: HomeEpoch) -> Result<(), String> {
@@ -598,7 +667,11 @@ impl LaneWorld {
                     self.payers.deposited(*id, *output, home);
                 }
             }
-            BridgeEvent::Case(CaseEvent::Fixed(_, bodies)) => {
+            BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                self.opened.insert(contested.output.id, self.ledger.height());
+            }
+            BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
+                self.opened.insert(*id, self.ledger.height());
                 bodies.iter().for_each(|body| self.defend(&body.digest));
             }
             BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
@@ -608,7 +681,8 @@ impl LaneWorld {
                 match verdict {
                     Verdict::Freed => drop(self.observed.freed.insert(id)),
                     Verdict::Lapsed => drop(self.observed.lapsed.insert(id)),
-                    Verdict::Confirmed(..) | Verdict::Expired => {}
+                    Verdict::Expired => self.show_withheld(&id),
+                    Verdict::Confirmed(..) => {}
                 }
                 self.payers.ruled(&id, verdict);
             }
@@ -627,20 +701,17 @@ impl LaneWorld {
         self.redemptions.insert(id, *digest);
     }
 
-    /// Posts votes and views of correct validators, and invalid ones of the Byzantine validator.
-    fn post_of_validators(&mut self) {
-        for index in 0..self.validators.len() {
-            for operation in self.validators[index].posts.clone() {
-                // A vote is a signature on its payment.
-                if let BridgeOperation::Vote { payment, answer, .. } = &operation
-                    && let Ok(body) = PaymentBody::parse(payment)
-                {
-                    self.observed.note(StatementKind::Confirmation, body.digest, answer.validator);
-                    self.observed.bodies.entry(body.digest).or_insert_with(|| Arc::new(body));
-                }
-                self.post(&secret(2, index as u64), &operation);
-            }
+    /// Certificates that were withheld are shown when the case has expired: they still confirm their payments.
+    fn show_withheld(&mut self, output: &OutputId) {
+        let key = self.payers.account(1);
+        for (digest, operation) in self.payers.certificates(output) {
+            let id = self.post(&key, &operation);
+            self.redemptions.insert(id, digest);
         }
+    }
+
+    /// The posts of the Byzantine validator.
+    fn post_of_liar(&mut self) {
         let (next, liar) = (self.now() + 1, self.liar.index);
         let known = self.lane().bridge().registrations(next).any(|of| of.member == liar);
         if !known && self.dice.once_in(3) {
@@ -675,6 +746,7 @@ impl LaneWorld {
     /// The faults stop: messages in flight arrive, and each settled output of an honest payer returns to the ledger.
     fn heal(&mut self) -> Result<(), String> {
         self.healed = true;
+        self.validators.iter_mut().for_each(SimValidator::calm);
         // A case that opens now cannot close in time.
         let now = self.now();
         self.settle_down()?;
@@ -690,26 +762,42 @@ impl LaneWorld {
             }
             self.report.came_home += u64::from(paid.is_redeemed);
         }
+        self.say_all()
+    }
+
+    /// What correct members have to say in cases reaches the ledger, although queues were full and blocks left it out.
+    fn say_all(&mut self) -> Result<(), String> {
+        for _ in 0..SAID_BLOCKS {
+            self.block()?;
+            (0..3).for_each(|_| self.settle_validators());
+        }
+        let newest = self.ledger.height();
+        let is_old = |case: &OutputId| self.opened.get(case).is_some_and(|opened| opened + SAID_BLOCKS <= newest);
         let resolver = self.lane().bridge().resolver();
-        self.validators.iter().try_for_each(|validator| validator.check_bars(resolver))
+        self.validators.iter().try_for_each(|validator| validator.check_statements(resolver, is_old))
     }
 
     /// Runs everything that can happen without another block.
     fn settle_down(&mut self) -> Result<(), String> {
         for _ in 0..6 {
-            for validator in &mut self.validators {
-                while validator.certify(&mut self.dice) {}
-                validator.tick();
-                for _ in 0..4 {
-                    validator.sync();
-                }
-            }
-            self.collect();
+            self.settle_validators();
             self.ask_all();
             while !self.messages.is_empty() {
                 self.deliver();
             }
         }
-        Ok(())
+        self.check_validators()
+    }
+
+    /// Validators know all blocks, and do what they have to do.
+    fn settle_validators(&mut self) {
+        let newest = self.ledger.height();
+        for validator in &mut self.validators {
+            while validator.apply() {}
+            while validator.certify(newest) {}
+            validator.tick();
+            (0..4).for_each(|_| validator.sync());
+        }
+        self.collect();
     }
 }

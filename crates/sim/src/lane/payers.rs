@@ -170,6 +170,16 @@ impl Payers {
         known.then(|| BridgeOperation::Redeem { payment: paid.signed.payment.clone(), certificate })
     }
 
+    /// The certificates of payments of an output that anybody has, the cheat's too.
+    pub fn certificates(&self, output: &OutputId) -> Vec<(Digest, BridgeOperation)> {
+        let of_output = self.payments.iter().filter(|paid| paid.body.input_ids().any(|input| input == *output));
+        let redeem = |paid: &Paid| {
+            let payment = paid.signed.payment.clone();
+            Some((paid.body.digest, BridgeOperation::Redeem { payment, certificate: paid.certificate.clone()? }))
+        };
+        of_output.filter_map(redeem).collect()
+    }
+
     /// Whether an output is final: a deposit, or of a payment that a quorum has acknowledged.
     fn is_settled(&self, coin: &Coin) -> bool {
         coin.made_by.is_none_or(|payment| self.payments[payment].is_acknowledged)

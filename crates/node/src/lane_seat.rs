@@ -13,9 +13,9 @@ use crate::lane_keys::LaneKeySafe;
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
 
-/// A validator's membership in the lane.
+/// A validator's seat in the lane's committee, as its operator has set it up.
 #[derive(Clone)]
-pub struct LaneMember {
+pub struct LaneSeat {
     /// Its index in the committee.
     pub index: u8,
     /// The keys of its shards, or what registers them.
@@ -41,7 +41,7 @@ pub enum LaneKeys {
     Registrar(Box<SecretKey>),
 }
 
-impl LaneMember {
+impl LaneSeat {
     /// Number of its shards.
     pub fn shards(&self) -> u16 {
         self.addresses.get(usize::from(self.index)).map_or(0, |shards| shards.len() as u16)
@@ -108,7 +108,7 @@ pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
 }
 
 /// Checks a membership against the terms of the chain.
-pub(crate) fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
+pub(crate) fn check(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStartError> {
     let (terms, at) = (lane.terms(), usize::from(member.index));
     match &member.keys {
         LaneKeys::Registrar(key) => {

@@ -1,0 +1,33 @@
+//! Seeded mistakes: a check that never fires proves nothing. Those of a member live in `member`; the others are in the
+//! shell of a shard, in the genesis and in a payer's collector, which the simulator plays.
+
+use member::MemberMistake;
+
+/// A mistake that must be detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneBug {
+    /// A mistake of a member.
+    OfMember(MemberMistake),
+    /// A signature is sent before it is durable.
+    AnswerBeforeSync,
+    /// The genesis names wrong accounts as liable for the members.
+    OthersAnswer,
+    /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
+    ForeignSigner,
+}
+
+impl LaneBug {
+    /// All bugs.
+    pub fn all() -> impl Iterator<Item = LaneBug> {
+        let others = [LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer, LaneBug::ForeignSigner];
+        MemberMistake::ALL.map(LaneBug::OfMember).into_iter().chain(others)
+    }
+
+    /// The mistake that the members make.
+    pub(super) fn of_member(self) -> Option<MemberMistake> {
+        match self {
+            LaneBug::OfMember(mistake) => Some(mistake),
+            _ => None,
+        }
+    }
+}
