@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use lane::{FileLog, LogError};
+use lane::{FileLog, LogError, ShardError};
 use payments::{ClosedLog, HomeEpoch, LogOwner};
 use primitives::Digest;
-use store::RealDisk;
+use store::{Disk, RealDisk};
 
 use crate::lane_keys;
 use crate::lane_seat::LaneStartError;
@@ -21,7 +21,7 @@ const CLOSED: &str = "closed";
 /// Returns what they contain, and the logs that are no evidence because they are damaged.
 ///
 /// # Errors
-/// [`LaneStartError`] names the file that cannot be read or written.
+/// [`LaneStartError`] names the file that cannot be read or written, or the directory that a running node uses.
 pub fn close_lane(
     data: &Path,
     network: Digest,
@@ -30,18 +30,24 @@ pub fn close_lane(
 ) -> Result<(Vec<ClosedLog>, Vec<LogError>), LaneStartError> {
     let folder = data.join("lane");
     let failed = |error| LaneStartError::Directory(folder.display().to_string(), error);
-    std::fs::create_dir_all(&folder).and_then(|()| mark(&folder, restart)).map_err(failed)?;
-    let (mut closed, mut damaged) = (Vec::new(), Vec::new());
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let mut logs = Vec::new();
     for home in lane_keys::homes(&folder) {
         for shard in lane_keys::shards(&folder, home).map_err(failed)? {
-            let owner = LogOwner { network, home, validator: member, shard };
             let disk = RealDisk::new(lane_keys::directory(&folder, home, shard)).map_err(failed)?;
-            let Some(mut log) = FileLog::open(&disk, &owner)? else { continue };
-            match log.close(&owner, restart) {
-                Ok(log) => closed.push(log),
-                Err(error @ LogError::Unreadable(..)) => damaged.push(error),
-                Err(error) => return Err(error.into()),
-            }
+            // A shard that runs would go on signing after its log was read.
+            let lock = disk.lock().map_err(failed)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
+            logs.push((LogOwner { network, home, validator: member, shard }, disk, lock));
+        }
+    }
+    mark(&folder, restart).map_err(failed)?;
+    let (mut closed, mut damaged) = (Vec::new(), Vec::new());
+    for (owner, disk, _lock) in &logs {
+        let Some(mut log) = FileLog::open(disk, owner)? else { continue };
+        match log.close(owner, restart) {
+            Ok(log) => closed.push(log),
+            Err(error @ LogError::Unreadable(..)) => damaged.push(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok((closed, damaged))
@@ -84,4 +90,26 @@ pub fn make_first_lane_logs(data: &Path, network: Digest, member: u8, shards: u1
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lane_of_a_running_node_is_not_closed() {
+        let data = tempfile::tempdir().expect("a directory");
+        let (data, network) = (data.path(), Digest([7; 32]));
+        make_first_lane_logs(data, network, 2, 2).expect("made");
+        let shard = lane_keys::directory(&data.join("lane"), 0, 1);
+        let running = RealDisk::new(&shard).expect("a directory").lock().expect("a lock").expect("free");
+        let refused = close_lane(data, network, 2, 1);
+        assert!(matches!(refused, Err(LaneStartError::Shard(ShardError::InUse(_)))), "{refused:?}");
+        assert_eq!(lane_closed_for(data).expect("readable"), None, "it runs on");
+        drop(running);
+        let (closed, damaged) = close_lane(data, network, 2, 1).expect("closed");
+        assert_eq!((closed.len(), damaged.len(), lane_closed_for(data).expect("readable")), (2, 0, Some(1)));
+        let (again, _) = close_lane(data, network, 2, 1).expect("a second time");
+        assert_eq!(again, closed, "nothing is added to a closed log");
+    }
 }

@@ -30,7 +30,7 @@ pub struct LaneBody {
     pub halted: bool,
     /// The number that a vote to halt must name.
     pub halt_round: u64,
-    /// Deposit for opening a case, in units of the first asset.
+    /// The lowest bid for opening a case, in units of the first asset.
     pub case_deposit: String,
     /// The loss of an output that lapses, in millionths.
     pub lapse_penalty_millionths: u32,

@@ -268,7 +268,7 @@ pub enum Pay {
         scheme: Scheme,
     },
     /// Contest the money of a payment that is stuck: the ledger decides whether the payment is valid or the money
-    /// returns to the account of its key. Requires a deposit, which is returned if the payment was not confirmed.
+    /// returns to the account of its key. It costs a fee for the work, also if you are right.
     #[command(after_help = "Example:\n  walras pay contest 0x6e0b12 --key alice.json")]
     Contest {
         /// The payment's digest, or its first digits.
