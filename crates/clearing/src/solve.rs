@@ -26,7 +26,7 @@ use crate::book::{Book, InputError, PairBook, Params, Solver};
 use crate::demand::Demand;
 use crate::interior::{interior, interior_near};
 use crate::market::{Part, Split};
-use crate::newton::{again, newton};
+use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
@@ -42,6 +42,8 @@ const THICK: usize = 16;
 /// books of many pairs take nearly as many.
 const NEWTON: f64 = 0.1;
 const NEWTON_PAIR: u64 = 250;
+/// What it may spend from earlier prices: one part in so many of that.
+const WARM: u64 = 4;
 /// The share of the budget that the interior-point method may spend from the prices which that leaves.
 const NEARBY: f64 = 0.8;
 
@@ -257,7 +259,7 @@ fn price_thin(view: PartView, most: u64) -> Found {
 fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
     let pairs = view.part.pairs.len() as u64;
     let newton = ((most as f64 * NEWTON) as u64).max(NEWTON_PAIR * pairs);
-    if let Some(found) = last.and_then(|last| newton_warm(view, &last, newton)) {
+    if let Some(found) = last.and_then(|last| newton_warm(view, &last, newton / WARM)) {
         return found;
     }
     let first = newton_cold(view, newton);
@@ -279,13 +281,23 @@ fn newton_cold(view: PartView, most: u64) -> Found {
     newton(view, Target::new(view.params), demand, start, most)
 }
 
-/// Prices of one part by a few steps of Newton's method from those of the last batch, or from these where the book
-/// contradicts them mended. `None` if that does not suffice.
+/// Prices of one part by Newton's method from those of the last batch, or from these where the book contradicts them
+/// mended: a few steps, or more from those that are nearer to balance than the book's own. `None` if that does not
+/// suffice.
 fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
     let target = Target::new(view.params);
     let demand = &mut Demand::new(view.book, view.part, view.supply);
-    let found = again(target, demand, last, most);
-    found.or_else(|| again(target, demand, &mended(last, &start(demand))?, most))
+    if let Some(found) = again(target, demand, last, most) {
+        return Some(found);
+    }
+    let start = start(demand);
+    let mended = mended(last, &start);
+    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
+        return Some(found);
+    }
+    let nearest = mended.unwrap_or_else(|| last.to_vec());
+    let is_nearer = is_nearer(target, demand, &nearest, &start);
+    is_nearer.then(|| newton(view, target, demand, nearest, most)).filter(Found::is_settled)
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were

@@ -5,8 +5,8 @@
 //!
 //! | mistake | seed, blocks | what is found |
 //! |---|---|---|
-//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 21, 62 | a vote is lost |
-//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 17, 34 | a member has not registered for the next epoch |
+//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 29, 34 | a view is lost |
+//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 57, 34 | a member has not registered for the next epoch |
 //! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
 //! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
 //! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
