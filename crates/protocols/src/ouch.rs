@@ -4,7 +4,7 @@
 //! ([`OuchOutbound`]) tell what became of them. A message is a kind, a body of fixed length and *options*: the
 //! appendage, two bytes of length and then elements, each of which is a length (its tag counted), a tag and a value
 //! ([`OuchOption`]). Numbers are big endian; prices have eight bytes and four decimals; texts are padded with spaces
-//! on the right. SoupBinTCP carries them, in unsequenced packets to the venue and in
+//! on the right. SoupBinTCP ([`soup`](crate::soup)) carries them, in unsequenced packets to the venue and in
 //! sequenced ones from it.
 //!
 //! Messages to the venue can be lost with a connection, so a participant sends them again after it. That is safe,
