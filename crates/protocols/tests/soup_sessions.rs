@@ -224,7 +224,7 @@ proptest! {
             let server = world.server.as_ref().and_then(SoupServer::deadline_ms);
             let Some(deadline_ms) = server.into_iter().chain(world.client.deadline_ms()).min() else { continue };
             prop_assert!(deadline_ms > world.now_ms, "{deadline_ms} at {}", world.now_ms);
-            if world.now_ms % 3 == 0 {
+            if world.now_ms.is_multiple_of(3) {
                 world.pass(deadline_ms - world.now_ms);
             }
         }
@@ -249,7 +249,7 @@ fn a_soup_server_beats_each_second_and_gives_a_silent_client_up_after_fifteen() 
     let beat = SoupServerEffect::Send(encoded(&[SoupPacket::ServerHeartbeat]));
     for second in 1..15 {
         assert_eq!(server.step(second * 1_000 - 1, SoupServerInput::Wake, &log), []);
-        assert_eq!(server.step(second * 1_000, SoupServerInput::Wake, &log), [beat.clone()]);
+        assert_eq!(server.step(second * 1_000, SoupServerInput::Wake, &log), std::slice::from_ref(&beat));
         assert_eq!(server.step(second * 1_000, SoupServerInput::Sent(3), &log), []);
     }
     let silent = [SoupServerEffect::Close(SoupClose::Silent(15_000))];
@@ -340,6 +340,53 @@ fn a_soup_client_that_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_c
 }
 
 #[test]
+fn the_last_messages_of_an_ended_soup_session_are_sent_before_its_end() {
+    let mut log = SoupLog::new(SESSION);
+    let mut server = open_server(&log, login(1));
+    (0..6).for_each(|_| assert!(log.publish(vec![7; 17]).is_ok()));
+    log.end();
+    let message = SoupPacket::Sequenced(&[7; 17]);
+    let four = SoupServerEffect::Send(encoded(&[message; 4]));
+    assert_eq!(server.step(1, SoupServerInput::Wake, &log), [four]);
+    let rest = SoupServerEffect::Send(encoded(&[message, message, SoupPacket::EndOfSession]));
+    let effects = server.step(2, SoupServerInput::Sent(80), &log);
+    assert_eq!(effects, [rest, SoupServerEffect::Close(SoupClose::Ended)]);
+}
+
+#[test]
+fn a_soup_deadline_is_the_next_beat_or_the_end_of_patience() {
+    let mut log = SoupLog::new(SESSION);
+    let mut server = open_server(&log, login(1));
+    assert_eq!(server.deadline_ms(), Some(1_000));
+    assert!(log.publish(vec![]).is_ok());
+    server.step(400, SoupServerInput::Wake, &log);
+    server.step(900, SoupServerInput::Received(b"\0\x01R"), &log);
+    assert_eq!(server.deadline_ms(), Some(15_400), "the socket has taken nothing since 400");
+    server.step(950, SoupServerInput::Sent(3), &log);
+    assert_eq!(server.deadline_ms(), Some(1_400));
+}
+
+#[test]
+fn a_soup_server_that_was_not_woken_does_not_take_its_own_silence_for_a_stall() {
+    let log = SoupLog::new(SESSION);
+    let mut server = open_server(&log, login(1));
+    let effects = server.step(20_000, SoupServerInput::Received(b"\0\x01R"), &log);
+    assert_eq!(effects, [SoupServerEffect::Send(encoded(&[SoupPacket::ServerHeartbeat]))]);
+}
+
+#[test]
+fn a_soup_verdict_that_takes_long_is_not_the_silence_of_the_client() {
+    let log = SoupLog::new(SESSION);
+    let mut server = SoupServer::new(LIMITS, 0);
+    server.step(0, SoupServerInput::Received(&encoded(&[SoupPacket::LoginRequest(login(1))])), &log);
+    assert_eq!((server.step(16_000, SoupServerInput::Wake, &log), server.deadline_ms()), (vec![], None));
+    let accepted = encoded(&[SoupPacket::LoginAccepted { session: SESSION, next: 1 }]);
+    let effects = server.step(17_000, SoupServerInput::Verdict(true), &log);
+    assert_eq!(effects, [SoupServerEffect::Send(accepted)]);
+    assert_eq!(server.deadline_ms(), Some(32_000));
+}
+
+#[test]
 fn a_soup_client_behind_what_is_kept_is_cut_with_the_number() {
     let mut log = SoupLog::new(SESSION);
     let mut server = open_server(&log, login(1));
@@ -352,7 +399,10 @@ fn a_soup_client_behind_what_is_kept_is_cut_with_the_number() {
 #[test]
 fn soup_packets_out_of_place_close_the_connection() {
     let log = SoupLog::new(SESSION);
-    let out_of_place = |effects: &[SoupServerEffect], kind| matches!(effects, [SoupServerEffect::Close(SoupClose::Invalid(SoupError::OutOfPlace { kind: at, .. }))] if *at == kind);
+    let out_of_place = |effects: &[SoupServerEffect], kind| {
+        let [SoupServerEffect::Close(SoupClose::Invalid(error))] = effects else { return false };
+        matches!(error, SoupError::OutOfPlace { kind: at, .. } if *at == kind)
+    };
     for packet in [SoupPacket::Unsequenced(b"x"), SoupPacket::ClientHeartbeat, SoupPacket::Logout] {
         let mut server = SoupServer::new(LIMITS, 0);
         let effects = server.step(0, SoupServerInput::Received(&encoded(&[packet])), &log);
