@@ -41,6 +41,17 @@
 //! - A number above the next one is refused as no such session; so is one whose messages the server has forgotten.
 //! - The heartbeat timeout that a login of 4.10 asks for counts if it is shorter than the server's own, and is at
 //!   least two heartbeats: a client cannot hold half-open connections longer than others can.
+//!
+//! ```
+//! use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
+//! use protocols::soup::{ANY_SESSION, SoupLimits, SoupLogin};
+//!
+//! let (username, password) = (*b"ADA   ", *b"secret    ");
+//! let login = SoupLogin { username, password, session: ANY_SESSION, next: 1, timeout_ms: None };
+//! let mut client = SoupClient::new(login, SoupLimits::default());
+//! let effects = client.step(0, SoupClientInput::Connected);
+//! assert!(matches!(&effects[..], [SoupClientEffect::Send(bytes)] if bytes.len() == 49 && bytes[2] == b'L'));
+//! ```
 
 pub mod client;
 mod link;

@@ -426,6 +426,24 @@ fn a_soup_logout_and_a_message_before_it_are_heard() {
 }
 
 #[test]
+fn a_soup_client_beats_once_it_is_accepted_and_gives_a_silent_server_up() {
+    let mut client = SoupClient::new(login(1), LIMITS);
+    client.step(0, SoupClientInput::Connected);
+    client.step(0, SoupClientInput::Sent(49));
+    assert_eq!(client.step(5_000, SoupClientInput::Wake), []);
+    let accepted = encoded(&[SoupPacket::LoginAccepted { session: SESSION, next: 1 }]);
+    client.step(6_000, SoupClientInput::Received(&accepted));
+    client.step(6_000, SoupClientInput::Sent(3));
+    let beat = SoupClientEffect::Send(encoded(&[SoupPacket::ClientHeartbeat]));
+    assert_eq!((client.deadline_ms(), client.step(6_999, SoupClientInput::Wake)), (Some(7_000), vec![]));
+    assert_eq!(client.step(7_000, SoupClientInput::Wake), [beat]);
+    client.step(20_999, SoupClientInput::Sent(3));
+    let silent = [SoupClientEffect::Close(SoupClose::Silent(15_000))];
+    assert_eq!(client.step(21_000, SoupClientInput::Wake), silent);
+    assert_eq!(client.deadline_ms(), None);
+}
+
+#[test]
 fn a_soup_client_says_which_message_it_does_not_send() {
     let mut client = SoupClient::new(login(1), LIMITS);
     let unsent = |reason| vec![SoupClientEffect::Unsent(reason)];

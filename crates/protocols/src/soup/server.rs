@@ -8,7 +8,8 @@ use super::{
     SoupReject, SoupSession, is_same_session,
 };
 
-/// The messages of a session, numbered from one. All connections of the session send from it.
+/// The messages of a session, numbered from one. All connections of the session send from it. It keeps what it is not
+/// told to forget ([`SoupLog::forget_before`]), so the caller bounds it.
 #[derive(Clone, Debug)]
 pub struct SoupLog {
     session: SoupSession,
