@@ -32,6 +32,18 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64);
 
+impl Field for i32 {
+    const WIDTH: usize = u32::WIDTH;
+
+    fn get(bytes: &[u8]) -> i32 {
+        u32::get(bytes).cast_signed()
+    }
+
+    fn put(&self, to: &mut Vec<u8>) {
+        self.cast_unsigned().put(to);
+    }
+}
+
 impl<const N: usize> Field for [u8; N] {
     const WIDTH: usize = N;
 

@@ -10,11 +10,14 @@ pub struct CutFrame {
     pub needs: usize,
 }
 
+/// A message, and the bytes after it.
+type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
+
 /// The first message of `bytes`, and what follows it; `None` at the end.
 ///
 /// # Errors
 /// [`CutFrame`] if the bytes end within the message.
-pub fn first_frame(bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, CutFrame> {
+pub fn first_frame(bytes: &[u8]) -> Result<Option<FrameAndRest<'_>>, CutFrame> {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
         return if bytes.is_empty() { Ok(None) } else { Err(CutFrame { has: bytes.len(), needs: 2 }) };
     };

@@ -1,9 +1,11 @@
-//! Wire formats of market data, as others speak them.
+//! Wire formats of market data and order entry, as others speak them.
 //!
 //! | module | what | source |
 //! |---|---|---|
 //! | [`itch`] | the messages of a full order book feed | NASDAQ TotalView-ITCH 5.0 |
 //! | [`mold`] | packets of numbered messages, and requests to send some again | MoldUDP64 1.00 |
+//! | [`ouch`] | orders, and what becomes of them | NASDAQ OUCH 5.0 |
+//! | [`soup`] | sessions over TCP, with resumption: packets, and both sides as steps | SoupBinTCP 3.00, login of 4.10 |
 //! | [`frames`] | files of messages, each after its length | NASDAQ BinaryFILE 1.00 |
 //! | [`lobster`] | message files of reconstructed order books | LOBSTER |
 //!
@@ -26,3 +28,5 @@ pub mod frames;
 pub mod itch;
 pub mod lobster;
 pub mod mold;
+pub mod ouch;
+pub mod soup;

@@ -18,7 +18,7 @@ fn bodies() -> Vec<ItchBody> {
             mode: b'N',
             state: b'A',
         }),
-        ItchBody::BreakerLevels(BreakerLevels { one: 3_000_00000000, two: 2_800_00000000, three: 2_600_00000000 }),
+        ItchBody::BreakerLevels(BreakerLevels { one: 300_000_000_000, two: 280_000_000_000, three: 260_000_000_000 }),
         ItchBody::BreakerStatus(BreakerStatus { level: b'2' }),
         ItchBody::IpoQuotation(IpoQuotation { stock: STOCK, release: 36_000, qualifier: b'A', price: 210_000 }),
         ItchBody::AuctionCollar(AuctionCollar { stock: STOCK, reference: 5, upper: 6, lower: 4, extension: 1 }),
