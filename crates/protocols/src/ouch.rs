@@ -259,7 +259,7 @@ impl OuchUserRefs {
 macro_rules! bodies {
     (
         $(#[doc = $all_doc:literal])*
-        $all:ident to $to:literal;
+        $vis:vis $all:ident to $to:literal;
         $(
             $(#[doc = $doc:literal])*
             $variant:ident($name:ident) = $kind:literal, $rule:ident {
@@ -270,12 +270,12 @@ macro_rules! bodies {
         $(
             $(#[doc = $doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub struct $name { $($(#[doc = $field_doc])* pub $field: $of,)* }
+            $vis struct $name { $($(#[doc = $field_doc])* pub $field: $of,)* }
         )*
 
         $(#[doc = $all_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $all { $($(#[doc = $doc])* $variant($name),)* }
+        $vis enum $all { $($(#[doc = $doc])* $variant($name),)* }
 
         impl OuchBody for $all {
             const TO: &'static str = $to;

@@ -5,7 +5,7 @@ use crate::field::{Field, take};
 
 bodies! {
     /// What a participant sends.
-    OuchInbound to "to the venue";
+    pub OuchInbound to "to the venue";
 
     /// A new order.
     Enter(OuchEnter) = b'O', Always {

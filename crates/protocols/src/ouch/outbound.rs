@@ -5,7 +5,7 @@ use crate::field::{Field, take};
 
 bodies! {
     /// What a venue sends.
-    OuchOutbound to "from the venue";
+    pub OuchOutbound to "from the venue";
 
     /// The day begins or ends.
     SystemEvent(OuchSystemEvent) = b'S', Never {
