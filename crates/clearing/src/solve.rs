@@ -295,9 +295,13 @@ fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
     if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
         return Some(found);
     }
-    let nearest = mended.unwrap_or_else(|| last.to_vec());
-    let is_nearer = is_nearer(target, demand, &nearest, &start);
-    is_nearer.then(|| newton(view, target, demand, nearest, most)).filter(Found::is_settled)
+    let mut nearest: Option<Vec<f64>> = None;
+    for other in mended.into_iter().chain([last.to_vec()]) {
+        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
+            nearest = Some(other);
+        }
+    }
+    nearest.map(|nearest| newton(view, target, demand, nearest, most)).filter(Found::is_settled)
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were
