@@ -14,6 +14,7 @@ mod demo;
 mod demo_developer;
 mod demo_network;
 mod developers;
+mod durable;
 mod explained;
 mod export;
 mod export_contracts;

@@ -12,10 +12,11 @@ use primitives::{Digest, PublicKey};
 use serde_json::{Value, json};
 use store::{Options, RealDisk, Store};
 
+use crate::durable::write_durable;
 use crate::init::make_home;
 use crate::keystore::Passphrase;
 use crate::lane::LANE_KEY_FILE;
-use crate::pay::{ListFile, write_durable};
+use crate::pay::ListFile;
 use crate::restart_lane::{self, LaneRestart};
 use crate::snapshot;
 use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};

@@ -18,6 +18,8 @@ use node::Lineage;
 use primitives::{Digest, Height, PublicKey};
 use serde_json::{Value, json};
 
+use crate::durable::write_durable;
+
 /// A height and the root of the state after it, from a trusted source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
@@ -157,7 +159,7 @@ pub fn remember(path: &Path, chain: &Chain) -> anyhow::Result<()> {
     let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
     let text =
         json!({ "network": genesis.to_string(), "epoch": epoch, "keys": keys, "proved_ms": now_ms() }).to_string();
-    std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
+    write_durable(path, (text + "\n").as_bytes())
 }
 
 #[cfg(test)]

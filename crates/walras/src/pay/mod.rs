@@ -36,7 +36,6 @@ use home::{account_key, accounts, contest, redeem};
 use lanes::Asking;
 use network::{LaneNetwork, LaneNow};
 use purse::Purse;
-pub use purse::write_durable;
 use receive::{receive, settle, verify};
 use send::{Order, export, leave, send};
 pub use slip::Slip;

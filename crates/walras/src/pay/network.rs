@@ -13,8 +13,8 @@ use payments::{
 use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
 use serde_json::{Value, json};
 
-use super::purse::write_durable;
 use crate::decimal::{from_units, to_units};
+use crate::durable::write_durable;
 use crate::wallet::server::{Server, text};
 
 /// An asset of the lane.

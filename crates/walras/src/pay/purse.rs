@@ -18,8 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
@@ -36,6 +35,7 @@ use zeroize::Zeroizing;
 use super::deposit_file::Deposit;
 use super::network::LaneNetwork;
 use super::slip::Slip;
+use crate::durable::write_durable;
 use crate::keystore::{self, Passphrase};
 
 pub(super) const LANE: &str = "lane.json";
@@ -114,20 +114,6 @@ pub struct Purse {
     pub outbox: Outbox<RealDisk>,
     /// Excludes other commands.
     _lock: File,
-}
-
-/// Writes a file completely and durably.
-pub fn write_durable(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let write = || {
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".unfinished");
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&unfinished, path)?;
-        File::open(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().with_context(|| path.display().to_string())
 }
 
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {

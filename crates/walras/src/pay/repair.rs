@@ -10,8 +10,9 @@ use primitives::Digest;
 use serde_json::json;
 
 use super::lanes::Lanes;
-use super::purse::{Purse, write_durable};
+use super::purse::Purse;
 use super::{PursePlace, Reach, restore};
+use crate::durable::write_durable;
 
 /// The folder for what is removed.
 const REMOVED: &str = "removed";

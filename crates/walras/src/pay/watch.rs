@@ -25,8 +25,9 @@ use store::{Disk, RealDisk};
 
 use super::lanes::Lanes;
 use super::network::LaneNetwork;
-use super::purse::{read_network, write_durable};
+use super::purse::read_network;
 use super::slip::{DepositSlip, ProvedSlip, Slip};
+use crate::durable::write_durable;
 use crate::wallet::send::Sender;
 use crate::wallet::server::text;
 

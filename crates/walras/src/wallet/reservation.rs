@@ -5,12 +5,13 @@
 //! it asks until its own transaction is stored in the folder of pending ones, where the next command sees its number.
 
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use primitives::Digest;
+
+use crate::durable::write_durable;
 
 /// The key file's name with an ending.
 fn beside(key: &Path, ending: &str) -> PathBuf {
@@ -86,11 +87,7 @@ impl Pin {
     }
 
     fn remember(&self, network: &Digest) -> anyhow::Result<()> {
-        let write = || {
-            let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&self.0)?;
-            writeln!(file, "{network}")
-        };
-        write().with_context(|| format!("cannot write {}, so nothing is sent", self.0.display()))
+        write_durable(&self.0, format!("{network}\n").as_bytes()).context("so nothing is sent")
     }
 }
 
