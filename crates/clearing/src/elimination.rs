@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 /// The most updates of cells in one elimination; beyond that, a system counts as too large.
 const MOST: usize = 16_000_000;
-/// From so large a part of the cube of its size on, a system counts as dense: elimination in tiles is faster, even if
-/// it is done twice in each step.
+/// From so large a part of the cube of its size on, a system counts as dense and `system` solves it: of up to 400
+/// assets by elimination in tiles, which is faster even if it is done twice in each step.
 const DENSE: usize = 30;
 /// Updates of cells for the cost of one look at a pair.
 const UPDATES: u64 = 8;
@@ -143,7 +143,7 @@ fn ordered(size: usize, pairs: &[(u32, u32)]) -> Option<(Vec<u32>, Vec<Vec<u32>>
     let mut queue: BTreeSet<(usize, u32)> = (0..size as u32).map(|a| (near[a as usize].len(), a)).collect();
     let mut place = vec![0; size];
     let mut later: Vec<Vec<u32>> = Vec::with_capacity(size);
-    let (mut updates, most) = (0, MOST.min(10_000.max(size.pow(3) / DENSE)));
+    let (mut updates, most) = (0, MOST.min(10_000.max(size.saturating_pow(3) / DENSE)));
     while let Some((degree, asset)) = queue.pop_first() {
         updates += degree * degree / 2;
         if updates > most {

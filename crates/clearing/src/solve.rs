@@ -259,10 +259,13 @@ fn price_thin(view: PartView, most: u64) -> Found {
 fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
     let pairs = view.part.pairs.len() as u64;
     let newton = ((most as f64 * NEWTON) as u64).max(NEWTON_PAIR * pairs);
-    if let Some(found) = last.and_then(|last| newton_warm(view, &last, newton / WARM)) {
-        return found;
-    }
-    let first = newton_cold(view, newton);
+    let warm = match last.map_or(Err(0), |last| newton_warm(view, &last, newton / WARM)) {
+        Ok(found) => return found,
+        Err(looks) => looks,
+    };
+    let cold = newton_cold(view, newton);
+    // What earlier prices cost in vain is reported, and is no loss to the search without them.
+    let first = Found { looks: cold.looks + warm, ..cold };
     let (nearby, most) = (first.prices.clone(), most + first.looks);
     first
         .then(most, |left| interior_near(view, &nearby, (left as f64 * NEARBY) as u64))
@@ -282,18 +285,20 @@ fn newton_cold(view: PartView, most: u64) -> Found {
 }
 
 /// Prices of one part by Newton's method from those of the last batch, or from these where the book contradicts them
-/// mended: a few steps, or more from those that are nearer to balance than the book's own. `None` if that does not
-/// suffice.
-fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
+/// mended: a few steps, or more from those that are nearer to balance than the book's own.
+///
+/// # Errors
+/// The looks spent, if that does not suffice.
+fn newton_warm(view: PartView, last: &[f64], most: u64) -> Result<Found, u64> {
     let target = Target::new(view.params);
     let demand = &mut Demand::new(view.book, view.part, view.supply);
     if let Some(found) = again(target, demand, last, most) {
-        return Some(found);
+        return Ok(found);
     }
     let start = start(demand);
     let mended = mended(last, &start);
     if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
-        return Some(found);
+        return Ok(found);
     }
     let mut nearest: Option<Vec<f64>> = None;
     for other in mended.into_iter().chain([last.to_vec()]) {
@@ -301,7 +306,9 @@ fn newton_warm(view: PartView, last: &[f64], most: u64) -> Option<Found> {
             nearest = Some(other);
         }
     }
-    nearest.map(|nearest| newton(view, target, demand, nearest, most)).filter(Found::is_settled)
+    let looks = demand.looks;
+    let found = nearest.map(|nearest| newton(view, target, demand, nearest, most)).ok_or(looks)?;
+    if found.is_settled() { Ok(found) } else { Err(found.looks) }
 }
 
 /// The obstacles of the amount step, with the reason of the price computation where prices of their assets were
