@@ -27,7 +27,7 @@ pub enum Bench {
   walras bench clearing
   walras bench clearing --suite assets --json
   walras bench clearing --suite hostile --books 1000000
-  walras bench clearing --suite thin --books 100000
+  walras bench clearing --suite thin --books 1000000 --threads 2
   walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
@@ -39,6 +39,9 @@ pub enum Bench {
         /// Skip books with more offers than this, in suites with several sizes.
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(100..))]
         most: u32,
+        /// Threads of the suites hostile, minimum and thin, each with books of its own; others run on one.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: u32,
         /// Folder of the daily prices, for the suite that needs them.
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
@@ -422,9 +425,10 @@ impl Bench {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let mut say = |step: &str| eprintln!("{step} …");
         match self {
-            Bench::Clearing { suite, books, most, data } => {
+            Bench::Clearing { suite, books, most, threads, data } => {
                 let books = books.map(|books| books as usize);
-                let options = bench::clearing::ClearingOptions { suite: suite.of(data), books, most: most as usize };
+                let (suite, most, threads) = (suite.of(data), most as usize, threads as usize);
+                let options = bench::clearing::ClearingOptions { suite, books, most, threads };
                 let report = clearing(&options)?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
