@@ -411,7 +411,7 @@ def test_proofs_that_no_whole_units_exist_are_checked(tmp_path: Path) -> None:
     assert not walras.verify(offers, clearing).full
     assert pickle.loads(pickle.dumps(clearing)).to_json() == clearing.to_json()
     # The proof of this book is none for one that has a full clearing.
-    full = offers.assign(amount=[2_934, 5_450, 3_000_000])
+    full = offers.assign(amount=[2_934, 5_214, 3_000_000])
     other = walras.clear(full)
     assert other.full and other.proofs == []
     claim = json.loads(other.to_json()) | {"proofs": json.loads(clearing.to_json())["proofs"]}
