@@ -24,17 +24,17 @@ use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubB
 use rayon::prelude::*;
 
 use crate::attached::{Attached, AttachedViolation, conserved};
-use crate::book::{OrderBook, Pair};
-use crate::bridge::Crossing;
 use crate::changes::{AccountDigests, Changes, PairChange, account_digest, asset_digest};
 use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
-use crate::orders::{Credit, Orders, merged};
+use crate::orders::{Orders, merged};
+use crate::places::bridge::Crossing;
+use crate::places::offers::{OrderBook, Pair};
+use crate::places::stakes::{LaneStakes, STAKED};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
-use crate::sums::Sums;
-use crate::validators::{LaneStakes, STAKED};
+use crate::sums::{Credit, Sums};
 use crate::{Ledger, Refusal};
 
 /// What is known about a block's signatures.

@@ -20,8 +20,8 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::Ledger;
-use crate::book::{Offer, Pair, Place};
 use crate::orders::{Orders, PairOrders};
+use crate::places::offers::{Offer, Pair, Place};
 use crate::receipt::Batch;
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 

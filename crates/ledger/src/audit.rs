@@ -5,8 +5,8 @@ use primitives::{Amount, AssetId, MAX_ISSUED};
 use rayon::prelude::*;
 
 use crate::Ledger;
-use crate::book::Pair;
-use crate::validators::STAKED;
+use crate::places::offers::Pair;
+use crate::places::stakes::STAKED;
 
 /// All existing units of one asset, by where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,10 @@ use std::sync::LazyLock;
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use primitives::{Amount, Digest};
 
-use crate::account::{Account, AccountState};
-use crate::book::{Pair, Place};
-use crate::bridge::BridgeChange;
 use crate::genesis::Asset;
-use crate::pair_offers::Edit;
+use crate::places::accounts::{Account, AccountState};
+use crate::places::bridge::BridgeChange;
+use crate::places::offers::{Edit, Pair, Place};
 
 const ACCOUNT_CONTEXT: &str = "walras 2026 account state v2";
 const ASSET_CONTEXT: &str = "walras 2026 asset state v1";

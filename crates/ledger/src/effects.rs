@@ -5,14 +5,13 @@ use std::sync::Arc;
 use primitives::{AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
-use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Pair, Place};
 use crate::changes::account_digest;
 use crate::contracts::{SeenBefore, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
-use crate::orders::Credit;
-use crate::sums::Sums;
+use crate::places::accounts::{SHARDS, Shard, shard_of};
+use crate::places::offers::{Pair, Place};
+use crate::sums::{Credit, Sums};
 use crate::{Account, Amount, Ledger};
 
 /// What a block does to the accounts.

@@ -28,9 +28,9 @@ use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Trans
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Offer, OrderBook, Pair};
 use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
+use crate::places::accounts::{SHARDS, Shard, shard_of};
+use crate::places::offers::{Offer, OrderBook, Pair};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
 

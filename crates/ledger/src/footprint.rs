@@ -10,13 +10,14 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
-use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
+use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Sequence};
 
 use crate::Refusal;
-use crate::book::{Offer, Pair, Place};
-use crate::bridge::{BridgeEdit, claims};
 use crate::contracts::is_reserved;
-use crate::orders::Credit;
+use crate::places::bridge::{BridgeEdit, claims};
+use crate::places::offers::{Offer, Pair, Place};
+use crate::places::stakes::RegistryEdit;
+use crate::sums::Credit;
 
 /// What must hold in the state before the block.
 #[derive(Clone, Copy)]
@@ -37,17 +38,6 @@ pub(crate) enum Requirement<'a> {
     Registry(RegistryEdit<'a>),
     /// The bridge to the payment lane permits the edit.
     Bridge(BridgeEdit<'a>),
-}
-
-/// What an operation does to the registry of validators.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RegistryEdit<'a> {
-    /// The sender stakes.
-    Stake(&'a Stake),
-    /// The sender withdraws units from its stake.
-    Unstake(Amount),
-    /// A validator is convicted.
-    Convict(&'a Evidence),
 }
 
 /// A sum of units with a limit that the transactions of a block may not exceed together.

@@ -3,11 +3,11 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, UNTIL_USUAL, is_network_address};
 
-use crate::bridge::LaneTerms;
 use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
-use crate::minima::LEAST_UNITS;
-use crate::validators::{Member, STAKED, Terms};
+use crate::places::bridge::LaneTerms;
+use crate::places::offers::LEAST_UNITS;
+use crate::places::stakes::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v2";
 const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v2";

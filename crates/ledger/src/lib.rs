@@ -9,24 +9,18 @@
 //! books) → `validators` (stakes, committees and rewards) → `bridge` (the payment lane) → `effects` (the accounts) →
 //! `contracts` (Ethereum transactions) → `changes` → `roots`.
 
-mod account;
-mod accounts;
 mod apply;
 mod attached;
 mod audit;
-mod book;
-mod bridge;
 mod changes;
-mod chunk;
 pub mod contracts;
 mod effects;
 mod filter;
 mod footprint;
 mod genesis;
 mod limits;
-mod minima;
 mod orders;
-mod pair_offers;
+mod places;
 mod receipt;
 mod receipts_root;
 mod refusal;
@@ -38,25 +32,25 @@ mod snapshot;
 mod spending;
 mod sums;
 mod time;
-mod validators;
 
-pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
-
-pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, AttachedViolation};
 pub use audit::{Audit, AuditError};
-pub use book::{Offer, OrderBook, Pair, Place};
-pub use bridge::{BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits,
     Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
-pub use minima::LEAST_UNITS;
-pub use pair_offers::{Edit, PairOffers};
-pub use receipt::{Batch, BlockReceipts, Fill, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
+pub use places::accounts::{
+    Account, AccountState, Accounts, EvmRecord, SEQUENCE_WINDOW, SHARDS, Shard, Window, WindowError,
+};
+pub use places::bridge::{
+    BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
+};
+pub use places::offers::{Edit, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairOffers, Place};
+pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
+pub use receipt::{Batch, BlockReceipts, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
 pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
@@ -65,7 +59,6 @@ pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roo
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
-pub use validators::{Member, Schedule, Terms, Validator, Validators};
 
 use std::sync::Arc;
 

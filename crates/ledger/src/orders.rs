@@ -1,21 +1,14 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
-use primitives::{Address, Amount, AssetId, Transaction};
+use primitives::{Address, Transaction};
 use rayon::prelude::*;
 
-use crate::book::{Offer, Pair, Place};
-use crate::bridge::BridgeEdit;
 use crate::filter::{Admitted, Filtered, visit};
-use crate::footprint::{RegistryEdit, Visitor};
-use crate::pair_offers::Edit;
-
-/// Units to be paid to an account; zero units make the account exist.
-#[derive(Clone, Copy)]
-pub(crate) struct Credit {
-    pub to: Address,
-    pub asset: AssetId,
-    pub amount: Amount,
-}
+use crate::footprint::Visitor;
+use crate::places::bridge::BridgeEdit;
+use crate::places::offers::{Edit, Offer, Pair, Place};
+use crate::places::stakes::RegistryEdit;
+use crate::sums::Credit;
 
 /// A new offer, and the transaction that made it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

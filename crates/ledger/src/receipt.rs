@@ -5,8 +5,8 @@ use std::io::{Read, Result, Write};
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
-use crate::book::{Pair, Place};
 use crate::contracts::ContractReceipts;
+use crate::places::offers::{Fill, Pair};
 use crate::refusal::Refusal;
 
 /// The outcome of one transaction.
@@ -50,30 +50,6 @@ pub enum FillReason {
     Rounding,
     /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
     NotTaken,
-}
-
-/// One offer's execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Fill {
-    /// The offer's pair.
-    pub pair: Pair,
-    /// The offer's place in the book.
-    pub place: Place,
-    /// Units sold.
-    pub sold: Amount,
-    /// Units received, net of commission.
-    pub bought: Amount,
-    /// Units that rest in the book.
-    pub left: Amount,
-    /// Units returned to the account, because they are too few for an offer; then none rest.
-    pub returned: Amount,
-}
-
-impl Fill {
-    /// Units that were for sale before.
-    pub fn offered(&self) -> Amount {
-        self.sold + self.left + self.returned
-    }
 }
 
 /// What one pair traded.

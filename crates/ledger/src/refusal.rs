@@ -3,7 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Malformed;
 
-use crate::account::WindowError;
+use crate::places::accounts::WindowError;
 
 /// Why a transaction is refused, when it is submitted or by the filter of a block.
 ///

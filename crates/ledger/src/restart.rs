@@ -14,7 +14,7 @@ use std::sync::Arc;
 use payments::{CarryRefusal, LaneCarryOver, LaneRefusal};
 use primitives::{Digest, PublicKey};
 
-use crate::bridge::{DEPOSITED, LaneBridge};
+use crate::places::bridge::{DEPOSITED, LaneBridge};
 use crate::{Ledger, Snapshot};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";

@@ -20,12 +20,11 @@ use primitives::{Amount, AssetId, Digest};
 use rayon::prelude::*;
 use trie::{Proof, Trie};
 
-use crate::account::{Account, AccountState};
-use crate::book::{Pair, Place};
 use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_value};
 use crate::contracts::slot_key;
 use crate::genesis::Asset;
-use crate::pair_offers::Edit;
+use crate::places::accounts::{Account, AccountState};
+use crate::places::offers::{Edit, Pair, Place};
 use crate::{Address, LaneBridge, Ledger, Validators};
 
 const ROOT_CONTEXT: &str = "walras 2026 state root v3";

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 
-use crate::account::{Account, AccountState, EvmRecord};
-use crate::accounts::{Accounts, shard_of};
-use crate::book::{Offer, OrderBook, Pair};
-use crate::bridge::{LaneBridge, LaneRecord};
 use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, SlotKey};
 use crate::genesis::Asset;
-use crate::pair_offers::Edit;
+use crate::places::accounts::{Account, AccountState, Accounts, EvmRecord, shard_of};
+use crate::places::bridge::{LaneBridge, LaneRecord};
+use crate::places::offers::{Edit, Offer, OrderBook, Pair};
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;

@@ -20,7 +20,7 @@ use super::phase::{Books, Phase};
 use super::reserved::is_reserved;
 use super::state::{GAS_ASSET, shown_nonce, slot_key, wei_of};
 use crate::Ledger;
-use crate::account::EvmRecord;
+use crate::places::accounts::EvmRecord;
 
 /// The first byte of an edit.
 pub const EDIT_TYPE: u8 = 0x7d;

@@ -27,8 +27,7 @@ use super::evm::{EvmCode, evm_code};
 use super::offers::FIRST_CONTRACT_OFFER;
 use super::shown::{fact_slot, shown_code, shown_code_of};
 use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
-use crate::book::{OrderBook, Pair, Place};
-use crate::receipt::Fill;
+use crate::places::offers::{Fill, OrderBook, Pair, Place};
 use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.

@@ -19,11 +19,9 @@ use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
     BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
 };
-use crate::account::EvmRecord;
-use crate::book::{Pair, Place};
 use crate::changes::PairChange;
-use crate::pair_offers::Edit;
-use crate::receipt::Fill;
+use crate::places::accounts::EvmRecord;
+use crate::places::offers::{Edit, Fill, Pair, Place};
 use crate::sums::Sums;
 use crate::{Fault, Ledger};
 

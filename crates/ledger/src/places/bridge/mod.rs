@@ -44,9 +44,8 @@ use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
-use crate::orders::Credit;
 use crate::refusal::Refusal;
-use crate::sums::Sums;
+use crate::sums::{Credit, Sums};
 
 const CONTEXT: &str = "walras 2026 bridge state v3";
 const TERMS_CONTEXT: &str = "walras 2026 bridge terms v2";

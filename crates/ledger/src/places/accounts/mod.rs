@@ -15,7 +15,9 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use primitives::Address;
 
-use crate::account::Account;
+mod account;
+
+pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
 
 /// Number of shards.
 pub const SHARDS: usize = 256;

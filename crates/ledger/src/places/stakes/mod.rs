@@ -45,9 +45,8 @@ use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, P
 
 pub use schedule::Schedule;
 
-use crate::footprint::RegistryEdit;
-use crate::orders::Credit;
 use crate::refusal::Refusal;
+use crate::sums::Credit;
 
 const CONTEXT: &str = "walras 2026 validators v1";
 
@@ -124,6 +123,17 @@ pub struct Validators {
     first_epoch: u64,
     /// The committees of consecutive epochs, up to the last one drawn.
     committees: Vec<Vec<Member>>,
+}
+
+/// What an operation does to the registry of validators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RegistryEdit<'a> {
+    /// The sender stakes.
+    Stake(&'a Stake),
+    /// The sender withdraws units from its stake.
+    Unstake(Amount),
+    /// A validator is convicted.
+    Convict(&'a Evidence),
 }
 
 /// What the payment lane requires of stakes.
