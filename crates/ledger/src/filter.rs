@@ -29,6 +29,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
+use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{Offer, OrderBook, Pair};
 use crate::refusal::Refusal;
@@ -134,20 +135,18 @@ impl<'a> Visitor<'a> for Check<'_> {
         let permit = |holds: bool, refusal| if holds { Ok(()) } else { Err(refusal) };
         match requirement {
             Requirement::Listed(asset) => permit((asset.0 as usize) < ledger.assets.len(), Refusal::UnknownAsset),
-            Requirement::Absent(account) => permit(ledger.accounts.get(account).is_none(), Refusal::AccountExists),
+            Requirement::Absent(account) => {
+                permit(ledger.places.accounts.get(account).is_none(), Refusal::AccountExists)
+            }
             Requirement::Rests(pair, place) => {
-                let found = ledger.book.get(pair).and_then(|offers| offers.get(&place));
+                let found = ledger.places.book.get(pair).and_then(|offers| offers.get(&place));
                 self.refund = found.ok_or(Refusal::UnknownOffer)?;
                 Ok(())
             }
             Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
-            Requirement::Registry(edit) => {
-                let (height, most) = (ledger.height.saturating_add(1), ledger.limits.validators as usize);
-                ledger.validators.check(ledger.chain, sender, edit, height, most)
-            }
-            Requirement::Bridge(edit) => ledger.lane.as_ref().ok_or(Refusal::NoLane)?.check(*sender, edit),
+            Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
         }
     }
 }
@@ -225,6 +224,11 @@ impl AccountClaims<'_> {
 }
 
 impl Ledger {
+    /// What operations on places are checked by in the next block.
+    fn rules(&self) -> Rules {
+        Rules { chain: self.chain, height: self.height.saturating_add(1), limits: self.limits }
+    }
+
     /// Checks all transactions of a block. `valid[i]` says whether the signature of `transactions[i]` is valid, and
     /// `beyond` lists those beyond the quotas of their sub-blocks.
     pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>, beyond: &[u32]) -> Filtered {
@@ -260,7 +264,7 @@ impl Ledger {
         valid: Option<&[bool]>,
         beyond: &[u32],
     ) -> Judged<'a> {
-        let shard = &self.accounts.shards()[shard];
+        let shard = &self.places.accounts.shards()[shard];
         let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
         for &index in indices {
             let transaction = transactions[index as usize];
@@ -383,14 +387,14 @@ impl Ledger {
     fn check_room(&self, pair: Pair) -> Result<(), Refusal> {
         match () {
             _ if self.is_book_full => Err(Refusal::BookFull),
-            _ if self.pairs_room() == 0 && self.book.get(pair).is_none() => Err(Refusal::TooManyPairs),
+            _ if self.pairs_room() == 0 && self.places.book.get(pair).is_none() => Err(Refusal::TooManyPairs),
             _ => Ok(()),
         }
     }
 
     /// Pairs that may still be opened.
     fn pairs_room(&self) -> usize {
-        (self.limits.open_pairs as usize).saturating_sub(self.book.pairs())
+        (self.limits.open_pairs as usize).saturating_sub(self.places.book.pairs())
     }
 
     /// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
@@ -403,7 +407,7 @@ impl Ledger {
         let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
         let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
             |Candidate { index, transaction, .. }| {
-                let mut opens = Opens { book: &self.book, pair: None };
+                let mut opens = Opens { book: &self.places.book, pair: None };
                 visit(&transaction.body, 0, &mut opens);
                 opens.pair.map(|pair| (pair, *index))
             },
@@ -450,7 +454,7 @@ impl Ledger {
 
     /// The sender of a transaction that [`Ledger::admit`] would accept if the sender had the balance.
     pub(crate) fn admit_but_for_balance(&self, transaction: &Transaction) -> Result<&Account, Refusal> {
-        let shard = &self.accounts.shards()[shard_of(&transaction.body.account)];
+        let shard = &self.places.accounts.shards()[shard_of(&transaction.body.account)];
         let (position, _) =
             self.check_in(shard, transaction, true, false).map_err(|refusal| self.explain(refusal, transaction))?;
         Ok(shard.at(position))
@@ -463,6 +467,7 @@ impl Ledger {
             Operation::CancelOffer { sell, buy, limit, offer }
                 if refusal == Refusal::UnknownOffer
                     && self
+                        .places
                         .book
                         .get(Pair { sell, buy })
                         .is_some_and(|offers| offers.any_at(limit, offer, EXPLAINED)) =>
@@ -573,7 +578,7 @@ mod tests {
                 claims.index = index;
                 visit(operation, 0, &mut claims);
             }
-            let account = ledger.accounts.get(&Address([sender; 20])).expect("exists");
+            let account = ledger.places.accounts.get(&Address([sender; 20])).expect("exists");
             if let Some(refusal) = claims.conflict(&ledger, account) {
                 own().for_each(|(index, _)| refusals[index as usize] = Some(refusal));
             }
@@ -614,7 +619,7 @@ mod tests {
     fn trial_operations_reserve_by_the_same_footprint() {
         let (ledger, mut reservations) = (ledger(), Reservations::default());
         reservations.make_room(20);
-        let account = |person: u8| ledger.accounts.get(&Address([person; 20])).expect("exists");
+        let account = |person: u8| ledger.places.accounts.get(&Address([person; 20])).expect("exists");
         let reserve = |person, trial: Trial| reservations.reserve(&trial, 0, &ledger, account(person));
         let refused = |refusal| Err(ReserveError::Refused(refusal));
         assert_eq!(reserve(1, Trial::Capped(60)), Ok(()));

@@ -14,6 +14,7 @@ use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Se
 
 use crate::Refusal;
 use crate::contracts::is_reserved;
+use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::offers::{Offer, Pair, Place};
 use crate::places::stakes::RegistryEdit;
@@ -34,10 +35,8 @@ pub(crate) enum Requirement<'a> {
     Room(Pair),
     /// The sender issues the asset.
     Issuer(AssetId),
-    /// The registry of validators permits the edit.
-    Registry(RegistryEdit<'a>),
-    /// The bridge to the payment lane permits the edit.
-    Bridge(BridgeEdit<'a>),
+    /// The place of custody permits the edit.
+    Place(PlaceEdit<'a>),
 }
 
 /// A sum of units with a limit that the transactions of a block may not exceed together.
@@ -161,11 +160,8 @@ pub(crate) trait Visitor<'a> {
     /// The sender's key changes.
     fn register(&mut self, _: PublicKey) {}
 
-    /// The registry of validators changes.
-    fn edit_registry(&mut self, _: RegistryEdit<'a>) {}
-
-    /// The bridge to the payment lane is edited.
-    fn edit_bridge(&mut self, _: BridgeEdit<'a>) {}
+    /// A place of custody is edited.
+    fn edit(&mut self, _: PlaceEdit<'a>) {}
 }
 
 /// Anything that has a footprint.
@@ -223,24 +219,24 @@ impl Footprint for Body {
                 visitor.issue(asset, -i128::from(amount));
             }
             Operation::Stake(stake) => {
-                edit_registry(RegistryEdit::Stake(stake), visitor)?;
+                edit(PlaceEdit::Stakes(RegistryEdit::Stake(stake)), visitor)?;
                 visitor.once(Once::Stake);
                 visitor.once(Once::ValidatorKey(stake.key));
                 visitor.sum(Sum::Spent(AssetId(0)), stake.units);
             }
             &Operation::Unstake { units } => {
-                edit_registry(RegistryEdit::Unstake(units), visitor)?;
+                edit(PlaceEdit::Stakes(RegistryEdit::Unstake(units)), visitor)?;
                 visitor.once(Once::Stake);
             }
-            Operation::Accuse(evidence) => edit_registry(RegistryEdit::Convict(evidence), visitor)?,
+            Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
                 let output = Output { to: Recipient::Key(to), asset, amount };
-                edit_bridge(BridgeEdit::Withdraw(self.sequence, output), visitor)?;
+                edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(self.sequence, output)), visitor)?;
                 visitor.sum(Sum::Spent(asset), amount);
             }
             Operation::Lane(bytes) => {
-                edit_bridge(BridgeEdit::Post(bytes), visitor)?;
+                edit(PlaceEdit::Bridge(BridgeEdit::Post(bytes)), visitor)?;
                 let (key, deposit) = claims(bytes)?;
                 visitor.once(Once::Bridge(key));
                 visitor.sum(Sum::Spent(AssetId(0)), deposit);
@@ -267,14 +263,8 @@ fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Re
     Ok(Pair { sell, buy })
 }
 
-fn edit_bridge<'a>(edit: BridgeEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
-    visitor.require(Requirement::Bridge(edit))?;
-    visitor.edit_bridge(edit);
-    Ok(())
-}
-
-fn edit_registry<'a>(edit: RegistryEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
-    visitor.require(Requirement::Registry(edit))?;
-    visitor.edit_registry(edit);
+fn edit<'a>(edit: PlaceEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Place(edit))?;
+    visitor.edit(edit);
     Ok(())
 }

@@ -6,9 +6,8 @@ use clearing::{Minima, PairFills, Rate};
 use primitives::{Amount, AssetId, Fraction, Price};
 use rayon::prelude::*;
 
-use crate::changes::PairChange;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
-use crate::places::offers::{Edit, Fill, Offer, OrderBook, Pair, PairOffers, Place, Workspace};
+use crate::places::offers::{Edit, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace};
 use crate::receipt::{FillReason, Traded};
 use crate::sums::Sums;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::world::*;
-use ledger::{GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, Refusal, Restore, Roots, Snapshot};
+use ledger::{GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, Refusal, Restore, RootPart, Roots, Snapshot};
 use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCertificate, Verdict};
 use primitives::{Amount, Operation};
 use proptest::prelude::*;
@@ -248,7 +248,7 @@ fn a_snapshot_of_another_lane_is_refused() {
         restore.finish()
     };
     load(&chunks).expect("sound");
-    let lane = chunks.len() - 3;
+    let lane = chunks.iter().position(|chunk| chunk[0] == RootPart::ESCROW).expect("the terms");
     for order in [[lane + 1, lane, lane + 2], [lane, lane + 2, lane + 1], [lane, lane, lane + 2]] {
         let mut moved = chunks[..lane].to_vec();
         moved.extend(order.map(|at| chunks[at].clone()));

@@ -16,8 +16,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use primitives::Address;
 
 mod account;
+mod custody;
 
 pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
+pub use custody::account_state_digest;
+pub(crate) use custody::{AccountDigests, account_digest};
 
 /// Number of shards.
 pub const SHARDS: usize = 256;

@@ -28,6 +28,7 @@
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
 //! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
+mod custody;
 mod restarted;
 mod terms;
 

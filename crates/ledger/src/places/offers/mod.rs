@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod chunk;
+mod custody;
 mod minima;
 mod offer;
 mod pair_offers;
 
+pub use custody::offer_value;
+pub(crate) use custody::{pair_key, pair_root_digest};
 pub use minima::LEAST_UNITS;
-pub use offer::{Edit, Fill, Offer, Pair, Place};
+pub use offer::{Edit, Fill, Offer, Pair, PairChange, Place};
 pub use pair_offers::PairOffers;
 pub(crate) use pair_offers::Workspace;
 

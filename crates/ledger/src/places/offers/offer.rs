@@ -85,3 +85,15 @@ impl Fill {
         self.sold + self.left + self.returned
     }
 }
+
+/// The offers of one pair that changed. Offers that were placed and fully executed in the same block are not
+/// included.
+#[derive(Clone, Debug)]
+pub struct PairChange {
+    /// The pair.
+    pub pair: Pair,
+    /// Every offer up to and including this place leaves, most of them as whole subtrees; then the edits are applied.
+    pub through: Option<Place>,
+    /// Offers that are added, changed or removed, by place.
+    pub edits: Vec<Edit>,
+}

@@ -34,6 +34,7 @@
 //! accuser gets no share; otherwise proposers would copy accusations, and convicted validators would accuse
 //! themselves.
 
+mod custody;
 mod draw;
 mod schedule;
 
