@@ -94,11 +94,11 @@ pub(crate) enum Scope {
 impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
-            Once::Sequence(_) => Scope::Account(Refusal::SequenceConflict),
-            Once::Cancel(..) => Scope::Sender(Refusal::CancelConflict),
-            Once::Key => Scope::Account(Refusal::KeyConflict),
-            Once::Stake => Scope::Account(Refusal::StakeConflict),
-            Once::ValidatorKey(_) => Scope::Sides(Refusal::ValidatorKeyConflict),
+            Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
+            Once::Cancel(..) => Scope::Sender(Refusal::CANCEL_CONFLICT),
+            Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
+            Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
+            Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Bridge(_) => Scope::KeepOne,
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
@@ -122,12 +122,12 @@ impl Sum {
     /// Why transactions that exceed the limit together are refused.
     pub(crate) fn refusal(self) -> Refusal {
         match self {
-            Sum::Spent(_) => Refusal::Overdraft,
-            Sum::Issued(_) => Refusal::IssueTooLarge,
+            Sum::Spent(_) => Refusal::OVERDRAFT,
+            Sum::Issued(_) => Refusal::ISSUE_TOO_LARGE,
             #[cfg(test)]
-            Sum::Capped => Refusal::IssueTooLarge,
+            Sum::Capped => Refusal::ISSUE_TOO_LARGE,
             #[cfg(test)]
-            Sum::Deposit => Refusal::Overdraft,
+            Sum::Deposit => Refusal::OVERDRAFT,
         }
     }
 }
@@ -248,7 +248,7 @@ impl Footprint for Body {
 
 /// Refuses a reserved address: nobody could move what it holds.
 fn not_reserved(to: &Address) -> Result<(), Refusal> {
-    if is_reserved(to) { Err(Refusal::ReservedAddress) } else { Ok(()) }
+    if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
 }
 
 /// What every transaction uses up, whatever its operation: fee and sequence number.

@@ -79,7 +79,7 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts.
-const RECEIPTS_FORMAT: u8 = 3;
+const RECEIPTS_FORMAT: u8 = 4;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,12 +127,12 @@ impl Outcome {
     /// The rank of this outcome among those of one id: effects first, then refusals by number, and last those of
     /// copies. `None` for an invalid signature: its author had nothing from the signer, so the copy does not count
     /// under the id.
-    fn rank(&self) -> Option<u8> {
+    fn rank(&self) -> Option<(u8, Option<Refusal>)> {
         match self.refusal() {
-            None => Some(0),
-            Some(Refusal::BadSignature) => None,
-            Some(Refusal::Duplicate) => Some(u8::MAX),
-            Some(refusal) => Some(refusal as u8),
+            None => Some((0, None)),
+            Some(Refusal::BAD_SIGNATURE) => None,
+            Some(Refusal::DUPLICATE) => Some((2, None)),
+            Some(refusal) => Some((1, Some(refusal))),
         }
     }
 }

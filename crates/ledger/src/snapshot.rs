@@ -12,13 +12,11 @@ use primitives::{Amount, Digest, Fraction, Height};
 
 use crate::contracts::{EvmEngine, History};
 use crate::genesis::Asset;
-use crate::places::{CHAIN, ChunkFault, PlaceReaders, Restored, in_place, tagged};
+use crate::places::{CHAIN, ChunkFault, END, PlaceReaders, Restored, in_place, tagged};
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES};
 
 /// The version of the format of chunks; it follows the tag of the first chunk.
 const FORMAT: u8 = 3;
-/// The tag of the last chunk.
-const END: u8 = 255;
 
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Head {

@@ -1,20 +1,4 @@
-//! The list of places, and what is made from it.
-
-use std::sync::Arc;
-
-use primitives::{Address, Amount, AssetId, Digest};
-
-use super::accounts::Accounts;
-use super::bridge::LaneBridge;
-use super::offers::OrderBook;
-use super::stakes::Validators;
-use super::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn};
-use crate::audit::AuditError;
-use crate::contracts::Contracts;
-use crate::genesis::{Genesis, GenesisError};
-use crate::refusal::Refusal;
-use crate::roots::RootPart;
-use crate::sums::{Credit, Sums};
+//! What is made from the list of places: their state, tries, changes, edits, sums and readers.
 
 macro_rules! places {
     ($($(#[$when:meta])? $place:ident $Edit:ident: $Type:ty,)*) => {
@@ -47,6 +31,10 @@ macro_rules! places {
         #[derive(Default)]
         pub(crate) struct PlaceReaders { $($(#[$when])? $place: <$Type as Custody>::Reader,)* }
 
+        /// Their tags, and those of head and end of a snapshot.
+        const TAGS: &[u8] = &[CHAIN, $($(#[$when])? <$Type>::TAG,)* END];
+        const _: () = assert!(rise(TAGS), "tags rise from place to place");
+
         impl<'a> PlaceEdits<'a> {
             pub(crate) fn push(&mut self, sender: Address, edit: PlaceEdit<'a>) {
                 match edit { $($(#[$when])? PlaceEdit::$Edit(edit) => self.$place.push((sender, edit)),)* }
@@ -75,6 +63,12 @@ macro_rules! places {
                 let mut sections = Vec::new();
                 $($(#[$when])? sections.extend(<$Type>::section(genesis).map(|bytes| (<$Type>::TAG, bytes)));)*
                 sections
+            }
+
+            /// The reasons for which the place with this tag refuses operations.
+            pub(crate) const fn reasons(tag: u8) -> &'static [Reason] {
+                $($(#[$when])? if tag == <$Type>::TAG { return <$Type>::REASONS })*
+                &[]
             }
 
             /// The first fault of a section of a genesis.
@@ -175,23 +169,4 @@ macro_rules! places {
     };
 }
 
-/// What the places did in a block.
-#[derive(Default)]
-pub(crate) struct Kept {
-    /// Units paid to accounts.
-    pub credits: Vec<Credit>,
-    /// Units of asset 0 that are burnt.
-    pub burnt: Amount,
-    /// Changes of what the places hold.
-    pub held: PlaceSums,
-    pub changes: PlaceChanges,
-}
-
-// In the order of their tags. A place can tell those behind it what it did in a block.
-places! {
-    accounts Accounts: Accounts,
-    book Offers: OrderBook,
-    contracts Contracts: Contracts,
-    lane Bridge: Option<Arc<LaneBridge>>,
-    validators Stakes: Arc<Validators>,
-}
+pub(super) use places;

@@ -11,6 +11,7 @@ use super::{Account, AccountState, Accounts, EvmRecord, shard_of};
 use crate::audit::AuditError;
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, bytes_of, in_place, tagged};
+use crate::refusal::Reason;
 
 const CONTEXT: &str = "walras 2026 account state v2";
 /// Accounts in a full chunk.
@@ -42,6 +43,7 @@ pub fn account_state_digest(state: &AccountState) -> ValueDigest {
 impl Custody for Accounts {
     const TAG: u8 = 1;
     const NAME: &'static str = "balances";
+    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = std::convert::Infallible;
     type Change = AccountDigests;
     type Tries = Trie<20>;

@@ -17,6 +17,7 @@ use primitives::Address;
 
 mod account;
 mod custody;
+mod refusals;
 
 pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
 pub use custody::account_state_digest;

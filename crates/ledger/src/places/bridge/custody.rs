@@ -13,7 +13,7 @@ use crate::genesis::{Genesis, GenesisError};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::refusal::Refusal;
+use crate::refusal::{Reason, Refusal};
 
 const CONTEXT: &str = "walras 2026 bridge root v1";
 /// Bytes of a full piece of the state.
@@ -37,6 +37,7 @@ enum BridgeChunk {
 impl Custody for Option<Arc<LaneBridge>> {
     const TAG: u8 = 4;
     const NAME: &'static str = "escrow";
+    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = BridgeEdit<'a>;
     type Change = Option<BridgeChange>;
     type Tries = BridgeTries;
@@ -66,7 +67,7 @@ impl Custody for Option<Arc<LaneBridge>> {
     }
 
     fn check(&self, _: &Rules, sender: Address, edit: BridgeEdit<'_>) -> Result<(), Refusal> {
-        self.as_ref().ok_or(Refusal::NoLane)?.check(sender, edit)
+        self.as_ref().ok_or(Refusal::NO_LANE)?.check(sender, edit)
     }
 
     fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, BridgeEdit<'_>)]) -> Moved<Self::Change> {

@@ -11,6 +11,7 @@ use super::{Edit, Offer, OrderBook, Pair, PairChange, PairOffers};
 use crate::audit::AuditError;
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
+use crate::refusal::Reason;
 
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 /// Offers in a full chunk.
@@ -50,6 +51,7 @@ pub(crate) fn pair_root_digest(root: &Digest) -> [u8; 32] {
 impl Custody for OrderBook {
     const TAG: u8 = 2;
     const NAME: &'static str = "offers";
+    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = std::convert::Infallible;
     type Change = Vec<PairChange>;
     type Tries = OfferTries;

@@ -8,6 +8,7 @@ mod custody;
 mod minima;
 mod offer;
 mod pair_offers;
+mod refusals;
 
 pub use custody::offer_value;
 pub(crate) use custody::{pair_key, pair_root_digest};

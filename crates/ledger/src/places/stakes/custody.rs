@@ -10,12 +10,13 @@ use crate::genesis::{Genesis, GenesisError, Membership};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::refusal::Refusal;
+use crate::refusal::{Reason, Refusal};
 use crate::sums::Sums;
 
 impl Custody for Arc<Validators> {
     const TAG: u8 = 5;
     const NAME: &'static str = "stakes and rewards";
+    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = RegistryEdit<'a>;
     type Change = Digest;
     type Tries = Digest;
