@@ -18,6 +18,8 @@ mod custody;
 mod list;
 pub(crate) mod offers;
 pub(crate) mod stakes;
+#[cfg(test)]
+mod trial;
 
 use std::sync::Arc;
 
@@ -58,4 +60,6 @@ list::places! {
     contracts Contracts: Contracts,
     lane Bridge: Option<Arc<LaneBridge>>,
     validators Stakes: Arc<Validators>,
+    #[cfg(test)]
+    trial Trial: trial::Trial,
 }
