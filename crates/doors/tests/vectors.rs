@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, Contradiction, Digest, Evidence, Operation, Price, Proposed, PublicKey, RoundProposed,
-    RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
+    Address, AssetId, Body, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed, PublicKey,
+    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind,
+    WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -287,6 +289,26 @@ fn typed_vector(body: Body) -> Value {
     })
 }
 
+/// The state root at the genesis of a chain, with the parts that it has.
+fn root_vector(genesis: &Genesis) -> Value {
+    let parts = Roots::of(&Ledger::new(genesis).expect("sound")).parts();
+    let part = |part: &RootPart| json!({"tag": part.tag, "root": part.root.to_string()});
+    json!({
+        "parts": parts.list().iter().map(part).collect::<Vec<_>>(),
+        "bytes": encoded(&parts),
+        "root": parts.root().to_string(),
+    })
+}
+
+/// A chain without contracts has fewer parts than one with them.
+fn root_vectors() -> Vec<Value> {
+    let assets = vec![Listing::new("USD", 6, Address([9; 20])), Listing::new("EUR", 6, Address([9; 20]))];
+    let balances = vec![(Address([1; 20]), AssetId(0), 1_000_000)];
+    let plain = Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() };
+    let limits = plain.limits.with_contracts(1);
+    [plain.clone(), Genesis { limits, ..plain }].iter().map(root_vector).collect()
+}
+
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
@@ -300,8 +322,10 @@ fn the_vectors_are_those_of_the_code() {
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.map(typed_vector).collect();
     assert_eq!(typed.len(), 11);
-    let text =
-        serde_json::to_string_pretty(&json!({"vectors": vectors, "typed_data": typed})).expect("plain data") + "\n";
+    let roots = root_vectors();
+    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 5]);
+    let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
+    let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");
     if std::env::var_os("WALRAS_WRITE_VECTORS").is_some() {
         std::fs::write(&path, &text).expect("written");

@@ -15,26 +15,26 @@
 //! every asset, the change of spendable balances, locked, staked and escrowed units equals the change of issued
 //! units; each sum is taken where the values are written.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Groups, Minima, Params};
 use payments::BridgeEvent;
-use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubBlock, Superblock, Transaction};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, Superblock, Transaction};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, AttachedViolation, conserved};
-use crate::book::{OrderBook, Pair};
-use crate::bridge::Crossing;
-use crate::changes::{AccountDigests, Changes, PairChange, account_digest, asset_digest};
+use crate::changes::Changes;
 use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
 use crate::filter::Filtered;
+use crate::genesis::asset_digest;
 use crate::limits::beyond_quota;
-use crate::orders::{Credit, Orders, merged};
+use crate::orders::{Orders, merged};
+use crate::places::accounts::{AccountDigests, account_digest};
+use crate::places::offers::{OrderBook, Pair, PairChange};
+use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
-use crate::sums::Sums;
-use crate::validators::{LaneStakes, STAKED};
+use crate::sums::{Credit, Sums};
 use crate::{Ledger, Refusal};
 
 /// What is known about a block's signatures.
@@ -245,7 +245,7 @@ impl Ledger {
     /// # Errors
     /// [`Refusal`] gives the reason why not: nothing is proved, or no account is left to convict.
     pub fn convicts(&self, evidence: &Evidence) -> Result<(), Refusal> {
-        self.validators.convicted(evidence, self.height + 1).map(|_| ())
+        self.places.validators.convicted(evidence, self.height + 1).map(|_| ())
     }
 
     fn run(
@@ -265,9 +265,9 @@ impl Ledger {
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut before = Undo::default();
-        if self.contracts.head().is_some() {
+        if self.places.contracts.head().is_some() {
             before.valuations = self.assets.iter().map(|asset| asset.valuation).collect();
-            before.note_cancels(&orders.cancels, &self.book);
+            before.note_cancels(&orders.cancels, &self.places.book);
         }
         let mut traded = match attached {
             None => self.trade(block.height, &orders, stage)?,
@@ -283,24 +283,17 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
-        let Crossing { credits: redeemed, escrow, burnt, convicted, events: lane, change: bridge } =
-            self.cross(&orders);
-        let (payouts, bonded) = self.follow_validators(block, &orders, &convicted, &filtered.refusals);
-        let credits = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).chain(redeemed);
-        let credits: Vec<Credit> = credits.collect();
+        let (kept, lane) = self.apply_places(block, &orders, &filtered.refusals);
+        let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
+        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
-        let custody = [
-            ("balances", &effects.balances),
-            ("offers", &traded.locked),
-            ("stakes and rewards", &bonded),
-            ("escrow", &escrow),
-        ];
-        self.check_conservation(block.height, &custody, &effects.issued)?;
+        (held.accounts, held.book) = (effects.balances, traded.locked);
+        self.check_conservation(block.height, &held, &effects.issued)?;
         stage(Stage::Effects);
         let mut phase = self.execute_contracts(block, &traded.batch.fills)?;
-        self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
+        self.is_book_full = self.places.book.len() as u64 >= self.limits.resting_offers;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
@@ -309,15 +302,12 @@ impl Ledger {
         let Undo { native_offers, valuations, .. } = before;
         self.note_history(effects.seen, Undo { native_offers, valuations, ..std::mem::take(&mut phase.undo) });
         let accounts = self.redigest(effects.changed, &phase.accounts);
-        let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
-        let pairs = with_later(pairs, phase.pairs);
         let modified = accounts.iter().map(|(address, _)| Address(*address)).collect();
-        let validators = self.validators.digest();
         let Phase { receipts: contracts, slots, .. } = phase;
-        let head = self.contracts.digest();
-        let assets = assets.collect();
-        let changes = Changes { accounts, pairs, assets, validators, slots, contracts: head, bridge };
+        (places.accounts, places.book) = (accounts, with_later(pairs, phase.pairs));
+        places.contracts = ContractsChange { slots, rest: self.places.contracts.digest() };
+        let changes = Changes { places, assets: self.asset_digests() };
         stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
         let height = block.height;
@@ -326,11 +316,11 @@ impl Ledger {
 
     /// Stores what Ethereum saw before each phase of a block.
     fn note_history(&mut self, native: Vec<SeenBefore>, mut undo: Undo) {
-        if self.contracts.head().is_none() {
+        if self.places.contracts.head().is_none() {
             return;
         }
         for before in native {
-            if let Some(now) = self.accounts.get(&before.address) {
+            if let Some(now) = self.places.accounts.get(&before.address) {
                 undo.note_native(before, now);
             }
         }
@@ -344,7 +334,7 @@ impl Ledger {
         }
         let mut room = Vec::new();
         let digest = |address: &Address| {
-            let account = self.accounts.get(address).expect("it was written");
+            let account = self.places.accounts.get(address).expect("it was written");
             (address.0, Some(account_digest(account, &mut room)))
         };
         let mut all: Vec<_> = written.iter().map(digest).collect();
@@ -368,9 +358,9 @@ impl Ledger {
     /// Places the orders, clears the book and removes executed offers.
     fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
-        let mut locked = self.book.place(&by_pair);
+        let mut locked = self.places.book.place(&by_pair);
         stage(Stage::Orders);
-        let cleared = self.clear(&self.book).map_err(|reason| Fault::Clearing { height, reason })?;
+        let cleared = self.clear(&self.places.book).map_err(|reason| Fault::Clearing { height, reason })?;
         stage(Stage::Clearing);
         let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
@@ -378,7 +368,7 @@ impl Ledger {
             self.forget_valuations();
             return Ok(Traded { batch, pairs, locked, report: None });
         };
-        let offered: Vec<(AssetId, AssetId)> = self.book.iter().map(|(pair, _)| (pair.sell, pair.buy)).collect();
+        let offered: Vec<(AssetId, AssetId)> = self.places.book.iter().map(|(pair, _)| (pair.sell, pair.buy)).collect();
         let groups = Groups::of_pairs(self.assets.len() as u32, &offered);
         let least = self.least_units();
         let prices = self.prices(&valuations, &least);
@@ -388,11 +378,11 @@ impl Ledger {
         let executed: Vec<_> = work
             .par_iter()
             .filter_map(|(orders, sold)| {
-                let executed = self.book.execute(orders.pair, (*sold)?, &prices)?;
+                let executed = self.places.book.execute(orders.pair, (*sold)?, &prices)?;
                 Some((orders.pair, executed))
             })
             .collect();
-        locked.merge(&self.book.remove_executed(&executed));
+        locked.merge(&self.places.book.remove_executed(&executed));
         let mut executed = executed.into_iter().peekable();
         let pairs: Vec<_> = work
             .iter()
@@ -428,7 +418,7 @@ impl Ledger {
 
     /// Makes the changes of a checked clearing.
     fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
-        let locked = self.book.make(&pairs);
+        let locked = self.places.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
         match groups {
             Some(groups) => self.revalue(&attached.valuations, groups),
@@ -514,47 +504,40 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies the operations at the bridge to the payment lane.
-    fn cross(&mut self, orders: &Orders) -> Crossing {
-        self.lane.as_mut().map_or_else(Crossing::default, |lane| Arc::make_mut(lane).apply(&orders.bridge))
-    }
-
-    /// What the registry pays out, and the change of what it holds. Sub-blocks with an invalid transaction earn
-    /// nothing. The lane has convicted some accounts; the stakes of others back lane members and stay locked.
-    fn follow_validators(
+    /// Applies the operations on places that keep units for accounts; returns the events at the bridge, too.
+    fn apply_places(
         &mut self,
         block: &Superblock,
         orders: &Orders,
-        convicted: &[Address],
         refusals: &[Option<Refusal>],
-    ) -> (Vec<Credit>, Sums) {
-        let mut bonded = Sums::default();
-        if self.validators.is_untouched_by(block, orders.registry.len() + convicted.len()) {
-            return (Vec::new(), bonded);
-        }
-        let earning = earning(block, refusals);
-        let validators_max = self.limits.validators as usize;
-        let answering = self.lane.iter().flat_map(|lane| lane.answering()).collect();
-        let heights_max = self.lane.as_ref().map_or(0, |lane| lane.stake_heights());
-        let lane = LaneStakes { convicted, answering, heights_max };
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &earning, &orders.registry, &lane, validators_max);
-        bonded.add(STAKED, moved.bonded);
-        (moved.credits, bonded)
+    ) -> (Kept, Vec<BridgeEvent>) {
+        let mut turn = Turn {
+            block,
+            limits: &self.limits,
+            refusals,
+            pays_back: self.schedule().is_boundary(block.height),
+            convicted: Vec::new(),
+            answering: BTreeSet::new(),
+            answering_heights: 0,
+            lane: Vec::new(),
+        };
+        let kept = self.places.apply(&mut turn, &orders.edits);
+        (kept, turn.lane)
     }
 
-    /// Checks that the places that hold units changed together by as much as the issue. Every place that holds units
-    /// is in the list; if one is missing, its first block is a fault.
-    fn check_conservation(
-        &self,
-        height: Height,
-        custody: &[(&'static str, &Sums)],
-        issued: &Sums,
-    ) -> Result<(), Fault> {
+    /// The digests of all assets.
+    pub(crate) fn asset_digests(&self) -> Vec<(u32, [u8; 32])> {
+        (0..).zip(&self.assets).map(|(number, asset)| (number, asset_digest(asset))).collect()
+    }
+
+    /// Checks that the places of custody changed together by as much as the issue. If a place that holds units is
+    /// missing in the list of places, its first block is a fault.
+    fn check_conservation(&self, height: Height, held: &PlaceSums, issued: &Sums) -> Result<(), Fault> {
+        let held = held.named();
         for number in 0..self.assets.len() {
-            let (held, issued): (i128, _) =
-                (custody.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
-            if held != issued {
-                let places = custody.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
+            let (sum, issued): (i128, _) = (held.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
+            if sum != issued {
+                let places = held.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
                 return Err(Fault::Conservation { height, asset: AssetId(number as u32), places, issued });
             }
         }
@@ -578,18 +561,6 @@ fn with_later(changes: Vec<PairChange>, later: Vec<PairChange>) -> Vec<PairChang
 /// A block's native transactions, in order.
 fn native(block: &Superblock) -> Vec<&Transaction> {
     block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
-}
-
-/// The proposers whose sub-blocks contain no invalid transaction of either kind. An Ethereum transaction is invalid
-/// if its signature recovers to no address; invalid bytes are rejected before a vote.
-fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
-    let mut rest = refusals;
-    let mut is_sound = |sub: &&SubBlock| {
-        let (own, others) = rest.split_at(sub.native.len());
-        rest = others;
-        !own.iter().flatten().any(|refusal| refusal.is_false()) && sub.senders.iter().all(Option::is_some)
-    };
-    block.sub_blocks.iter().filter(|sub| is_sound(sub)).map(|sub| sub.proposer).collect()
 }
 
 /// The batch that consists of these pairs, before anything is burnt.

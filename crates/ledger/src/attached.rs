@@ -20,8 +20,8 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::Ledger;
-use crate::book::{Offer, Pair, Place};
 use crate::orders::{Orders, PairOrders};
+use crate::places::offers::{Offer, Pair, Place};
 use crate::receipt::Batch;
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
@@ -113,7 +113,7 @@ impl Ledger {
         attached: &Attached,
     ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
-        if self.book.len() + orders.offers.len() == orders.cancels.len() {
+        if self.places.book.len() + orders.offers.len() == orders.cancels.len() {
             let empty = Attached { full: true, ..Attached::default() };
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
@@ -131,7 +131,7 @@ impl Ledger {
             self.check_best(orders, attached)?;
         }
         let mut trades: BTreeMap<Pair, Option<&AttachedTrade>> =
-            self.book.iter().map(|(pair, _)| (pair, None)).collect();
+            self.places.book.iter().map(|(pair, _)| (pair, None)).collect();
         trades.extend(attached.trades.iter().map(|trade| (trade.pair, Some(trade))));
         let trades: Vec<_> = trades.into_iter().collect();
         let least = self.least_units();
@@ -150,7 +150,7 @@ impl Ledger {
     }
 
     fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), AttachedViolation> {
-        let mut book = self.book.clone();
+        let mut book = self.places.book.clone();
         book.place(&orders.by_pair());
         let found = self.clear(&book).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
@@ -190,7 +190,7 @@ impl Ledger {
     ) -> Result<Executed, AttachedViolation> {
         let AttachedTrade { pair, sold: claimed, marginal } = *trade;
         let Pair { sell, buy } = pair;
-        if self.book.get(pair).is_none() && orders.offers.is_empty() {
+        if self.places.book.get(pair).is_none() && orders.offers.is_empty() {
             return Err(Wrong::NoOffers { sell, buy }.into());
         }
         let rate = prices.rate(pair);
@@ -248,7 +248,7 @@ impl Ledger {
         range: impl std::ops::RangeBounds<Place> + Clone + 'a,
     ) -> impl Iterator<Item = Offer> + 'a {
         let (cancels, within) = (orders.cancels, range.clone());
-        let resting = self.book.get(orders.pair).into_iter().flat_map(move |offers| offers.range(range.clone()));
+        let resting = self.places.book.get(orders.pair).into_iter().flat_map(move |offers| offers.range(range.clone()));
         let is_gone = move |offer: &Offer| cancels.binary_search_by_key(&offer.place, |(_, place)| *place).is_ok();
         let mut resting = resting.filter(move |offer| !is_gone(offer)).peekable();
         let mut new = orders.offers.iter().map(|new| new.offer).filter(move |o| within.contains(&o.place)).peekable();

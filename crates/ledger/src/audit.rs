@@ -2,47 +2,39 @@
 //! and offers.
 
 use primitives::{Amount, AssetId, MAX_ISSUED};
-use rayon::prelude::*;
 
 use crate::Ledger;
-use crate::book::Pair;
-use crate::validators::STAKED;
+use crate::places::Audited;
+use crate::places::offers::Pair;
 
 /// All existing units of one asset, by where they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Sum of spendable balances.
-    pub balances: Amount,
-    /// Sum of units that resting offers lock.
-    pub locked: Amount,
-    /// Units that validators have staked, units being paid back to them, and the pool of rewards.
-    pub bonded: Amount,
-    /// Escrow of the payment lane, and deposits of its open cases.
-    pub escrow: Amount,
-    /// Whole units that remainders of wei add up to, including burnt wei that are carried; only asset 0 has any.
-    pub remainders: Amount,
-    /// Issued units; equals the sum of all five.
+    /// The places of custody, each with what it holds: spendable balances, units that resting offers lock, whole units
+    /// that remainders of wei add up to (burnt wei that are carried included), escrow of the payment lane and deposits
+    /// of its open cases, and stakes with units being paid back and the pool of rewards.
+    pub places: Vec<(&'static str, Amount)>,
+    /// Issued units; equals the sum over the places.
     pub issued: Amount,
+}
+
+impl Audit {
+    /// What all places hold but this one.
+    pub fn elsewhere(&self, place: &str) -> u128 {
+        self.places.iter().filter(|(name, _)| *name != place).map(|(_, units)| u128::from(*units)).sum()
+    }
 }
 
 /// An invariant that is violated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// Units appeared or vanished.
-    #[error(
-        "asset {asset}: balances {balances} + locked {locked} + bonded {bonded} + escrow {escrow} != issue {issued}"
-    )]
+    #[error("asset {asset}: the places hold {places:?}, which is not the issue of {issued}")]
     Conservation {
         /// The asset.
         asset: AssetId,
-        /// Sum of spendable balances.
-        balances: u128,
-        /// Sum of units that offers lock.
-        locked: u128,
-        /// Sum of units that validators have staked.
-        bonded: u128,
-        /// Escrow of the payment lane.
-        escrow: u128,
+        /// The places, each with what it holds.
+        places: Vec<(&'static str, u128)>,
         /// Issued units.
         issued: Amount,
     },
@@ -67,81 +59,25 @@ pub enum AuditError {
 }
 
 impl Ledger {
-    /// Sums every balance and offer, and compares the sums with what is issued; one entry per asset.
+    /// Sums what every place of custody holds, and compares the sums with what is issued; one entry per asset.
     ///
     /// # Errors
-    /// [`AuditError`] names the asset or pair.
+    /// [`AuditError`] names the asset, pair or place.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
-        self.check_assets()?;
-        if self.lane.as_ref().is_some_and(|lane| lane.bridge().clock().height() != self.height + 1) {
-            return Err(AuditError::Lane("lane time is not the time of the next block"));
-        }
-        self.validators.fault(self.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
-        let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
-            sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
-            sums
-        };
-        let zero = || vec![0u128; self.assets.len()];
-        let balances = self.accounts.shards().par_iter().map(|shard| {
-            let mut sums = zero();
-            for (asset, amount) in shard.iter().flat_map(|account| account.balances()) {
-                sums[asset.0 as usize] += u128::from(amount);
-            }
-            sums
-        });
-        let balances = balances.reduce(zero, sum);
-        let remainders = self.remainders()?;
-        let mut locked = zero();
-        for (pair, offers) in self.book.iter() {
-            if !offers.is_sound() {
-                return Err(AuditError::Book(pair));
-            }
-            locked[pair.sell.0 as usize] += offers.locked();
-        }
-        let assets = self.assets.iter().enumerate().zip(balances.into_iter().zip(locked));
-        assets
-            .map(|((number, asset), (balances, locked))| {
-                let id = AssetId(number as u32);
-                let bonded = if id == STAKED { self.validators.bonded() } else { 0 };
-                let escrow = self.lane.as_ref().map_or(0, |lane| lane.held(id));
-                let issued = asset.issued;
-                let remainders = if number == 0 { remainders } else { 0 };
-                let held = balances + locked + bonded + u128::from(remainders);
-                if held.checked_add(escrow) != Some(issued.into()) || issued > MAX_ISSUED {
-                    return Err(AuditError::Conservation { asset: id, balances, locked, bonded, escrow, issued });
-                }
-                let [balances, locked, bonded, escrow] =
-                    [balances, locked, bonded, escrow].map(|units| units as Amount);
-                Ok(Audit { balances, locked, bonded, escrow, remainders, issued })
-            })
+        let (assets, accounts) = (self.assets.as_slice(), &self.places.accounts);
+        let audited = Audited { assets, accounts, height: self.height, wei_per_unit: self.wei_per_unit() };
+        let held = self.places.held(&audited)?;
+        let of_asset = |number: usize| held.iter().map(move |(name, sums)| (*name, sums[number])).collect();
+        (0..assets.len())
+            .map(|number| audit_asset(AssetId(number as u32), of_asset(number), assets[number].issued))
             .collect()
     }
 }
 
-impl Ledger {
-    /// Whole units in remainders of wei: those of accounts, and burnt wei that are carried.
-    fn remainders(&self) -> Result<Amount, AuditError> {
-        let wei_per_unit = self.wei_per_unit();
-        let accounts = self.accounts.shards().iter().flat_map(|shard| shard.iter());
-        let carried = self.contracts.head().map_or(0, |head| head.carried);
-        let mut wei = u128::from(carried);
-        let mut is_sound = carried < wei_per_unit;
-        for remainder in accounts.map(|account| account.evm().remainder) {
-            is_sound &= remainder < wei_per_unit;
-            wei += u128::from(remainder);
-        }
-        let units = Amount::try_from(wei / u128::from(wei_per_unit)).ok();
-        let is_whole = is_sound && wei.is_multiple_of(wei_per_unit.into());
-        units.filter(|_| is_whole).ok_or(AuditError::Wei(wei))
+fn audit_asset(asset: AssetId, places: Vec<(&'static str, u128)>, issued: Amount) -> Result<Audit, AuditError> {
+    let held = places.iter().try_fold(0u128, |sum, (_, units)| sum.checked_add(*units));
+    if held != Some(issued.into()) || issued > MAX_ISSUED {
+        return Err(AuditError::Conservation { asset, places, issued });
     }
-
-    fn check_assets(&self) -> Result<(), AuditError> {
-        let held = self.accounts.shards().iter().flat_map(|shard| shard.iter()).flat_map(|account| account.balances());
-        let offered = self.book.iter().flat_map(|(pair, _)| [pair.sell, pair.buy]);
-        let mut assets = held.map(|(asset, _)| asset).chain(offered);
-        match assets.find(|asset| asset.0 as usize >= self.assets.len()) {
-            Some(unlisted) => Err(AuditError::UnknownAsset(unlisted)),
-            None => Ok(()),
-        }
-    }
+    Ok(Audit { places: places.into_iter().map(|(name, units)| (name, units as Amount)).collect(), issued })
 }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use primitives::{AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
-use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Pair, Place};
-use crate::changes::account_digest;
 use crate::contracts::{SeenBefore, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
-use crate::orders::Credit;
-use crate::sums::Sums;
+use crate::places::accounts::{SHARDS, Shard, account_digest, shard_of};
+use crate::places::offers::{Pair, Place};
+use crate::sums::{Credit, Sums};
 use crate::{Account, Amount, Ledger};
 
 /// What a block does to the accounts.
@@ -39,8 +37,9 @@ impl Ledger {
     ) -> Effects {
         let routed = Routed::new(credits);
         let fee = self.fee;
-        let wei_per_unit = self.contracts.head().map(|_| self.wei_per_unit());
+        let wei_per_unit = self.places.contracts.head().map(|_| self.wei_per_unit());
         let by_shard: Vec<Effects> = self
+            .places
             .accounts
             .shards_mut()
             .par_iter_mut()

@@ -28,9 +28,10 @@ use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Trans
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Offer, OrderBook, Pair};
 use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
+use crate::places::Rules;
+use crate::places::accounts::{SHARDS, Shard, shard_of};
+use crate::places::offers::{Offer, OrderBook, Pair};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
 
@@ -95,8 +96,8 @@ fn counting_one<'c, 'a>(same: &'c [Candidate<'a>]) -> &'c Candidate<'a> {
 /// Why a candidate does not count beside another one with its number.
 fn why_not(candidate: &Candidate, counts: &Candidate) -> Refusal {
     match candidate.transaction.body == counts.transaction.body {
-        true => Refusal::Duplicate,
-        false => Refusal::SequenceConflict,
+        true => Refusal::DUPLICATE,
+        false => Refusal::SEQUENCE_CONFLICT,
     }
 }
 
@@ -133,21 +134,21 @@ impl<'a> Visitor<'a> for Check<'_> {
         let Check { ledger, sender, .. } = self;
         let permit = |holds: bool, refusal| if holds { Ok(()) } else { Err(refusal) };
         match requirement {
-            Requirement::Listed(asset) => permit((asset.0 as usize) < ledger.assets.len(), Refusal::UnknownAsset),
-            Requirement::Absent(account) => permit(ledger.accounts.get(account).is_none(), Refusal::AccountExists),
+            Requirement::Listed(asset) => permit((asset.0 as usize) < ledger.assets.len(), Refusal::UNKNOWN_ASSET),
+            Requirement::Absent(account) => {
+                permit(ledger.places.accounts.get(account).is_none(), Refusal::ACCOUNT_EXISTS)
+            }
             Requirement::Rests(pair, place) => {
-                let found = ledger.book.get(pair).and_then(|offers| offers.get(&place));
-                self.refund = found.ok_or(Refusal::UnknownOffer)?;
+                let found = ledger.places.book.get(pair).and_then(|offers| offers.get(&place));
+                self.refund = found.ok_or(Refusal::UNKNOWN_OFFER)?;
                 Ok(())
             }
             Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
-            Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
-            Requirement::Registry(edit) => {
-                let (height, most) = (ledger.height.saturating_add(1), ledger.limits.validators as usize);
-                ledger.validators.check(ledger.chain, sender, edit, height, most)
+            Requirement::Issuer(asset) => {
+                permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
             }
-            Requirement::Bridge(edit) => ledger.lane.as_ref().ok_or(Refusal::NoLane)?.check(*sender, edit),
+            Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
         }
     }
 }
@@ -225,6 +226,11 @@ impl AccountClaims<'_> {
 }
 
 impl Ledger {
+    /// What operations on places are checked by in the next block.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules { chain: self.chain, height: self.height.saturating_add(1), limits: self.limits }
+    }
+
     /// Checks all transactions of a block. `valid[i]` says whether the signature of `transactions[i]` is valid, and
     /// `beyond` lists those beyond the quotas of their sub-blocks.
     pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>, beyond: &[u32]) -> Filtered {
@@ -260,7 +266,7 @@ impl Ledger {
         valid: Option<&[bool]>,
         beyond: &[u32],
     ) -> Judged<'a> {
-        let shard = &self.accounts.shards()[shard];
+        let shard = &self.places.accounts.shards()[shard];
         let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
         for &index in indices {
             let transaction = transactions[index as usize];
@@ -297,18 +303,18 @@ impl Ledger {
             SignedBy::TypedData { network, .. } => *network == self.network(),
         };
         if body.chain != self.chain || !is_for_this {
-            return Err(Refusal::WrongChain);
+            return Err(Refusal::WRONG_CHAIN);
         }
         if !signed {
-            return Err(Refusal::BadSignature);
+            return Err(Refusal::BAD_SIGNATURE);
         }
         if is_beyond_quota {
-            return Err(Refusal::OverQuota);
+            return Err(Refusal::OVER_QUOTA);
         }
-        let position = shard.find(&body.account).ok_or(Refusal::UnknownAccount)?;
+        let position = shard.find(&body.account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
         let account = shard.at(position);
         if !account.is_signed_for_by(&transaction.signed_by) {
-            return Err(Refusal::WrongSigner);
+            return Err(Refusal::WRONG_SIGNER);
         }
         account.window().check(body.sequence)?;
         self.check_until(body.until)?;
@@ -321,8 +327,8 @@ impl Ledger {
     fn check_until(&self, until: Height) -> Result<(), Refusal> {
         let next = self.height.saturating_add(1);
         match () {
-            _ if until < next => Err(Refusal::Ended),
-            _ if until - next > self.limits.until_max => Err(Refusal::EndsTooLate),
+            _ if until < next => Err(Refusal::ENDED),
+            _ if until - next > self.limits.until_max => Err(Refusal::ENDS_TOO_LATE),
             _ => Ok(()),
         }
     }
@@ -382,15 +388,15 @@ impl Ledger {
     /// Whether the book takes one more offer of a pair in the next block.
     fn check_room(&self, pair: Pair) -> Result<(), Refusal> {
         match () {
-            _ if self.is_book_full => Err(Refusal::BookFull),
-            _ if self.pairs_room() == 0 && self.book.get(pair).is_none() => Err(Refusal::TooManyPairs),
+            _ if self.is_book_full => Err(Refusal::BOOK_FULL),
+            _ if self.pairs_room() == 0 && self.places.book.get(pair).is_none() => Err(Refusal::TOO_MANY_PAIRS),
             _ => Ok(()),
         }
     }
 
     /// Pairs that may still be opened.
     fn pairs_room(&self) -> usize {
-        (self.limits.open_pairs as usize).saturating_sub(self.book.pairs())
+        (self.limits.open_pairs as usize).saturating_sub(self.places.book.pairs())
     }
 
     /// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
@@ -403,7 +409,7 @@ impl Ledger {
         let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
         let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
             |Candidate { index, transaction, .. }| {
-                let mut opens = Opens { book: &self.book, pair: None };
+                let mut opens = Opens { book: &self.places.book, pair: None };
                 visit(&transaction.body, 0, &mut opens);
                 opens.pair.map(|pair| (pair, *index))
             },
@@ -411,7 +417,7 @@ impl Ledger {
         let mut opened: Vec<(Pair, u32)> = opened.collect();
         opened.par_sort_unstable();
         for beyond in opened.chunk_by(|a, b| a.0 == b.0).skip(self.pairs_room()) {
-            beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TooManyPairs));
+            beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TOO_MANY_PAIRS));
         }
     }
 
@@ -450,7 +456,7 @@ impl Ledger {
 
     /// The sender of a transaction that [`Ledger::admit`] would accept if the sender had the balance.
     pub(crate) fn admit_but_for_balance(&self, transaction: &Transaction) -> Result<&Account, Refusal> {
-        let shard = &self.accounts.shards()[shard_of(&transaction.body.account)];
+        let shard = &self.places.accounts.shards()[shard_of(&transaction.body.account)];
         let (position, _) =
             self.check_in(shard, transaction, true, false).map_err(|refusal| self.explain(refusal, transaction))?;
         Ok(shard.at(position))
@@ -461,13 +467,14 @@ impl Ledger {
     fn explain(&self, refusal: Refusal, transaction: &Transaction) -> Refusal {
         match transaction.body.operation {
             Operation::CancelOffer { sell, buy, limit, offer }
-                if refusal == Refusal::UnknownOffer
+                if refusal == Refusal::UNKNOWN_OFFER
                     && self
+                        .places
                         .book
                         .get(Pair { sell, buy })
                         .is_some_and(|offers| offers.any_at(limit, offer, EXPLAINED)) =>
             {
-                Refusal::NotYourOffer
+                Refusal::NOT_YOUR_OFFER
             }
             _ => refusal,
         }
@@ -573,7 +580,7 @@ mod tests {
                 claims.index = index;
                 visit(operation, 0, &mut claims);
             }
-            let account = ledger.accounts.get(&Address([sender; 20])).expect("exists");
+            let account = ledger.places.accounts.get(&Address([sender; 20])).expect("exists");
             if let Some(refusal) = claims.conflict(&ledger, account) {
                 own().for_each(|(index, _)| refusals[index as usize] = Some(refusal));
             }
@@ -586,7 +593,7 @@ mod tests {
     #[test]
     fn a_sum_with_a_cap_refuses_all_sides() {
         assert_eq!(judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(40))]).0, [None, None]);
-        let too_much = Some(Refusal::IssueTooLarge);
+        let too_much = Some(Refusal::ISSUE_TOO_LARGE);
         assert_eq!(
             judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(41)), (3, Trial::Draw(1))]).0,
             [too_much, too_much, None]
@@ -598,7 +605,7 @@ mod tests {
         let redeem = |who| (who, Trial::Redeem(7));
         assert_eq!(judge(&[redeem(1), redeem(2), redeem(3)]), (vec![None; 3], vec![0, 1]));
         // The transaction with the lowest id is removed because its account overspends.
-        let overdrawn = Some(Refusal::Overdraft);
+        let overdrawn = Some(Refusal::OVERDRAFT);
         let (refusals, idle) = judge(&[redeem(1), redeem(2), redeem(3), (3, Trial::Draw(51))]);
         assert_eq!((refusals, idle), (vec![None, None, overdrawn, overdrawn], vec![0]));
         assert_eq!(judge(&[redeem(1), (2, Trial::Redeem(8))]).1, []);
@@ -607,21 +614,21 @@ mod tests {
     #[test]
     fn a_venue_that_draws_too_much_fails_alone() {
         let (refusals, _) = judge(&[(1, Trial::Draw(30)), (1, Trial::Draw(21)), (2, Trial::Draw(50))]);
-        assert_eq!(refusals, [Some(Refusal::Overdraft), Some(Refusal::Overdraft), None]);
+        assert_eq!(refusals, [Some(Refusal::OVERDRAFT), Some(Refusal::OVERDRAFT), None]);
     }
 
     #[test]
     fn trial_operations_reserve_by_the_same_footprint() {
         let (ledger, mut reservations) = (ledger(), Reservations::default());
         reservations.make_room(20);
-        let account = |person: u8| ledger.accounts.get(&Address([person; 20])).expect("exists");
+        let account = |person: u8| ledger.places.accounts.get(&Address([person; 20])).expect("exists");
         let reserve = |person, trial: Trial| reservations.reserve(&trial, 0, &ledger, account(person));
         let refused = |refusal| Err(ReserveError::Refused(refusal));
         assert_eq!(reserve(1, Trial::Capped(60)), Ok(()));
-        assert_eq!(reserve(2, Trial::Capped(41)), refused(Refusal::IssueTooLarge));
+        assert_eq!(reserve(2, Trial::Capped(41)), refused(Refusal::ISSUE_TOO_LARGE));
         assert_eq!(reserve(2, Trial::Capped(40)), Ok(()));
         assert_eq!((reserve(1, Trial::Draw(50)), reserve(2, Trial::Draw(50))), (Ok(()), Ok(())));
-        assert_eq!(reserve(1, Trial::Draw(1)), refused(Refusal::Overdraft));
+        assert_eq!(reserve(1, Trial::Draw(1)), refused(Refusal::OVERDRAFT));
         assert_eq!((reserve(1, Trial::Redeem(1)), reserve(2, Trial::Redeem(1))), (Ok(()), Ok(())));
     }
 }

@@ -10,13 +10,15 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
-use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
+use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Sequence};
 
 use crate::Refusal;
-use crate::book::{Offer, Pair, Place};
-use crate::bridge::{BridgeEdit, claims};
 use crate::contracts::is_reserved;
-use crate::orders::Credit;
+use crate::places::PlaceEdit;
+use crate::places::bridge::{BridgeEdit, claims};
+use crate::places::offers::{Offer, Pair, Place};
+use crate::places::stakes::RegistryEdit;
+use crate::sums::Credit;
 
 /// What must hold in the state before the block.
 #[derive(Clone, Copy)]
@@ -33,21 +35,8 @@ pub(crate) enum Requirement<'a> {
     Room(Pair),
     /// The sender issues the asset.
     Issuer(AssetId),
-    /// The registry of validators permits the edit.
-    Registry(RegistryEdit<'a>),
-    /// The bridge to the payment lane permits the edit.
-    Bridge(BridgeEdit<'a>),
-}
-
-/// What an operation does to the registry of validators.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RegistryEdit<'a> {
-    /// The sender stakes.
-    Stake(&'a Stake),
-    /// The sender withdraws units from its stake.
-    Unstake(Amount),
-    /// A validator is convicted.
-    Convict(&'a Evidence),
+    /// The place of custody permits the edit.
+    Place(PlaceEdit<'a>),
 }
 
 /// A sum of units with a limit that the transactions of a block may not exceed together.
@@ -105,11 +94,11 @@ pub(crate) enum Scope {
 impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
-            Once::Sequence(_) => Scope::Account(Refusal::SequenceConflict),
-            Once::Cancel(..) => Scope::Sender(Refusal::CancelConflict),
-            Once::Key => Scope::Account(Refusal::KeyConflict),
-            Once::Stake => Scope::Account(Refusal::StakeConflict),
-            Once::ValidatorKey(_) => Scope::Sides(Refusal::ValidatorKeyConflict),
+            Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
+            Once::Cancel(..) => Scope::Sender(Refusal::CANCEL_CONFLICT),
+            Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
+            Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
+            Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Bridge(_) => Scope::KeepOne,
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
@@ -133,12 +122,12 @@ impl Sum {
     /// Why transactions that exceed the limit together are refused.
     pub(crate) fn refusal(self) -> Refusal {
         match self {
-            Sum::Spent(_) => Refusal::Overdraft,
-            Sum::Issued(_) => Refusal::IssueTooLarge,
+            Sum::Spent(_) => Refusal::OVERDRAFT,
+            Sum::Issued(_) => Refusal::ISSUE_TOO_LARGE,
             #[cfg(test)]
-            Sum::Capped => Refusal::IssueTooLarge,
+            Sum::Capped => Refusal::ISSUE_TOO_LARGE,
             #[cfg(test)]
-            Sum::Deposit => Refusal::Overdraft,
+            Sum::Deposit => Refusal::OVERDRAFT,
         }
     }
 }
@@ -171,11 +160,8 @@ pub(crate) trait Visitor<'a> {
     /// The sender's key changes.
     fn register(&mut self, _: PublicKey) {}
 
-    /// The registry of validators changes.
-    fn edit_registry(&mut self, _: RegistryEdit<'a>) {}
-
-    /// The bridge to the payment lane is edited.
-    fn edit_bridge(&mut self, _: BridgeEdit<'a>) {}
+    /// A place of custody is edited.
+    fn edit(&mut self, _: PlaceEdit<'a>) {}
 }
 
 /// Anything that has a footprint.
@@ -233,24 +219,24 @@ impl Footprint for Body {
                 visitor.issue(asset, -i128::from(amount));
             }
             Operation::Stake(stake) => {
-                edit_registry(RegistryEdit::Stake(stake), visitor)?;
+                edit(PlaceEdit::Stakes(RegistryEdit::Stake(stake)), visitor)?;
                 visitor.once(Once::Stake);
                 visitor.once(Once::ValidatorKey(stake.key));
                 visitor.sum(Sum::Spent(AssetId(0)), stake.units);
             }
             &Operation::Unstake { units } => {
-                edit_registry(RegistryEdit::Unstake(units), visitor)?;
+                edit(PlaceEdit::Stakes(RegistryEdit::Unstake(units)), visitor)?;
                 visitor.once(Once::Stake);
             }
-            Operation::Accuse(evidence) => edit_registry(RegistryEdit::Convict(evidence), visitor)?,
+            Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
                 let output = Output { to: Recipient::Key(to), asset, amount };
-                edit_bridge(BridgeEdit::Withdraw(self.sequence, output), visitor)?;
+                edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(self.sequence, output)), visitor)?;
                 visitor.sum(Sum::Spent(asset), amount);
             }
             Operation::Lane(bytes) => {
-                edit_bridge(BridgeEdit::Post(bytes), visitor)?;
+                edit(PlaceEdit::Bridge(BridgeEdit::Post(bytes)), visitor)?;
                 let (key, deposit) = claims(bytes)?;
                 visitor.once(Once::Bridge(key));
                 visitor.sum(Sum::Spent(AssetId(0)), deposit);
@@ -262,7 +248,7 @@ impl Footprint for Body {
 
 /// Refuses a reserved address: nobody could move what it holds.
 fn not_reserved(to: &Address) -> Result<(), Refusal> {
-    if is_reserved(to) { Err(Refusal::ReservedAddress) } else { Ok(()) }
+    if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
 }
 
 /// What every transaction uses up, whatever its operation: fee and sequence number.
@@ -277,14 +263,8 @@ fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Re
     Ok(Pair { sell, buy })
 }
 
-fn edit_bridge<'a>(edit: BridgeEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
-    visitor.require(Requirement::Bridge(edit))?;
-    visitor.edit_bridge(edit);
-    Ok(())
-}
-
-fn edit_registry<'a>(edit: RegistryEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
-    visitor.require(Requirement::Registry(edit))?;
-    visitor.edit_registry(edit);
+fn edit<'a>(edit: PlaceEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Place(edit))?;
+    visitor.edit(edit);
     Ok(())
 }

@@ -1,17 +1,19 @@
 //! The state before the first block, and the constants of a chain.
 
+use std::sync::Arc;
+
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, UNTIL_USUAL, is_network_address};
 
-use crate::bridge::LaneTerms;
 use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
-use crate::minima::LEAST_UNITS;
-use crate::validators::{Member, STAKED, Terms};
+use crate::places::bridge::LaneTerms;
+use crate::places::offers::LEAST_UNITS;
+use crate::places::stakes::{Member, STAKED, Terms, Validators};
+use crate::places::{Custody, Places};
 
-const CONTEXT: &str = "walras 2026 genesis v2";
-const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v2";
-const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v2";
+const CONTEXT: &str = "walras 2026 genesis v3";
+const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
@@ -42,6 +44,11 @@ pub struct Asset {
     /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The
     /// next search for prices may start from it.
     pub valuation: Option<Price>,
+}
+
+/// The digest of an asset in the trie of assets.
+pub fn asset_digest(asset: &Asset) -> [u8; 32] {
+    blake3::derive_key(ASSET_CONTEXT, &borsh::to_vec(asset).expect("writing to memory cannot fail"))
 }
 
 /// An asset as a genesis lists it.
@@ -203,26 +210,27 @@ pub enum GenesisError {
 impl Genesis {
     /// The digest that block 1 names as its parent.
     pub fn digest(&self) -> Digest {
-        self.digest_with(self.membership.as_ref())
+        self.digest_of(Places::sections(self))
     }
 
     /// The digest of this genesis without its validators: a network's identity is made of this and of what the
     /// validators agree on.
     pub fn digest_without_validators(&self) -> Digest {
-        self.digest_with(None)
+        let others = Places::sections(self).into_iter().filter(|(tag, _)| *tag != Arc::<Validators>::TAG);
+        self.digest_of(others.collect())
     }
 
-    fn digest_with(&self, membership: Option<&Membership>) -> Digest {
+    /// Sections of places follow what every chain has, by tag; a place that a chain does not have adds nothing.
+    fn digest_of(&self, sections: Vec<(u8, Vec<u8>)>) -> Digest {
         let Genesis { rules, chain, fee, epsilon, mu, limits, assets, balances, .. } = self;
-        let mut bytes = borsh::to_vec(&(rules, chain, fee, epsilon, mu, limits, assets, balances))
-            .expect("writing to memory cannot fail");
-        membership
-            .map_or(Ok(()), |membership| membership.serialize(&mut bytes))
-            .expect("writing to memory cannot fail");
-        let digest = Digest::of(CONTEXT, &bytes);
-        let with = |lane| borsh::to_vec(&(digest, lane)).expect("writing to memory cannot fail");
-        let digest = self.lane.as_ref().map_or(digest, |lane| Digest::of(LANE_CONTEXT, &with(lane)));
-        if self.is_developers { Digest::of(DEVELOPERS_CONTEXT, &digest.0) } else { digest }
+        let bytes = borsh::to_vec(&(rules, chain, fee, epsilon, mu, limits, assets, balances, sections));
+        Digest::of(CONTEXT, &bytes.expect("writing to memory cannot fail"))
+    }
+
+    /// The identity of the network that this genesis founds: a chain of one node is identified by the genesis, whose
+    /// digest is `last_block`.
+    pub(crate) fn network(&self, last_block: Digest) -> Digest {
+        self.membership.as_ref().map_or(last_block, |membership| membership.terms.network)
     }
 
     /// The assets with their issued units at the start.
@@ -259,19 +267,10 @@ impl Genesis {
         if assets.is_empty() {
             return Err(GenesisError::NoAssets);
         }
-        let bonded = self.membership.iter().flat_map(Membership::bonded);
-        if let Some(fault) = self.lane.as_ref().and_then(|lane| lane.fault(assets.len())) {
-            return Err(GenesisError::Lane(fault));
+        if let Some(fault) = Places::genesis_fault(self) {
+            return Err(fault);
         }
-        let staked = |account: &Address| {
-            self.membership.iter().flat_map(|all| &all.founders).any(|founder| founder.account == *account)
-        };
-        if !self.lane.iter().flat_map(|lane| &lane.accounts).all(staked) {
-            return Err(GenesisError::Lane("accounts: one is not a founder's, so it has no stake to slash"));
-        }
-        let escrow = self.lane.iter().flat_map(|lane| &lane.outputs);
-        let escrow = escrow.map(|output| (output.to.address(), output.asset, output.amount));
-        for (account, asset, amount) in self.balances.iter().copied().chain(bonded).chain(escrow) {
+        for (account, asset, amount) in Places::units(self) {
             let entry = assets.get_mut(asset.0 as usize).ok_or(GenesisError::UnknownAsset(account, asset))?;
             entry.issued = entry
                 .issued
@@ -279,25 +278,24 @@ impl Genesis {
                 .filter(|issued| *issued <= MAX_ISSUED)
                 .ok_or(GenesisError::TooMuch(asset))?;
         }
-        self.membership.as_ref().map_or(Ok(()), Membership::check)?;
         self.check_limits()?;
-        self.check_developers()?;
         Ok(assets)
     }
 }
 
 impl Genesis {
     /// Assets on a developers' chain are worth nothing, so others must not be able to rely on it.
-    fn check_developers(&self) -> Result<(), GenesisError> {
-        let fault = match () {
-            _ if !self.is_developers => return Ok(()),
-            _ if self.chain != DEVELOPERS_CHAIN => "has the number 31337",
-            _ if self.membership.is_some() => "has one node and no validators",
-            _ if self.lane.is_some() => "has no payment lane, because its certificates outlive heights that are undone",
-            _ if !self.limits.has_contracts() => "has contracts (limits.block_gas above 0)",
-            _ => return Ok(()),
-        };
-        Err(GenesisError::Developers(fault))
+    pub(crate) fn developers_fault(&self) -> Option<&'static str> {
+        match () {
+            _ if !self.is_developers => None,
+            _ if self.chain != DEVELOPERS_CHAIN => Some("has the number 31337"),
+            _ if self.membership.is_some() => Some("has one node and no validators"),
+            _ if self.lane.is_some() => {
+                Some("has no payment lane, because its certificates outlive heights that are undone")
+            }
+            _ if !self.limits.has_contracts() => Some("has contracts (limits.block_gas above 0)"),
+            _ => None,
+        }
     }
 
     /// Checks that the limits leave room for the initial state, and for each other.
@@ -330,12 +328,12 @@ impl Genesis {
 
 impl Membership {
     /// Units of asset 0 that are neither in balances nor in offers, with their owners; the pool has no owner.
-    fn bonded(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> {
+    pub(crate) fn bonded(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> {
         let stakes = self.founders.iter().map(|founder| (founder.account, STAKED, founder.stake));
         stakes.chain([(Address::default(), STAKED, self.reward_pool)])
     }
 
-    fn check(&self) -> Result<(), GenesisError> {
+    pub(crate) fn check(&self) -> Result<(), GenesisError> {
         if !(1..=COMMITTEE_MAX).contains(&self.terms.committee) {
             return Err(GenesisError::Terms("a committee has 1 to 256 validators"));
         }

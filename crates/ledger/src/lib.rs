@@ -9,24 +9,18 @@
 //! books) → `validators` (stakes, committees and rewards) → `bridge` (the payment lane) → `effects` (the accounts) →
 //! `contracts` (Ethereum transactions) → `changes` → `roots`.
 
-mod account;
-mod accounts;
 mod apply;
 mod attached;
 mod audit;
-mod book;
-mod bridge;
 mod changes;
-mod chunk;
 pub mod contracts;
 mod effects;
 mod filter;
 mod footprint;
 mod genesis;
 mod limits;
-mod minima;
 mod orders;
-mod pair_offers;
+mod places;
 mod receipt;
 mod receipts_root;
 mod refusal;
@@ -38,40 +32,43 @@ mod snapshot;
 mod spending;
 mod sums;
 mod time;
-mod validators;
 
-pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
-
-pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, AttachedViolation};
 pub use audit::{Audit, AuditError};
-pub use book::{Offer, OrderBook, Pair, Place};
-pub use bridge::{BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
-pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
+pub use changes::Changes;
+pub use genesis::{
+    Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, asset_digest, usual_fee,
+};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits,
     Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
-pub use minima::LEAST_UNITS;
-pub use pair_offers::{Edit, PairOffers};
-pub use receipt::{Batch, BlockReceipts, Fill, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
+pub use places::accounts::{
+    Account, AccountState, Accounts, EvmRecord, SEQUENCE_WINDOW, SHARDS, Shard, Window, WindowError,
+    account_state_digest,
+};
+pub use places::bridge::{
+    BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
+};
+pub use places::offers::{Edit, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairChange, PairOffers, Place, offer_value};
+pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
+pub use receipt::{Batch, BlockReceipts, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
 pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
-pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
+pub use roots::{
+    AccountProof, AssetProof, OfferProof, ProofFault, RootPart, RootParts, Roots, SlotProof, ValidatorsProof,
+};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
-pub use validators::{Member, Schedule, Terms, Validator, Validators};
 
-use std::sync::Arc;
+use primitives::{Amount, Digest, Fraction, Height};
 
-use primitives::{Address, Amount, Digest, Fraction, Height};
-
-use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, found_deployer, found_weth9};
+use crate::contracts::{Contracts, EvmEngine, History, found_deployer, found_weth9};
+use crate::places::Places;
 
 /// The hot state of the exchange after a block.
 ///
@@ -87,12 +84,8 @@ pub struct Ledger {
     last_block: Digest,
     time_ms: u64,
     assets: Vec<Asset>,
-    accounts: Accounts,
-    book: OrderBook,
-    validators: Arc<Validators>,
-    contracts: Contracts,
-    /// The payment lane, if the chain has one.
-    lane: Option<Arc<LaneBridge>>,
+    /// Where the units of the assets are.
+    places: Places,
     /// Executes contracts; not part of the state.
     engine: EvmEngine,
     /// What Ethereum saw at the last heights; not part of the state.
@@ -109,34 +102,13 @@ impl Ledger {
     /// # Errors
     /// [`GenesisError`] names the error of the genesis.
     pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
-        let mut accounts = Accounts::default();
         let assets = genesis.issued_assets()?;
-        for listing in &genesis.assets {
-            accounts.get_or_insert(&listing.issuer);
-        }
-        for (account, asset, amount) in &genesis.balances {
-            accounts.get_or_insert(account).credit(*asset, *amount);
-        }
-        let membership = genesis.membership.clone().unwrap_or_default();
-        for founder in &membership.founders {
-            accounts.get_or_insert(&founder.account);
-        }
-        let Membership { mut terms, reward_pool, founders } = membership;
-        let limits = genesis.limits;
-        let last_block = genesis.digest();
-        // A chain of one node is identified by its genesis.
-        if genesis.membership.is_none() {
-            terms.network = last_block;
-        }
-        let network = terms.network;
-        let found = |terms| Arc::new(LaneBridge::found(terms, network));
-        let head = || ContractsHead { base_fee: limits.least_base_fee, carried: 0, hashes: [last_block].into() };
-        let mut contracts = Contracts::default();
+        let (limits, last_block) = (genesis.limits, genesis.digest());
+        let mut places = Places::found(genesis, last_block);
         if limits.has_contracts() {
-            contracts = Contracts::new(head());
-            found_weth9(&mut accounts, &mut contracts);
+            found_weth9(&mut places.accounts, &mut places.contracts);
             if genesis.is_developers {
-                found_deployer(&mut accounts, &mut contracts);
+                found_deployer(&mut places.accounts, &mut places.contracts);
             }
         }
         Ok(Ledger {
@@ -149,11 +121,7 @@ impl Ledger {
             last_block,
             time_ms: 0,
             assets,
-            accounts,
-            book: OrderBook::default(),
-            validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
-            contracts,
-            lane: genesis.lane.as_ref().map(found),
+            places,
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
@@ -194,7 +162,7 @@ impl Ledger {
     /// The identity of the network, which typed data names: it covers the genesis and the founders, and the restart
     /// if the network has restarted.
     pub fn network(&self) -> Digest {
-        self.validators.terms().network
+        self.places.validators.terms().network
     }
 
     /// Units of asset 0 that a transaction costs.
@@ -224,36 +192,36 @@ impl Ledger {
 
     /// The accounts.
     pub fn accounts(&self) -> &Accounts {
-        &self.accounts
+        &self.places.accounts
     }
 
     /// The resting offers.
     pub fn book(&self) -> &OrderBook {
-        &self.book
+        &self.places.book
     }
 
     /// The staked validators, and the pool of rewards.
     pub fn validators(&self) -> &Validators {
-        &self.validators
+        &self.places.validators
     }
 
     /// Storage and code of contracts, and what they see of the chain.
     pub fn contracts(&self) -> &Contracts {
-        &self.contracts
+        &self.places.contracts
     }
 
     /// The payment lane; `None` on a chain without one.
     pub fn lane(&self) -> Option<&LaneBridge> {
-        self.lane.as_deref()
+        self.places.lane.as_deref()
     }
 
     /// When committees change.
     pub fn schedule(&self) -> Schedule {
-        self.validators.terms().schedule
+        self.places.validators.terms().schedule
     }
 
     /// The committee of an epoch, by index in consensus; none if it is not drawn yet, or no longer needed.
     pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
-        self.validators.committee(epoch)
+        self.places.validators.committee(epoch)
     }
 }

@@ -30,8 +30,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
 
-use crate::bridge;
 use crate::contracts::TRANSACTION_GAS_MAX;
+use crate::places::bridge;
 
 /// Accusations of one sub-block that are processed: each costs two signature checks, and pays nothing if it is
 /// refused.

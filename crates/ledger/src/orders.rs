@@ -1,21 +1,13 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
-use primitives::{Address, Amount, AssetId, Transaction};
+use primitives::{Address, Transaction};
 use rayon::prelude::*;
 
-use crate::book::{Offer, Pair, Place};
-use crate::bridge::BridgeEdit;
 use crate::filter::{Admitted, Filtered, visit};
-use crate::footprint::{RegistryEdit, Visitor};
-use crate::pair_offers::Edit;
-
-/// Units to be paid to an account; zero units make the account exist.
-#[derive(Clone, Copy)]
-pub(crate) struct Credit {
-    pub to: Address,
-    pub asset: AssetId,
-    pub amount: Amount,
-}
+use crate::footprint::Visitor;
+use crate::places::offers::{Edit, Offer, Pair, Place};
+use crate::places::{PlaceEdit, PlaceEdits};
+use crate::sums::Credit;
 
 /// A new offer, and the transaction that made it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,17 +17,15 @@ pub(crate) struct NewOffer {
     pub index: u32,
 }
 
-/// New offers and cancellations of a block by pair and place, its payments, and its operations on validators and the
-/// payment lane.
+/// New offers and cancellations of a block by pair and place, its payments, and its operations on other places of
+/// custody.
 #[derive(Default)]
 pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
     pub cancels: Vec<(Pair, Place)>,
     pub credits: Vec<Credit>,
-    /// Changes of the registry of validators, each with its sender.
-    pub registry: Vec<(Address, RegistryEdit<'a>)>,
-    /// Operations on the bridge to the payment lane, each with its sender.
-    pub bridge: Vec<(Address, BridgeEdit<'a>)>,
+    /// Operations on places of custody.
+    pub edits: PlaceEdits<'a>,
 }
 
 /// New offers and cancellations of one pair, each by place.
@@ -66,12 +56,8 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
         self.orders.cancels.push((pair, place));
     }
 
-    fn edit_registry(&mut self, edit: RegistryEdit<'a>) {
-        self.orders.registry.push((self.sender, edit));
-    }
-
-    fn edit_bridge(&mut self, edit: BridgeEdit<'a>) {
-        self.orders.bridge.push((self.sender, edit));
+    fn edit(&mut self, edit: PlaceEdit<'a>) {
+        self.orders.edits.push(self.sender, edit);
     }
 }
 
@@ -84,15 +70,13 @@ impl<'a> Orders<'a> {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
-            registry: Vec::new(),
-            bridge: Vec::new(),
+            edits: PlaceEdits::default(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.cancels.append(&mut orders.cancels);
             all.credits.append(&mut orders.credits);
-            all.registry.append(&mut orders.registry);
-            all.bridge.append(&mut orders.bridge);
+            all.edits.append(orders.edits);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
         all

@@ -5,8 +5,8 @@ use std::io::{Read, Result, Write};
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
-use crate::book::{Pair, Place};
 use crate::contracts::ContractReceipts;
+use crate::places::offers::{Fill, Pair};
 use crate::refusal::Refusal;
 
 /// The outcome of one transaction.
@@ -52,30 +52,6 @@ pub enum FillReason {
     NotTaken,
 }
 
-/// One offer's execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Fill {
-    /// The offer's pair.
-    pub pair: Pair,
-    /// The offer's place in the book.
-    pub place: Place,
-    /// Units sold.
-    pub sold: Amount,
-    /// Units received, net of commission.
-    pub bought: Amount,
-    /// Units that rest in the book.
-    pub left: Amount,
-    /// Units returned to the account, because they are too few for an offer; then none rest.
-    pub returned: Amount,
-}
-
-impl Fill {
-    /// Units that were for sale before.
-    pub fn offered(&self) -> Amount {
-        self.sold + self.left + self.returned
-    }
-}
-
 /// What one pair traded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PairTrade {
@@ -103,7 +79,7 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts.
-const RECEIPTS_FORMAT: u8 = 3;
+const RECEIPTS_FORMAT: u8 = 4;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,12 +127,12 @@ impl Outcome {
     /// The rank of this outcome among those of one id: effects first, then refusals by number, and last those of
     /// copies. `None` for an invalid signature: its author had nothing from the signer, so the copy does not count
     /// under the id.
-    fn rank(&self) -> Option<u8> {
+    fn rank(&self) -> Option<(u8, Option<Refusal>)> {
         match self.refusal() {
-            None => Some(0),
-            Some(Refusal::BadSignature) => None,
-            Some(Refusal::Duplicate) => Some(u8::MAX),
-            Some(refusal) => Some(refusal as u8),
+            None => Some((0, None)),
+            Some(Refusal::BAD_SIGNATURE) => None,
+            Some(Refusal::DUPLICATE) => Some((2, None)),
+            Some(refusal) => Some((1, Some(refusal))),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use payments::{CarryRefusal, LaneCarryOver, LaneRefusal};
 use primitives::{Digest, PublicKey};
 
-use crate::bridge::{DEPOSITED, LaneBridge};
+use crate::places::bridge::{DEPOSITED, LaneBridge};
 use crate::{Ledger, Snapshot};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
@@ -125,12 +125,12 @@ impl Ledger {
             _ => {}
         }
         let identity = restart.identity(first);
-        match (self.lane.clone(), &restart.lane, carried) {
+        match (self.places.lane.clone(), &restart.lane, carried) {
             (None, None, None) => {}
             (Some(before), Some(lane), Some(carried)) => self.restart_lane(&before, identity, lane, carried)?,
             _ => return Err(RestartError::Lane),
         }
-        Arc::make_mut(&mut self.validators).rename(identity);
+        Arc::make_mut(&mut self.places.validators).rename(identity);
         Ok(identity)
     }
 
@@ -146,9 +146,9 @@ impl Ledger {
             return Err(RestartError::OtherList { found, agreed });
         }
         let (lane, returned) = before.restarted(identity, &lane.members, carried, self.assets.len())?;
-        self.lane = Some(Arc::new(lane));
+        self.places.lane = Some(Arc::new(lane));
         for (opener, deposit) in returned {
-            self.accounts.get_or_insert(&opener).credit(DEPOSITED, deposit);
+            self.places.accounts.get_or_insert(&opener).credit(DEPOSITED, deposit);
         }
         Ok(())
     }

@@ -6,11 +6,9 @@ use clearing::{Minima, PairFills, Rate};
 use primitives::{Amount, AssetId, Fraction, Price};
 use rayon::prelude::*;
 
-use crate::book::{Offer, OrderBook, Pair, Place};
-use crate::changes::PairChange;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
-use crate::pair_offers::{Edit, PairOffers, Workspace};
-use crate::receipt::{Fill, FillReason, Traded};
+use crate::places::offers::{Edit, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace};
+use crate::receipt::{FillReason, Traded};
 use crate::sums::Sums;
 
 /// The prices of a batch.

@@ -1,6 +1,14 @@
-//! Sums of units by asset, for the accounting checks of every block.
+//! Sums of units by asset, for the accounting checks of every block, and units to be paid.
 
-use primitives::AssetId;
+use primitives::{Address, Amount, AssetId};
+
+/// Units to be paid to an account; zero units make the account exist.
+#[derive(Clone, Copy)]
+pub(crate) struct Credit {
+    pub to: Address,
+    pub asset: AssetId,
+    pub amount: Amount,
+}
 
 /// Changes of units by asset.
 #[derive(Clone, Debug, Default)]

@@ -133,15 +133,15 @@ impl Plain {
     fn once(body: &Body) -> Vec<(Thing, Refusal)> {
         let anybody = Address::default();
         match body.operation {
-            Operation::CancelOffer { offer, .. } => vec![((body.account, offer.to_string()), Refusal::CancelConflict)],
+            Operation::CancelOffer { offer, .. } => vec![((body.account, offer.to_string()), Refusal::CANCEL_CONFLICT)],
             Operation::CreateAccount { account, .. } if account == body.account => {
-                vec![((account, "key".into()), Refusal::KeyConflict)]
+                vec![((account, "key".into()), Refusal::KEY_CONFLICT)]
             }
             Operation::Stake(ref stake) => vec![
-                ((body.account, "stake".into()), Refusal::StakeConflict),
-                ((anybody, stake.key.to_string()), Refusal::ValidatorKeyConflict),
+                ((body.account, "stake".into()), Refusal::STAKE_CONFLICT),
+                ((anybody, stake.key.to_string()), Refusal::VALIDATOR_KEY_CONFLICT),
             ],
-            Operation::Unstake { .. } => vec![((body.account, "stake".into()), Refusal::StakeConflict)],
+            Operation::Unstake { .. } => vec![((body.account, "stake".into()), Refusal::STAKE_CONFLICT)],
             _ => Vec::new(),
         }
     }
@@ -160,11 +160,11 @@ impl Plain {
             self.sums.get(&(body.account, asset)).copied().unwrap_or(0) + amount <= account.balance(asset)
         };
         if self.numbers.contains(&(body.account, body.sequence)) {
-            return Err(Refusal::SequenceConflict);
+            return Err(Refusal::SEQUENCE_CONFLICT);
         }
         // The fee is checked before the operation.
         if !fits(AssetId(0), FEE) {
-            return Err(Refusal::Overdraft);
+            return Err(Refusal::OVERDRAFT);
         }
         let once = Plain::once(body);
         if let Some((_, refusal)) = once.iter().find(|(thing, _)| self.things.contains(thing)) {
@@ -173,12 +173,12 @@ impl Plain {
         if let Operation::Issue { asset, amount, .. } = body.operation {
             let waiting = self.issued.get(&asset).copied().unwrap_or(0);
             if waiting + amount > MAX_ISSUED - ledger.assets()[asset.0 as usize].issued {
-                return Err(Refusal::IssueTooLarge);
+                return Err(Refusal::ISSUE_TOO_LARGE);
             }
         }
         let debits = Plain::debits(body);
         if !debits.iter().all(|((_, asset), amount)| fits(*asset, *amount)) {
-            return Err(Refusal::Overdraft);
+            return Err(Refusal::OVERDRAFT);
         }
         self.numbers.insert((body.account, body.sequence));
         self.things.extend(once.into_iter().map(|(thing, _)| thing));

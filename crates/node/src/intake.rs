@@ -62,7 +62,7 @@ fn admit(
     for transaction in transactions {
         let (id, valid) = checked.next().expect("one for each transaction");
         let answer = match views.find(&id) {
-            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
+            _ if !valid => Some(Answer::Refused(Refusal::BAD_SIGNATURE)),
             Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
             _ => None,
         };

@@ -159,12 +159,14 @@ fn refused(format: u8) -> [String; 4] {
 fn files_of_earlier_formats_are_refused_by_version() {
     let [genesis, state, block, receipts] = refused(1);
     assert!(genesis.contains("the chain follows rules 2, this binary follows rules 5"), "{genesis}");
-    assert!(state.contains("the snapshot is of format 1, and this program reads 2"), "{state}");
+    assert!(state.contains("the snapshot is of format 1, and this program reads 3"), "{state}");
     assert!(block.contains("a block of format 1, and this program reads 5"), "{block}");
-    assert!(receipts.contains("receipts of format 1, and this program reads 3"), "{receipts}");
-    let [genesis, _, block, _] = refused(2);
+    assert!(receipts.contains("receipts of format 1, and this program reads 4"), "{receipts}");
+    let [genesis, state, block, receipts] = refused(2);
     assert!(genesis.contains("the chain follows rules 4, this binary follows rules 5"), "{genesis}");
+    assert!(state.contains("the snapshot is of format 2, and this program reads 3"), "{state}");
     assert!(block.contains("a block of format 4, and this program reads 5"), "{block}");
+    assert!(receipts.contains("receipts of format") && receipts.contains("this program reads 4"), "{receipts}");
 }
 
 /// An error with its causes, on one line.
@@ -179,7 +181,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn files_of_format_2_open() {
+fn files_of_the_present_format_open() {
     let (from, folder) = (fixtures(FORMAT), tempfile::tempdir().expect("a folder"));
     let data = folder.path().join("data");
     make(&data);

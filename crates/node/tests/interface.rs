@@ -276,30 +276,30 @@ fn every_refusal_has_its_code_and_changes_nothing() {
         };
         let create = |account, key: PublicKey| signed(1, 2, Operation::CreateAccount { account, key });
         let cases: Vec<(Transaction, Refusal)> = vec![
-            (bad_signature, Refusal::BadSignature),
-            (other_chain, Refusal::WrongChain),
-            (other_signer, Refusal::WrongSigner),
-            (pay(60, 1, 1), Refusal::UnknownAccount),
-            (pay(1, 1, 2), Refusal::SequenceUsed),
-            (pay(1, 0, 2), Refusal::SequenceTooOld),
-            (pay(1, 66, 2), Refusal::SequenceTooFar),
-            (pay(1, 2, 1_000_000), Refusal::Overdraft),
-            (pay(1, 2, 0), Refusal::ZeroAmount),
-            (pay(1, 2, 1 << 63), Refusal::AmountTooLarge),
-            (signed(1, 2, Operation::Pay { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::SelfPayment),
-            (offer(1, 2, 0, 9, 1, "1"), Refusal::UnknownAsset),
-            (offer(1, 2, 1, 1, 1, "1"), Refusal::SameAsset),
-            (offer(1, 2, 1, 0, 4_095, "5"), Refusal::SellsTooLittle),
-            (offer(1, 2, 1, 0, 4_096, "0.9"), Refusal::AsksTooLittle),
-            (cancel(1, 2, 1), Refusal::NotYourOffer),
-            (cancel(2, 2, 9), Refusal::UnknownOffer),
-            (create(address(4), key(4).public()), Refusal::AccountExists),
-            (create(address(50), key(51).public()), Refusal::AddressNotOfKey),
-            (signed(1, 2, Operation::Issue { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::NotIssuer),
-            (signed(1, 2, Operation::Burn { asset: AssetId(0), amount: 1 }), Refusal::NotIssuer),
+            (bad_signature, Refusal::BAD_SIGNATURE),
+            (other_chain, Refusal::WRONG_CHAIN),
+            (other_signer, Refusal::WRONG_SIGNER),
+            (pay(60, 1, 1), Refusal::UNKNOWN_ACCOUNT),
+            (pay(1, 1, 2), Refusal::SEQUENCE_USED),
+            (pay(1, 0, 2), Refusal::SEQUENCE_TOO_OLD),
+            (pay(1, 66, 2), Refusal::SEQUENCE_TOO_FAR),
+            (pay(1, 2, 1_000_000), Refusal::OVERDRAFT),
+            (pay(1, 2, 0), Refusal::ZERO_AMOUNT),
+            (pay(1, 2, 1 << 63), Refusal::AMOUNT_TOO_LARGE),
+            (signed(1, 2, Operation::Pay { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::SELF_PAYMENT),
+            (offer(1, 2, 0, 9, 1, "1"), Refusal::UNKNOWN_ASSET),
+            (offer(1, 2, 1, 1, 1, "1"), Refusal::SAME_ASSET),
+            (offer(1, 2, 1, 0, 4_095, "5"), Refusal::SELLS_TOO_LITTLE),
+            (offer(1, 2, 1, 0, 4_096, "0.9"), Refusal::ASKS_TOO_LITTLE),
+            (cancel(1, 2, 1), Refusal::NOT_YOUR_OFFER),
+            (cancel(2, 2, 9), Refusal::UNKNOWN_OFFER),
+            (create(address(4), key(4).public()), Refusal::ACCOUNT_EXISTS),
+            (create(address(50), key(51).public()), Refusal::ADDRESS_NOT_OF_KEY),
+            (signed(1, 2, Operation::Issue { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::NOT_ISSUER),
+            (signed(1, 2, Operation::Burn { asset: AssetId(0), amount: 1 }), Refusal::NOT_ISSUER),
             (
                 signed(9, 1, Operation::Issue { to: address(1), asset: AssetId(0), amount: (1 << 63) - 1 }),
-                Refusal::IssueTooLarge,
+                Refusal::ISSUE_TOO_LARGE,
             ),
         ];
         for (transaction, refusal) in cases {
@@ -307,7 +307,7 @@ fn every_refusal_has_its_code_and_changes_nothing() {
             assert_eq!((status, answer["error"]["code"].as_str()), (422, Some(refusal.code())), "{answer}");
             let sentence = match refusal {
                 // The fee is one cent, and account 1 has spent 2.
-                Refusal::Overdraft => {
+                Refusal::OVERDRAFT => {
                     "the account cannot pay for this: it needs 10000.01 USD with its fee of 0.01 USD and \
                                        has 9999.98 USD; pay it what is missing, or cancel offers"
                         .to_string()

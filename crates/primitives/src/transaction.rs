@@ -169,30 +169,50 @@ pub enum SignedBy {
 pub type TransactionId = Digest;
 
 /// Faults for which every ledger refuses a transaction, found by looking only at the transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// The amount is zero.
-    #[error("the amount is zero")]
     ZeroAmount,
     /// The amount is above [`MAX_ISSUED`].
-    #[error("the amount exceeds 9223372036854775807, the most of an asset that can exist")]
     AmountTooLarge,
     /// The offer sells and buys the same asset.
-    #[error("the offer sells and buys the same asset")]
     SameAsset,
     /// The payment goes to its own sender.
-    #[error("the payment goes to its own sender")]
     SelfPayment,
     /// The address is not the hash of the key it is registered under.
-    #[error("the address is not that of the key: a new account's address is the hash of its key")]
     AddressNotOfKey,
     /// The network address of a validator is malformed.
-    #[error("the network address is not host:port, such as a.example:9100, of at most 260 printable characters")]
     NetworkAddress,
     /// The post about the payment lane is too long.
-    #[error("the post about the payment lane has more than 131072 bytes")]
     LanePostTooLong,
 }
+
+impl Malformed {
+    /// The reason as a sentence.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Malformed::ZeroAmount => "the amount is zero",
+            Malformed::AmountTooLarge => "the amount exceeds 9223372036854775807, the most of an asset that can exist",
+            Malformed::SameAsset => "the offer sells and buys the same asset",
+            Malformed::SelfPayment => "the payment goes to its own sender",
+            Malformed::AddressNotOfKey => {
+                "the address is not that of the key: a new account's address is the hash of its key"
+            }
+            Malformed::NetworkAddress => {
+                "the network address is not host:port, such as a.example:9100, of at most 260 printable characters"
+            }
+            Malformed::LanePostTooLong => "the post about the payment lane has more than 131072 bytes",
+        }
+    }
+}
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 impl Body {
     /// The bytes that the account signs, for the network of this identity. A restarted network and its predecessor,

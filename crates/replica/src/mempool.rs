@@ -176,10 +176,10 @@ impl Mempool {
     fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, ledger: &Ledger) -> Result<(), Reject> {
         match verdict {
             // A copy that was judged in parallel has reserved the number.
-            Err(Reject::Refused(Refusal::SequenceConflict)) if self.ids.contains(&entry.id) => {
+            Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) if self.ids.contains(&entry.id) => {
                 return Err(Reject::Waiting);
             }
-            Err(Reject::Refused(Refusal::SequenceConflict)) => return self.substitute(entry, ledger),
+            Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) => return self.substitute(entry, ledger),
             verdict => verdict?,
         }
         if self.ids.len() >= self.limit {
@@ -207,7 +207,7 @@ impl Mempool {
     /// Puts a transaction into the place of a queued one with its number that ends earlier. If it is refused, the other
     /// one stays.
     fn substitute(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
-        let conflict = Err(Reject::Refused(Refusal::SequenceConflict));
+        let conflict = Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT));
         let body = &entry.transaction.body;
         let Some((place, before)) = self.queued(&body.account, body.sequence) else { return conflict };
         if before.transaction.body.until >= body.until || self.substituted.contains(&body.account) {

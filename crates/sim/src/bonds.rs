@@ -23,22 +23,22 @@ impl Bond {
 
 /// Refusals that every proposer could have foreseen: a sub-block with one of them earns nothing.
 const FALSE: [Refusal; 16] = [
-    Refusal::BadSignature,
-    Refusal::WrongChain,
-    Refusal::UnknownAsset,
-    Refusal::ZeroAmount,
-    Refusal::AmountTooLarge,
-    Refusal::SameAsset,
-    Refusal::SelfPayment,
-    Refusal::ReservedAddress,
-    Refusal::AddressNotOfKey,
-    Refusal::NetworkAddress,
-    Refusal::NotIssuer,
-    Refusal::SellsTooLittle,
-    Refusal::AsksTooLittle,
-    Refusal::CommitteeFixed,
-    Refusal::NotPossessed,
-    Refusal::BadEvidence,
+    Refusal::BAD_SIGNATURE,
+    Refusal::WRONG_CHAIN,
+    Refusal::UNKNOWN_ASSET,
+    Refusal::ZERO_AMOUNT,
+    Refusal::AMOUNT_TOO_LARGE,
+    Refusal::SAME_ASSET,
+    Refusal::SELF_PAYMENT,
+    Refusal::RESERVED_ADDRESS,
+    Refusal::ADDRESS_NOT_OF_KEY,
+    Refusal::NETWORK_ADDRESS,
+    Refusal::NOT_ISSUER,
+    Refusal::SELLS_TOO_LITTLE,
+    Refusal::ASKS_TOO_LITTLE,
+    Refusal::COMMITTEE_FIXED,
+    Refusal::NOT_POSSESSED,
+    Refusal::BAD_EVIDENCE,
 ];
 
 /// See the module text.

@@ -158,7 +158,7 @@ impl SimNode {
         let valid =
             verify_transactions(&self.ledger.network(), &[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
         match self.index.get(&id) {
-            _ if !valid => Answer::Refused(Refusal::BadSignature),
+            _ if !valid => Answer::Refused(Refusal::BAD_SIGNATURE),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),
             _ => match self.mempool.admit(PoolEntry { id, arrived_ms: now_ms, transaction }, &self.ledger) {
                 Ok(()) | Err(Reject::Waiting) => Answer::Waits,

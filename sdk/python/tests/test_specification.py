@@ -188,3 +188,13 @@ def test_both_statements_of_an_accusation_are_signed_by_one_validator() -> None:
         assert len(both) == 2
         for digest, signature in both:
             validator.verify(signature, digest)
+
+
+@pytest.mark.parametrize("vector", PUBLISHED["state_roots"])
+def test_a_state_root_is_made_of_its_parts_as_the_specification_says(vector: dict) -> None:
+    parts = vector["parts"]
+    tags = [part["tag"] for part in parts]
+    assert tags == sorted(set(tags)) and {0, 1, 2, 5} <= set(tags)
+    made = u32(len(parts)) + b"".join(u8(part["tag"]) + raw(part["root"]) for part in parts)
+    assert made == raw(vector["bytes"])
+    assert derived("walras 2026 state root v4", made) == raw(vector["root"])

@@ -25,7 +25,7 @@ impl Refused {
     /// Remembers a refusal. One for its signature is not remembered: it says nothing about the transaction of that id,
     /// which anybody can name with a wrong signature.
     pub(super) fn remember(&self, id: TransactionId, refusal: Refusal, reason: &ErrorText) {
-        if refusal == Refusal::BadSignature {
+        if refusal == Refusal::BAD_SIGNATURE {
             return;
         }
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,10 +53,10 @@ mod tests {
     fn the_newest_refusals_are_remembered_but_none_for_a_signature() {
         let refused = Refused::default();
         let id = |n: usize| Digest(std::array::from_fn(|at| (n >> (8 * (at % 8))) as u8));
-        let text = || ErrorText::from(Refusal::Overdraft);
-        refused.remember(id(1), Refusal::BadSignature, &text());
+        let text = || ErrorText::from(Refusal::OVERDRAFT);
+        refused.remember(id(1), Refusal::BAD_SIGNATURE, &text());
         assert!(refused.reason(&id(1)).is_none());
-        (0..=REMEMBERED).for_each(|n| refused.remember(id(n), Refusal::Overdraft, &text()));
+        (0..=REMEMBERED).for_each(|n| refused.remember(id(n), Refusal::OVERDRAFT, &text()));
         assert!(refused.reason(&id(0)).is_none());
         assert_eq!(refused.reason(&id(1)).map(|text| text.code), Some("overdraft"));
     }

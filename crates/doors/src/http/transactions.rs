@@ -232,7 +232,7 @@ impl Api {
     /// The error of a refused transaction, which is remembered. An overdraft names what is missing.
     fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
         let mut text = ErrorText::from(refusal);
-        if refusal == Refusal::Overdraft {
+        if refusal == Refusal::OVERDRAFT {
             text.message = self.overdraft(&transaction.body);
         }
         self.refused.remember(transaction.id(), refusal, &text);

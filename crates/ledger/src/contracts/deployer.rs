@@ -7,8 +7,7 @@ use revm::primitives::{hex, keccak256};
 
 use super::evm::evm_code;
 use super::state::Contracts;
-use crate::account::EvmRecord;
-use crate::accounts::Accounts;
+use crate::places::accounts::{Accounts, EvmRecord};
 
 /// Its address, that of its keyless creation.
 pub const CREATE2_DEPLOYER: Address = Address([

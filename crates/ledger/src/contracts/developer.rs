@@ -20,7 +20,7 @@ use super::phase::{Books, Phase};
 use super::reserved::is_reserved;
 use super::state::{GAS_ASSET, shown_nonce, slot_key, wei_of};
 use crate::Ledger;
-use crate::account::EvmRecord;
+use crate::places::accounts::EvmRecord;
 
 /// The first byte of an edit.
 pub const EDIT_TYPE: u8 = 0x7d;
@@ -133,7 +133,7 @@ impl Ledger {
     /// The issued units of asset 0, and the carried wei below a unit, if an account has this many wei.
     fn issue_with(&self, account: &Address, wei: u128) -> Result<(Amount, u64), EditError> {
         let unit = u128::from(self.wei_per_unit());
-        let carried = self.contracts.head().map_or(0, |head| head.carried);
+        let carried = self.places.contracts.head().map_or(0, |head| head.carried);
         // Holdings of all others. They are not negative and fit in 128 bits: 2^63 units of at most 10^18 wei.
         let held =
             u128::from(self.assets[GAS_ASSET.0 as usize].issued) * unit - u128::from(carried) - self.wei(account);
@@ -158,7 +158,7 @@ impl Ledger {
                     let Ok((issued, carried)) = self.issue_with(&account, wei) else { continue };
                     self.edit_account(&account, phase, |info| info.balance = U256::from(wei));
                     self.assets[GAS_ASSET.0 as usize].issued = issued;
-                    self.contracts.head_mut().carried = carried;
+                    self.places.contracts.head_mut().carried = carried;
                 }
                 DeveloperEdit::Nonce { account, nonce } => {
                     self.edit_account(&account, phase, |info| info.nonce = nonce);
@@ -171,13 +171,13 @@ impl Ledger {
                         info.code_hash = code.hash_slow();
                         info.code = Some(code);
                     });
-                    let account = self.accounts.get_or_insert(&account);
+                    let account = self.places.accounts.get_or_insert(&account);
                     account.set_evm(EvmRecord { is_contract, ..account.evm() });
                 }
                 DeveloperEdit::BaseFee { wei } => phase.next_base_fee = Some(wei),
                 DeveloperEdit::Slot { account, slot, value } => {
                     let (key, value) = (slot_key(&account, &slot), (value != [0; 32]).then_some(value));
-                    let before = self.contracts.set_slot(key, value);
+                    let before = self.places.contracts.set_slot(key, value);
                     phase.undo.slots.entry(key).or_insert(before);
                     phase.slots.push((key, value));
                 }
@@ -188,7 +188,7 @@ impl Ledger {
     /// Writes an account as a transaction would.
     fn edit_account(&mut self, address: &Address, phase: &mut Phase, edit: impl FnOnce(&mut AccountInfo)) {
         let unit = self.wei_per_unit();
-        let account = self.accounts.get_or_insert(address);
+        let account = self.places.accounts.get_or_insert(address);
         let code = account.evm().code;
         let mut info = AccountInfo {
             balance: U256::from(wei_of(account, unit)),

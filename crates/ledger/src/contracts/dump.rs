@@ -29,17 +29,17 @@ impl Ledger {
     /// assets and the book.
     pub fn dump_accounts(&self) -> Vec<DumpedAccount> {
         let unit = self.wei_per_unit();
-        let all = self.accounts.shards().iter().flat_map(|shard| shard.iter());
+        let all = self.places.accounts.shards().iter().flat_map(|shard| shard.iter());
         let mut dumped: BTreeMap<Address, DumpedAccount> = all
             .map(|account| {
                 let (address, shown) = (account.address(), seen(account, unit));
                 let code = Some(&shown.code).filter(|code| **code != Digest::default());
-                let code = code.and_then(|code| self.contracts.code(code)).map(Bytes::copy_from_slice);
+                let code = code.and_then(|code| self.places.contracts.code(code)).map(Bytes::copy_from_slice);
                 let (wei, nonce, code) = (shown.wei, shown.nonce, code.unwrap_or_default());
                 (address, DumpedAccount { address, wei, nonce, code, slots: Vec::new() })
             })
             .collect();
-        for (key, value) in self.contracts.sorted_slots() {
+        for (key, value) in self.places.contracts.sorted_slots() {
             let (address, slot) = key.split_at(20);
             let address = Address(address.try_into().expect("an address stands first"));
             let account = dumped.entry(address).or_insert_with(|| DumpedAccount { address, ..Default::default() });

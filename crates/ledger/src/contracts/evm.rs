@@ -30,7 +30,7 @@ use super::outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 use super::reserved::evm_address;
 use super::state::GAS_ASSET;
 use super::transfer::transfer;
-use crate::book::{Pair, Place};
+use crate::places::offers::{Pair, Place};
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
 /// which is a separate state. A ledger has only space 0.

@@ -27,8 +27,7 @@ use super::evm::{EvmCode, evm_code};
 use super::offers::FIRST_CONTRACT_OFFER;
 use super::shown::{fact_slot, shown_code, shown_code_of};
 use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
-use crate::book::{OrderBook, Pair, Place};
-use crate::receipt::Fill;
+use crate::places::offers::{Fill, OrderBook, Pair, Place};
 use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
@@ -195,7 +194,7 @@ impl Ledger {
     /// [`UndoError`] if the state after this height is not kept.
     pub fn ethereum_account_at(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
         let noted = self.undone(height)?.find_map(|undo| undo.before(address));
-        let present = || self.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
+        let present = || self.places.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
         Ok(shown(address, noted.or_else(present).unwrap_or_default()))
     }
 
@@ -229,9 +228,9 @@ impl Ledger {
         let Some((asset, holder)) = token_at(address).zip(holder_of(slot)) else {
             let asset = token_at(address).and_then(|asset| self.assets.get(asset.0 as usize));
             let fact = asset.and_then(|asset| fact_slot(slot, asset));
-            return fact.or_else(|| self.contracts.slot(address, slot));
+            return fact.or_else(|| self.places.contracts.slot(address, slot));
         };
-        let account = self.accounts.get(&holder).filter(|_| asset != GAS_ASSET);
+        let account = self.places.accounts.get(&holder).filter(|_| asset != GAS_ASSET);
         units_slot(account.map_or(0, |account| account.balance(asset)))
     }
 
@@ -252,7 +251,7 @@ impl Ledger {
     /// [`UndoError`] if the state after this height is not kept.
     pub fn offer_at(&self, pair: Pair, place: &Place, height: Height) -> Result<Option<Amount>, UndoError> {
         let noted = self.undone(height)?.find_map(|undo| undo.offer_before(&(pair, *place)));
-        Ok(noted.unwrap_or_else(|| self.book.get(pair)?.get(place)))
+        Ok(noted.unwrap_or_else(|| self.places.book.get(pair)?.get(place)))
     }
 
     /// Units for sale of an offer between the native phase and the contract phase of a block.
@@ -282,12 +281,16 @@ impl Ledger {
     pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
         let shown = || shown_code_of(hash);
-        self.contracts.evm_code(hash).or_else(shown).or_else(|| released().map(|code| evm_code(code.clone().into())))
+        self.places
+            .contracts
+            .evm_code(hash)
+            .or_else(shown)
+            .or_else(|| released().map(|code| evm_code(code.clone().into())))
     }
 
     /// The digest of a block, if contracts can ask for it.
     pub fn recent_digest(&self, height: Height) -> Option<Digest> {
-        let hashes = &self.contracts.head()?.hashes;
+        let hashes = &self.places.contracts.head()?.hashes;
         let back = usize::try_from(self.height.checked_sub(height)?).ok()?;
         hashes.len().checked_sub(back + 1).map(|at| hashes[at])
     }

@@ -40,8 +40,7 @@ use super::outcome::EvmStatus;
 use super::receipt::{EthereumLog, EthereumReceipt};
 use super::reserved::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
 use super::state::GAS_ASSET;
-use crate::book::{Pair, Place};
-use crate::receipt::Fill;
+use crate::places::offers::{Fill, Pair, Place};
 
 /// The address of the offers: "Walras", nine zeros, a one, and four zeros.
 pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");

@@ -19,11 +19,8 @@ use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
     BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
 };
-use crate::account::EvmRecord;
-use crate::book::{Pair, Place};
-use crate::changes::PairChange;
-use crate::pair_offers::Edit;
-use crate::receipt::Fill;
+use crate::places::accounts::EvmRecord;
+use crate::places::offers::{Edit, Fill, Pair, PairChange, Place};
 use crate::sums::Sums;
 use crate::{Fault, Ledger};
 
@@ -75,7 +72,7 @@ impl Ledger {
     /// # Errors
     /// [`Fault::Wei`] if wei appeared or vanished, [`Fault::Conservation`] if units of another asset did.
     pub(crate) fn execute_contracts(&mut self, block: &Superblock, fills: &[Fill]) -> Result<Phase, Fault> {
-        let Some(head) = self.contracts.head() else { return Ok(Phase::default()) };
+        let Some(head) = self.places.contracts.head() else { return Ok(Phase::default()) };
         let base_fee = head.base_fee;
         let mut phase = Phase { receipts: ContractReceipts { base_fee, ..Default::default() }, ..Phase::default() };
         phase.receipts.receipts.extend(settlement(block.height, &block.parent, fills));
@@ -85,7 +82,7 @@ impl Ledger {
         let gas_used = phase.receipts.gas_used();
         let (gas, floor) = (self.limits.block_gas, self.limits.least_base_fee);
         let next = phase.next_base_fee.unwrap_or_else(|| next_base_fee(base_fee, gas_used, gas, floor));
-        self.contracts.head_mut().base_fee = next;
+        self.places.contracts.head_mut().base_fee = next;
         Ok(phase)
     }
 
@@ -105,16 +102,16 @@ impl Ledger {
         let jobs: Vec<EvmJob> = standing.iter().map(job).collect();
         let book_facts = self.book_facts();
         let state = LedgerState {
-            book: std::mem::take(&mut self.book),
+            book: std::mem::take(&mut self.places.book),
             book_facts,
-            accounts: self.accounts.clone(),
-            contracts: self.contracts.clone(),
+            accounts: self.places.accounts.clone(),
+            contracts: self.places.contracts.clone(),
             wei_per_unit: self.wei_per_unit(),
             tokens: self.tokens(),
             height: block.height,
         };
         let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(EvmProgram { state, jobs });
-        self.book = state.book;
+        self.places.book = state.book;
         drop((state.accounts, state.contracts));
         let mut books = Books::default();
         let mut tips: HashMap<usize, u128> = HashMap::new();
@@ -135,7 +132,7 @@ impl Ledger {
         self.edit_book(&mut books, phase);
         books.check_assets(block.height)?;
         for contract in created {
-            let account = self.accounts.get_or_insert(&Address(contract.0.0));
+            let account = self.places.accounts.get_or_insert(&Address(contract.0.0));
             account.set_evm(EvmRecord { is_contract: true, ..account.evm() });
         }
         self.pay_tips(block, &tips, &mut books, phase);
@@ -178,12 +175,12 @@ impl Ledger {
 
     /// Wei of an account: its units of asset 0, and the remainder below one unit.
     pub fn wei(&self, address: &Address) -> u128 {
-        self.accounts.get(address).map_or(0, |account| wei_of(account, self.wei_per_unit()))
+        self.places.accounts.get(address).map_or(0, |account| wei_of(account, self.wei_per_unit()))
     }
 
     /// The nonce of the next Ethereum transaction of an account.
     pub fn ethereum_nonce(&self, address: &Address) -> u64 {
-        self.accounts.get(address).map_or(0, shown_nonce)
+        self.places.accounts.get(address).map_or(0, shown_nonce)
     }
 
     /// Wei of one unit of asset 0.
@@ -218,7 +215,7 @@ impl Ledger {
                         _ => {}
                     }
                     let value = (!value.is_zero()).then(|| value.to_be_bytes());
-                    let before = self.contracts.set_slot(key, value);
+                    let before = self.places.contracts.set_slot(key, value);
                     phase.undo.slots.entry(key).or_insert(before);
                     phase.slots.push((key, value));
                 }
@@ -231,7 +228,7 @@ impl Ledger {
 
     /// Writes a balance that a token moved back to the account; returns the former value of the slot.
     fn write_balance(&mut self, asset: AssetId, holder: &Address, value: U256, books: &mut Books) -> Option<[u8; 32]> {
-        let account = self.accounts.get_or_insert(holder);
+        let account = self.places.accounts.get_or_insert(holder);
         let (before, after) = (account.balance(asset), Amount::try_from(value).expect("issued units have 64 bits"));
         account.set_balance(asset, after);
         *books.assets.entry(asset).or_default() += i128::from(after) - i128::from(before);
@@ -247,8 +244,8 @@ impl Ledger {
     pub fn book_facts(&self) -> BookFacts {
         let most = self.limits.open_pairs as usize;
         let fits = self.assets.len().saturating_mul(self.assets.len()) <= most;
-        let pairs_left = (!fits).then(|| most.saturating_sub(self.book.pairs()) as u32);
-        BookFacts { is_full: self.book.len() as u64 >= self.limits.resting_offers, pairs_left }
+        let pairs_left = (!fits).then(|| most.saturating_sub(self.places.book.pairs()) as u32);
+        BookFacts { is_full: self.places.book.len() as u64 >= self.limits.resting_offers, pairs_left }
     }
 
     /// Applies to the book the offers that contracts placed and cancelled.
@@ -260,7 +257,7 @@ impl Ledger {
             PairChange { pair: of_pair[0].0, through: None, edits }
         };
         phase.pairs = edits.chunk_by(|one, other| one.0 == other.0).map(change).collect();
-        books.locked = self.book.edit(&phase.pairs);
+        books.locked = self.places.book.edit(&phase.pairs);
     }
 
     pub(super) fn write_account(
@@ -271,7 +268,7 @@ impl Ledger {
         undo: &mut Undo,
     ) {
         let wei_per_unit = self.wei_per_unit();
-        let account = self.accounts.get_or_insert(address);
+        let account = self.places.accounts.get_or_insert(address);
         undo.note(*address, seen(account, wei_per_unit));
         let (before, shown, old) = (account.evm(), shown_nonce(account), wei_of(account, wei_per_unit));
         let info = info.unwrap_or_default();
@@ -283,10 +280,10 @@ impl Ledger {
         account.set_evm(EvmRecord { nonce, remainder, code, ..before });
         if code != before.code {
             if code != Digest::default() {
-                self.contracts.share(code, || info.code.expect("new code comes with its account"));
+                self.places.contracts.share(code, || info.code.expect("new code comes with its account"));
             }
             if before.code != Digest::default() {
-                undo.code.extend(self.contracts.release(&before.code).map(|code| (before.code, code)));
+                undo.code.extend(self.places.contracts.release(&before.code).map(|code| (before.code, code)));
             }
         }
         books.held += new as i128 - old as i128;
@@ -298,7 +295,7 @@ impl Ledger {
         for sub_block in 0..block.sub_blocks.len() {
             let tip = tips.get(&sub_block).copied().unwrap_or(0);
             let Some(proposer) = self.proposer_account(block, sub_block).filter(|_| tip > 0) else { continue };
-            let account = self.accounts.get_or_insert(&proposer);
+            let account = self.places.accounts.get_or_insert(&proposer);
             phase.undo.note(proposer, seen(account, wei_per_unit));
             let (units, remainder) = split(wei_of(account, wei_per_unit) + tip, wei_per_unit);
             account.set_balance(GAS_ASSET, units);
@@ -320,7 +317,7 @@ impl Ledger {
         if burnt < 0 || held != -burnt {
             return Err(Fault::Wei { height, held, burnt });
         }
-        let head = self.contracts.head_mut();
+        let head = self.places.contracts.head_mut();
         let (units, carried) = split(u128::from(head.carried) + burnt as u128, wei_per_unit);
         head.carried = carried;
         let issued = &mut self.assets[GAS_ASSET.0 as usize].issued;
@@ -332,8 +329,8 @@ impl Ledger {
     /// Stores the digest of the block that was applied, for later blocks.
     pub(crate) fn note_hash(&mut self) {
         let digest = self.last_block;
-        if self.contracts.head().is_some() {
-            let hashes = &mut self.contracts.head_mut().hashes;
+        if self.places.contracts.head().is_some() {
+            let hashes = &mut self.places.contracts.head_mut().hashes;
             hashes.push_back(digest);
             if hashes.len() > BLOCK_HASHES {
                 hashes.pop_front();

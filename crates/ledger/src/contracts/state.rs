@@ -16,8 +16,8 @@ use super::offers::{BookFacts, OFFERS, OffersSlot};
 use super::reserved::plain_address;
 use super::shown::{ShownCode, shown_code};
 use crate::Account;
-use crate::accounts::Accounts;
-use crate::book::{OrderBook, Pair, Place};
+use crate::places::accounts::Accounts;
+use crate::places::offers::{OrderBook, Pair, Place};
 
 /// Heights whose block digests contracts can ask for.
 pub const BLOCK_HASHES: usize = 256;

@@ -6,8 +6,7 @@ use revm::primitives::{hex, keccak256};
 
 use super::evm::evm_code;
 use super::state::Contracts;
-use crate::account::EvmRecord;
-use crate::accounts::Accounts;
+use crate::places::accounts::{Accounts, EvmRecord};
 
 /// The address of WETH9: "Walras", nine zeros, a two, and four zeros.
 pub const WETH9: Address = Address(*b"Walras\0\0\0\0\0\0\0\0\0\x02\0\0\0\0");

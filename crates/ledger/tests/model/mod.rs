@@ -68,63 +68,63 @@ impl Model {
         t.check()?;
         let Body { chain, account, sequence, until, operation } = &t.body;
         if *chain != self.chain {
-            return Err(Refusal::WrongChain);
+            return Err(Refusal::WRONG_CHAIN);
         }
         if !t.is_signed(&self.network) {
-            return Err(Refusal::BadSignature);
+            return Err(Refusal::BAD_SIGNATURE);
         }
-        let held = self.accounts.get(account).ok_or(Refusal::UnknownAccount)?;
+        let held = self.accounts.get(account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
         match (t.signed_by, held.key) {
-            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WrongSigner),
-            (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WrongSigner),
+            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WRONG_SIGNER),
+            (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WRONG_SIGNER),
             _ => {}
         }
         if *sequence > highest(held) + 64 {
-            return Err(Refusal::SequenceTooFar);
+            return Err(Refusal::SEQUENCE_TOO_FAR);
         }
         if *sequence == 0 || *sequence + 64 <= highest(held) {
-            return Err(Refusal::SequenceTooOld);
+            return Err(Refusal::SEQUENCE_TOO_OLD);
         }
         if held.used.contains(sequence) {
-            return Err(Refusal::SequenceUsed);
+            return Err(Refusal::SEQUENCE_USED);
         }
         let height = self.validators.height + 1;
         if *until < height {
-            return Err(Refusal::Ended);
+            return Err(Refusal::ENDED);
         }
         if *until > height + self.genesis.limits.until_max {
-            return Err(Refusal::EndsTooLate);
+            return Err(Refusal::ENDS_TOO_LATE);
         }
         if operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
-            return Err(Refusal::UnknownAsset);
+            return Err(Refusal::UNKNOWN_ASSET);
         }
         self.validators.alone(account, operation)?;
         match operation {
             Operation::CreateAccount { account: other, .. }
                 if other != account && self.accounts.contains_key(other) =>
             {
-                Err(Refusal::AccountExists)
+                Err(Refusal::ACCOUNT_EXISTS)
             }
             Operation::CancelOffer { sell, buy, limit, offer } => {
                 let place = Place { limit: *limit, account: *account, id: *offer };
                 let known = self.offers.contains_key(&(Pair { sell: *sell, buy: *buy }, place));
-                if known { Ok(()) } else { Err(Refusal::UnknownOffer) }
+                if known { Ok(()) } else { Err(Refusal::UNKNOWN_OFFER) }
             }
             Operation::CreateOffer { sell, buy, amount, limit } => {
                 let pair = Pair { sell: *sell, buy: *buy };
                 let (sell, buy) = (&self.assets[sell.0 as usize], &self.assets[buy.0 as usize]);
                 match () {
-                    _ if *amount < sell.least_units => Err(Refusal::SellsTooLittle),
-                    _ if asked(*amount, *limit) < buy.least_units.into() => Err(Refusal::AsksTooLittle),
-                    _ if self.offers.len() as u64 >= self.genesis.limits.resting_offers => Err(Refusal::BookFull),
-                    _ if self.room() == 0 && !self.is_open(pair) => Err(Refusal::TooManyPairs),
+                    _ if *amount < sell.least_units => Err(Refusal::SELLS_TOO_LITTLE),
+                    _ if asked(*amount, *limit) < buy.least_units.into() => Err(Refusal::ASKS_TOO_LITTLE),
+                    _ if self.offers.len() as u64 >= self.genesis.limits.resting_offers => Err(Refusal::BOOK_FULL),
+                    _ if self.room() == 0 && !self.is_open(pair) => Err(Refusal::TOO_MANY_PAIRS),
                     _ => Ok(()),
                 }
             }
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *account =>
             {
-                Err(Refusal::NotIssuer)
+                Err(Refusal::NOT_ISSUER)
             }
             _ => Ok(()),
         }
@@ -147,8 +147,8 @@ impl Model {
             let counts = rivals[0].2;
             match () {
                 _ if counts == i => distinct.push(i),
-                _ if block[counts].body == block[i].body => refusals[i] = Some(Refusal::Duplicate),
-                _ => refusals[i] = Some(Refusal::SequenceConflict),
+                _ if block[counts].body == block[i].body => refusals[i] = Some(Refusal::DUPLICATE),
+                _ => refusals[i] = Some(Refusal::SEQUENCE_CONFLICT),
             }
         }
         for (address, account) in &self.accounts {
@@ -165,7 +165,7 @@ impl Model {
             let clash = match operation {
                 Operation::Stake(stake) => others()
                     .any(|b| matches!(&b.operation, Operation::Stake(other) if other.key == stake.key))
-                    .then_some(Refusal::ValidatorKeyConflict),
+                    .then_some(Refusal::VALIDATOR_KEY_CONFLICT),
                 Operation::Issue { asset, amount, .. } => {
                     let more: u128 = others()
                         .filter_map(|b| match &b.operation {
@@ -174,7 +174,7 @@ impl Model {
                         })
                         .sum();
                     let total = u128::from(self.assets[asset.0 as usize].issued) + u128::from(*amount) + more;
-                    (total > u128::from(MAX_ISSUED)).then_some(Refusal::IssueTooLarge)
+                    (total > u128::from(MAX_ISSUED)).then_some(Refusal::ISSUE_TOO_LARGE)
                 }
                 _ => None,
             };
@@ -189,7 +189,7 @@ impl Model {
         opened.truncate(self.room());
         for &i in &distinct {
             let shut = opens(&block[i]).is_some_and(|pair| !self.is_open(pair) && !opened.contains(&pair));
-            refusals[i] = refusals[i].or(shut.then_some(Refusal::TooManyPairs));
+            refusals[i] = refusals[i].or(shut.then_some(Refusal::TOO_MANY_PAIRS));
         }
         refusals
     }
@@ -216,11 +216,11 @@ impl Model {
             .iter()
             .filter(|b| matches!(&b.operation, Operation::CreateAccount { account, .. } if account == address));
         if rotations.count() > 1 {
-            return Some(Refusal::KeyConflict);
+            return Some(Refusal::KEY_CONFLICT);
         }
         let moves = bodies.iter().filter(|b| matches!(&b.operation, Operation::Stake(_) | Operation::Unstake { .. }));
         if moves.count() > 1 {
-            return Some(Refusal::StakeConflict);
+            return Some(Refusal::STAKE_CONFLICT);
         }
         let mut spent: BTreeMap<AssetId, u128> = BTreeMap::new();
         for body in &bodies {
@@ -230,7 +230,7 @@ impl Model {
             }
         }
         let has = |asset: &AssetId| u128::from(account.balances.get(asset).copied().unwrap_or(0));
-        spent.iter().any(|(asset, sum)| *sum > has(asset)).then_some(Refusal::Overdraft)
+        spent.iter().any(|(asset, sum)| *sum > has(asset)).then_some(Refusal::OVERDRAFT)
     }
 
     fn move_units(&mut self, account: &Address, asset: AssetId, change: i128) {
@@ -418,11 +418,24 @@ impl Model {
 
 /// Whether everyone could know that the transaction is refused, whatever the state.
 pub fn is_false(refusal: Refusal) -> bool {
-    use Refusal::*;
-    let by_itself = [ZeroAmount, AmountTooLarge, SameAsset, SelfPayment, ReservedAddress, BadSignature];
-    let by_names = [AddressNotOfKey, NetworkAddress];
-    let by_the_genesis = [WrongChain, UnknownAsset, NotIssuer, SellsTooLittle, AsksTooLittle, CommitteeFixed];
-    let by_signatures = [NotPossessed, BadEvidence];
+    let by_itself = [
+        Refusal::ZERO_AMOUNT,
+        Refusal::AMOUNT_TOO_LARGE,
+        Refusal::SAME_ASSET,
+        Refusal::SELF_PAYMENT,
+        Refusal::RESERVED_ADDRESS,
+        Refusal::BAD_SIGNATURE,
+    ];
+    let by_names = [Refusal::ADDRESS_NOT_OF_KEY, Refusal::NETWORK_ADDRESS];
+    let by_the_genesis = [
+        Refusal::WRONG_CHAIN,
+        Refusal::UNKNOWN_ASSET,
+        Refusal::NOT_ISSUER,
+        Refusal::SELLS_TOO_LITTLE,
+        Refusal::ASKS_TOO_LITTLE,
+        Refusal::COMMITTEE_FIXED,
+    ];
+    let by_signatures = [Refusal::NOT_POSSESSED, Refusal::BAD_EVIDENCE];
     by_itself.contains(&refusal)
         || by_names.contains(&refusal)
         || by_the_genesis.contains(&refusal)

@@ -66,32 +66,32 @@ impl ModelValidators {
         let own = self.registry.get(account);
         match operation {
             Operation::Stake(_) | Operation::Unstake { .. } if self.terms.schedule.epoch_heights == 0 => {
-                Err(Refusal::CommitteeFixed)
+                Err(Refusal::COMMITTEE_FIXED)
             }
             Operation::Stake(_) | Operation::Unstake { .. } if own.is_some_and(|own| own.excluded) => {
-                Err(Refusal::Excluded)
+                Err(Refusal::EXCLUDED)
             }
             Operation::Stake(stake) => {
                 if own.map_or(0, |own| own.stake) + stake.units < self.terms.minimum_stake {
-                    return Err(Refusal::StakeTooSmall);
+                    return Err(Refusal::STAKE_TOO_SMALL);
                 }
                 let stakes: Vec<Amount> = self.registry.values().map(|one| one.stake).filter(|all| *all > 0).collect();
                 let is_new = own.is_none_or(|own| own.stake == 0);
                 if is_new && stakes.len() >= self.most && stakes.iter().all(|staked| *staked >= stake.units) {
-                    return Err(Refusal::RegistryFull);
+                    return Err(Refusal::REGISTRY_FULL);
                 }
                 if self.registry.iter().any(|(other, one)| other != account && one.key == stake.key) {
-                    return Err(Refusal::ValidatorKeyTaken);
+                    return Err(Refusal::VALIDATOR_KEY_TAKEN);
                 }
-                if stake.is_possessed(self.chain, account) { Ok(()) } else { Err(Refusal::NotPossessed) }
+                if stake.is_possessed(self.chain, account) { Ok(()) } else { Err(Refusal::NOT_POSSESSED) }
             }
             Operation::Unstake { units } => {
-                let staked = own.ok_or(Refusal::NotAValidator)?.stake;
+                let staked = own.ok_or(Refusal::NOT_A_VALIDATOR)?.stake;
                 if *units > staked {
-                    return Err(Refusal::UnstakeTooMuch);
+                    return Err(Refusal::UNSTAKE_TOO_MUCH);
                 }
                 let rest = staked - units;
-                if rest == 0 || rest >= self.terms.minimum_stake { Ok(()) } else { Err(Refusal::StakeTooSmall) }
+                if rest == 0 || rest >= self.terms.minimum_stake { Ok(()) } else { Err(Refusal::STAKE_TOO_SMALL) }
             }
             Operation::Accuse(evidence) => self.convicted(evidence).map(|_| ()),
             _ => Ok(()),
@@ -100,13 +100,13 @@ impl ModelValidators {
 
     fn convicted(&self, evidence: &Evidence) -> Result<Address, Refusal> {
         if evidence.epoch + self.terms.unbonding_epochs < self.epoch_at(self.height + 1) {
-            return Err(Refusal::EvidenceTooOld);
+            return Err(Refusal::EVIDENCE_TOO_OLD);
         }
-        let committee = self.committees.get(evidence.epoch as usize).ok_or(Refusal::BadEvidence)?;
-        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BadEvidence)?;
-        let entry = self.registry.get(&member.account).ok_or(Refusal::NotAValidator)?;
+        let committee = self.committees.get(evidence.epoch as usize).ok_or(Refusal::BAD_EVIDENCE)?;
+        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BAD_EVIDENCE)?;
+        let entry = self.registry.get(&member.account).ok_or(Refusal::NOT_A_VALIDATOR)?;
         if entry.excluded {
-            return Err(Refusal::Excluded);
+            return Err(Refusal::EXCLUDED);
         }
         let scope = Scope { network: self.terms.network, epoch: evidence.epoch };
         let (height, slot) = (evidence.height, evidence.member);
@@ -127,7 +127,7 @@ impl ModelValidators {
                 .collect(),
         };
         let signed = statements.iter().all(|(digest, signature)| member.key.verify(&digest.0, signature));
-        if signed && statements[0].0 != statements[1].0 { Ok(member.account) } else { Err(Refusal::BadEvidence) }
+        if signed && statements[0].0 != statements[1].0 { Ok(member.account) } else { Err(Refusal::BAD_EVIDENCE) }
     }
 
     /// Applies a block; returns what is paid out.

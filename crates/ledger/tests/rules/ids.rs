@@ -77,14 +77,14 @@ fn a_copy_with_a_false_signature_says_nothing_under_the_id() {
         let is_forged: Vec<bool> = native.iter().map(|one| *one == forged).collect();
         let receipts = receipts(native);
         for ((_, outcome), is_forged) in receipts.outcomes.iter().zip(is_forged) {
-            let expected = if is_forged { Outcome::Refused(Refusal::BadSignature) } else { Outcome::Applied };
+            let expected = if is_forged { Outcome::Refused(Refusal::BAD_SIGNATURE) } else { Outcome::Applied };
             assert_eq!(*outcome, expected);
         }
         assert_eq!(proved(&receipts, &original.id()), Some(Outcome::Applied));
         assert_eq!(outcomes_by_id(receipts.outcomes), [(original.id(), Outcome::Applied)]);
     }
     let alone = receipts(vec![forged]);
-    assert_eq!(alone.outcomes[0].1, Outcome::Refused(Refusal::BadSignature));
+    assert_eq!(alone.outcomes[0].1, Outcome::Refused(Refusal::BAD_SIGNATURE));
     assert_eq!(proved(&alone, &original.id()), None);
 }
 
@@ -93,12 +93,12 @@ fn of_several_outcomes_an_effect_counts_and_then_the_lowest_refusal() {
     let (id, other) = (payment(1, 5).id(), payment(2, 5).id());
     let refused = Outcome::Refused;
     let cases = [
-        (vec![refused(Refusal::Duplicate), Outcome::Applied], Some(Outcome::Applied)),
-        (vec![refused(Refusal::WrongChain), Outcome::Applied], Some(Outcome::Applied)),
-        (vec![refused(Refusal::Duplicate), refused(Refusal::Overdraft)], Some(refused(Refusal::Overdraft))),
-        (vec![refused(Refusal::Overdraft), refused(Refusal::WrongChain)], Some(refused(Refusal::WrongChain))),
-        (vec![refused(Refusal::BadSignature), refused(Refusal::Overdraft)], Some(refused(Refusal::Overdraft))),
-        (vec![refused(Refusal::BadSignature)], None),
+        (vec![refused(Refusal::DUPLICATE), Outcome::Applied], Some(Outcome::Applied)),
+        (vec![refused(Refusal::WRONG_CHAIN), Outcome::Applied], Some(Outcome::Applied)),
+        (vec![refused(Refusal::DUPLICATE), refused(Refusal::OVERDRAFT)], Some(refused(Refusal::OVERDRAFT))),
+        (vec![refused(Refusal::OVERDRAFT), refused(Refusal::WRONG_CHAIN)], Some(refused(Refusal::WRONG_CHAIN))),
+        (vec![refused(Refusal::BAD_SIGNATURE), refused(Refusal::OVERDRAFT)], Some(refused(Refusal::OVERDRAFT))),
+        (vec![refused(Refusal::BAD_SIGNATURE)], None),
     ];
     for (mut outcomes, expected) in cases {
         for _ in 0..2 {
@@ -122,8 +122,8 @@ fn what_a_key_signs_for_one_network_is_forged_in_another() {
     let (first, snapshot) = (restarted.network(), Snapshot::digest(&restarted));
     restarted.begin_again(&first, &Restart { number: 1, snapshot, lane: None }, None).expect("the state agreed on");
     let mut other = Ledger::new(&Genesis { fee: 2, ..genesis() }).expect("sound");
-    assert_eq!(outcome(&mut restarted, &signed), Outcome::Refused(Refusal::BadSignature));
-    assert_eq!(outcome(&mut other, &signed), Outcome::Refused(Refusal::BadSignature));
+    assert_eq!(outcome(&mut restarted, &signed), Outcome::Refused(Refusal::BAD_SIGNATURE));
+    assert_eq!(outcome(&mut other, &signed), Outcome::Refused(Refusal::BAD_SIGNATURE));
     assert_eq!(outcome(&mut ledger(), &signed), Outcome::Applied);
 }
 
@@ -135,7 +135,7 @@ fn copies_in_a_conflict_say_the_same_in_every_order() {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2]] {
         let receipts = receipts(order.iter().map(|at| all[*at].clone()).collect());
         let (lost, counts) = (one.id().min(two.id()), one.id().max(two.id()));
-        assert_eq!(proved(&receipts, &lost), Some(Outcome::Refused(Refusal::SequenceConflict)));
+        assert_eq!(proved(&receipts, &lost), Some(Outcome::Refused(Refusal::SEQUENCE_CONFLICT)));
         assert_eq!(proved(&receipts, &counts), Some(Outcome::Applied));
     }
 }

@@ -44,13 +44,13 @@ fn members_duties_are_free_with_an_empty_account() {
     world.block(vec![(1, resolve(&world, &coin, CASE_DEPOSIT))]);
     let exit = contested(&coin).exit(world.network());
     let vote = |world: &World, member: usize| world.vote(&coin, member, &exit);
-    assert_eq!(world.outcome(MEMBER, vote(&world, 0)), Some(Refusal::Overdraft), "what is not marked costs its fee");
+    assert_eq!(world.outcome(MEMBER, vote(&world, 0)), Some(Refusal::OVERDRAFT), "what is not marked costs its fee");
     // Nobody else has it for free: a copy in another's name neither costs the member nor counts as free.
-    assert_eq!(world.outcome(2, duty(&vote(&world, 0))), Some(Refusal::NoLaneDuty));
-    assert_eq!(world.outcome(MEMBER + 1, duty(&vote(&world, 0))), Some(Refusal::NoLaneDuty));
+    assert_eq!(world.outcome(2, duty(&vote(&world, 0))), Some(Refusal::NO_LANE_DUTY));
+    assert_eq!(world.outcome(MEMBER + 1, duty(&vote(&world, 0))), Some(Refusal::NO_LANE_DUTY));
     assert_eq!(world.outcome(MEMBER, duty(&vote(&world, 0))), None);
     // What changes nothing is not free.
-    assert_eq!(world.outcome(MEMBER, duty(&vote(&world, 0))), Some(Refusal::NoLaneDuty));
+    assert_eq!(world.outcome(MEMBER, duty(&vote(&world, 0))), Some(Refusal::NO_LANE_DUTY));
     for member in 1..3 {
         assert_eq!(world.outcome(MEMBER + member as u8, duty(&vote(&world, member))), None);
     }
@@ -66,7 +66,7 @@ fn a_redemption_is_no_duty() {
     let mut world = with_accounts();
     let coin = world.withdraw(1, USD, 1_000);
     let redemption = world.redemption(&world.pay(&coin, &[(2, 1_000)]));
-    assert_eq!(world.outcome(MEMBER, duty(&redemption)), Some(Refusal::NoLaneDuty));
+    assert_eq!(world.outcome(MEMBER, duty(&redemption)), Some(Refusal::NO_LANE_DUTY));
     assert_eq!(world.outcome(3, redemption), None);
 }
 
@@ -105,7 +105,7 @@ fn of_two_bids_for_one_output_the_highest_counts() {
     }
     let mut world = World::new(terms());
     let coin = world.withdraw(1, EUR, 100);
-    assert_eq!(world.outcome(2, resolve(&world, &coin, CASE_DEPOSIT - 1)), Some(Refusal::WrongCaseDeposit));
+    assert_eq!(world.outcome(2, resolve(&world, &coin, CASE_DEPOSIT - 1)), Some(Refusal::WRONG_CASE_DEPOSIT));
 }
 
 /// A second bid for an open case returns, also in the block that closes the case.
@@ -156,7 +156,7 @@ fn a_flood_of_redemptions_leaves_room_for_duties() {
     let exit = contested(&coins[1]).exit(world.network());
     part.push(world.sign(MEMBER, duty(&world.vote(&coins[1], 0, &exit))));
     let applied = world.run(vec![part]);
-    let refused = applied.outcomes.iter().filter(|of| of.refusal() == Some(Refusal::OverQuota)).count();
+    let refused = applied.outcomes.iter().filter(|of| of.refusal() == Some(Refusal::OVER_QUOTA)).count();
     assert_eq!((refused, applied.outcomes.last()), (1, Some(&Outcome::Applied)));
 }
 

@@ -120,7 +120,7 @@ fn false_evidence_convicts_nobody_and_costs_its_proposer_the_reward() {
         accusation(&world, [&first, &second], [2, 1]),
         accusation(&world, [&future[0], &future[1]], [2, 2]),
     ] {
-        assert_eq!(world.outcome(6, wrong), Some(Refusal::BadEvidence));
+        assert_eq!(world.outcome(6, wrong), Some(Refusal::BAD_EVIDENCE));
     }
     // Members beyond the committee, and certificates that name others besides the accused.
     let crowd = |validator: u8| {
@@ -134,7 +134,7 @@ fn false_evidence_convicts_nobody_and_costs_its_proposer_the_reward() {
     };
     let crowds = [crowd(1), crowd(200)];
     for wrong in crowds {
-        assert_eq!(world.outcome(6, wrong), Some(Refusal::BadEvidence));
+        assert_eq!(world.outcome(6, wrong), Some(Refusal::BAD_EVIDENCE));
     }
     assert_eq!(staked(&world), [1_000; 4]);
     let good = accusation(&world, [&first, &second], [2, 2]);
@@ -150,7 +150,7 @@ fn false_evidence_convicts_nobody_and_costs_its_proposer_the_reward() {
     let person = |seat: usize| (1..=4).find(|person| address(*person) == seats[seat]).expect("a validator");
     let before = [0, 1].map(|seat| world.balance(person(seat), USD));
     let applied = world.run(parts);
-    assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::BadEvidence), Outcome::Applied]);
+    assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::BAD_EVIDENCE), Outcome::Applied]);
     let earned = [0, 1].map(|seat| world.balance(person(seat), USD) - before[seat]);
     assert_eq!(earned, [0, REWARD]);
 }
@@ -169,7 +169,7 @@ fn keys_of_a_forgotten_epoch_convict_nobody() {
     while world.epoch() < 4 {
         world.empty_blocks(1);
     }
-    assert_eq!(world.ledger.admit(&transaction), Err(Refusal::EvidenceTooOld));
+    assert_eq!(world.ledger.admit(&transaction), Err(Refusal::EVIDENCE_TOO_OLD));
 }
 
 #[test]

@@ -146,15 +146,15 @@ fn aggregates_move_money_from_the_epoch_whose_members_registered_bls_keys() {
     let mut world = World::new(with(LaneBls::Aggregate));
     // A member that registers no BLS key, or one of another member, registers nothing.
     let wrong = registration(&world, 3, &[]);
-    assert_eq!(world.outcome(1, wrong), Some(Refusal::WrongLaneKeys));
+    assert_eq!(world.outcome(1, wrong), Some(Refusal::WRONG_LANE_KEYS));
     let (network, keys) = (world.network(), [fresh(3, 1)]);
     let (mut stolen, proofs) = LaneRegistration::make_with_bls(&network, 1, 3, &keys, &[secret(2, 1)], &registrar(2));
     stolen.member = 3;
     let of_another = post(&BridgeOperation::Register { registration: stolen, proofs });
-    assert_eq!(world.outcome(1, of_another), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(1, of_another), Some(Refusal::UNPROVEN_LANE_POST));
     register(&mut world, 0..MEMBERS);
     let again = registration(&world, 0, &[secret(0, 9)]);
-    assert_eq!(world.outcome(1, again), Some(Refusal::WrongLaneKeys), "the first registration stands");
+    assert_eq!(world.outcome(1, again), Some(Refusal::WRONG_LANE_KEYS), "the first registration stands");
     assert!(bridge(&world).generation(1).is_none(), "no member deals on a chain with aggregates only");
     until(&mut world, |world| world.epoch() == 1);
     assert_eq!(redeemed(&mut world, AnswerScheme::Bls, &[0, 2, 3]), None);
@@ -162,23 +162,23 @@ fn aggregates_move_money_from_the_epoch_whose_members_registered_bls_keys() {
     let payment = world.pay(&coin, &[(6, 1_000)]);
     let few = parts(&world, AnswerScheme::Bls, &payment, &[1, 2]);
     let few = PaymentCertificate::Aggregate(BlsAggregate::of(&committee(&world, 1), &few).expect("members"));
-    assert_eq!(world.outcome(2, redeem(&payment, few)), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(2, redeem(&payment, few)), Some(Refusal::UNPROVEN_LANE_POST));
     let claimed = parts(&world, AnswerScheme::Bls, &payment, &[1, 2, 3]);
     let mut claimed = BlsAggregate::of(&committee(&world, 1), &claimed).expect("members");
     claimed.signers = vec![0b0111];
     let claimed = PaymentCertificate::Aggregate(claimed);
-    assert_eq!(world.outcome(2, redeem(&payment, claimed)), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(2, redeem(&payment, claimed)), Some(Refusal::UNPROVEN_LANE_POST));
 }
 
 #[test]
 fn a_chain_without_bls_keys_knows_nothing_of_them() {
     let mut world = World::new(with(LaneBls::None));
     let registers = registration(&world, 0, &[secret(0, 1)]);
-    assert_eq!(world.outcome(1, registers), Some(Refusal::BadLanePost));
+    assert_eq!(world.outcome(1, registers), Some(Refusal::BAD_LANE_POST));
     let mut other = World::new(with(LaneBls::Threshold));
     register(&mut other, 0..MEMBERS);
     let dealing = deals(&other, 0);
-    assert_eq!(world.outcome(1, dealing), Some(Refusal::BadLanePost));
+    assert_eq!(world.outcome(1, dealing), Some(Refusal::BAD_LANE_POST));
 }
 
 /// The whole generation, with a silent dealer and one that cheats.
@@ -197,11 +197,11 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     assert_eq!(outcomes, [Outcome::Applied; 2], "a copy does nothing");
     assert_eq!(world.outcome(6, dealing), None, "later, too");
     let other = dealing_of_shard(&own, 0, &fresh(0, 7));
-    assert_eq!(world.outcome(1, deal(&world, other.clone(), &fresh(0, 1))), Some(Refusal::NotAwaited));
+    assert_eq!(world.outcome(1, deal(&world, other.clone(), &fresh(0, 1))), Some(Refusal::NOT_AWAITED));
     let for_another = Dealing { dealer: 1, ..other };
-    assert_eq!(world.outcome(1, deal(&world, for_another, &fresh(1, 1))), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(1, deal(&world, for_another, &fresh(1, 1))), Some(Refusal::UNPROVEN_LANE_POST));
     let in_its_place = dealing_of_shard(&own, 1, &fresh(0, 1));
-    assert_eq!(world.outcome(1, deal(&world, in_its_place, &fresh(0, 1))), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(1, deal(&world, in_its_place, &fresh(0, 1))), Some(Refusal::UNPROVEN_LANE_POST));
     // Member 1 deals, member 2 deals a wrong share to member 0, member 3 nothing.
     let lie = deal(&world, false_dealing(&own, 2, &[9; 32], 0), &fresh(2, 1));
     let honest = deals(&world, 1);
@@ -209,10 +209,10 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
 
     // Complaints count when the time to deal is over.
     let early = complains(&world, 0, 2, false).expect("a wrong share");
-    assert_eq!(world.outcome(1, early), Some(Refusal::NotAwaited));
+    assert_eq!(world.outcome(1, early), Some(Refusal::NOT_AWAITED));
     until(&mut world, |world| board(world, 1).awaits_complaints());
     let late = dealing_of_shard(&own, 3, &fresh(3, 1));
-    assert_eq!(world.outcome(1, deal(&world, late, &fresh(3, 1))), Some(Refusal::NotAwaited));
+    assert_eq!(world.outcome(1, deal(&world, late, &fresh(3, 1))), Some(Refusal::NOT_AWAITED));
     for (member, dealer) in [(0, 0), (0, 1), (1, 0), (1, 2), (3, 0), (3, 1), (3, 2)] {
         assert!(complains(&world, member, dealer, false).is_none(), "{member} has a right share of {dealer}");
     }
@@ -224,7 +224,7 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
         }
         _ => unreachable!("it is a complaint"),
     };
-    assert_eq!(world.outcome(1, slander), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(1, slander), Some(Refusal::UNPROVEN_LANE_POST));
     let outcomes = world.block(vec![(1, complaint.clone()), (6, complaint)]).outcomes;
     assert_eq!(outcomes, [Outcome::Applied; 2], "anyone may post it, and a copy does nothing");
     assert_eq!(board(&world, 1).standing().collect::<Vec<u8>>(), [0, 1]);
@@ -255,7 +255,7 @@ fn members_make_a_group_key_although_one_lies_and_one_is_silent() {
     let payment = world.pay(&coin, &[(6, 1_000)]);
     let certificate = certified(&world, AnswerScheme::Share, &payment, &[0, 1, 3]).expect("q shares");
     let other = world.pay(&coin, &[(4, 1_000)]);
-    assert_eq!(world.outcome(2, redeem(&other, certificate)), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(2, redeem(&other, certificate)), Some(Refusal::UNPROVEN_LANE_POST));
 }
 
 fn posted(operation: &Operation) -> Vec<u8> {
@@ -299,7 +299,7 @@ fn a_revealed_share_makes_no_certificate_and_too_many_make_no_key() {
     let coin = world.withdraw(5, USD, 1_000);
     let payment = world.pay(&coin, &[(6, 1_000)]);
     let forged = PaymentCertificate::Threshold(parts(&world, AnswerScheme::Bls, &payment, &[0])[0].1);
-    assert_eq!(world.outcome(2, redeem(&payment, forged)), Some(Refusal::UnprovenLanePost));
+    assert_eq!(world.outcome(2, redeem(&payment, forged)), Some(Refusal::UNPROVEN_LANE_POST));
     assert_eq!(redeemed(&mut world, AnswerScheme::Bls, &[0, 1, 2]), None);
 }
 

@@ -138,7 +138,7 @@ fn a_deposit_after_the_snapshot_is_not_redeemed_after_a_restart() {
     let Restarted { mut world } = old.restarted(&carried);
     let before = world.balance(3, USD);
     assert_eq!((world.balance(2, USD), world.escrow(USD)), (START, 1_000), "the depositor has the units again");
-    assert_eq!(world.outcome(4, redemption), Some(Refusal::BadLanePost));
+    assert_eq!(world.outcome(4, redemption), Some(Refusal::BAD_LANE_POST));
     assert_eq!((world.balance(3, USD), world.escrow(USD)), (before, 1_000));
 }
 

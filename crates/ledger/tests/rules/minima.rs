@@ -63,9 +63,9 @@ fn refusal(ledger: &mut Ledger, transaction: Transaction) -> Option<Refusal> {
 #[test]
 fn offers_below_the_least_are_refused_by_name() {
     let mut ledger = Ledger::new(&genesis()).expect("sound");
-    assert_eq!(refusal(&mut ledger, offer(1, 1, USD, 4_095, "5")), Some(Refusal::SellsTooLittle));
-    assert_eq!(refusal(&mut ledger, offer(1, 1, USD, 4_096, "0.9997")), Some(Refusal::AsksTooLittle));
-    assert_eq!(ledger.admit(&offer(1, 1, USD, 4_095, "5")), Err(Refusal::SellsTooLittle));
+    assert_eq!(refusal(&mut ledger, offer(1, 1, USD, 4_095, "5")), Some(Refusal::SELLS_TOO_LITTLE));
+    assert_eq!(refusal(&mut ledger, offer(1, 1, USD, 4_096, "0.9997")), Some(Refusal::ASKS_TOO_LITTLE));
+    assert_eq!(ledger.admit(&offer(1, 1, USD, 4_095, "5")), Err(Refusal::SELLS_TOO_LITTLE));
     assert_eq!(refusal(&mut ledger, offer(1, 1, USD, 4_096, "1")), None);
     // Payments and balances have no least size.
     let operation = Operation::Pay { to: address(2), asset: USD, amount: 1 };
@@ -100,7 +100,7 @@ fn a_remainder_below_the_least_goes_back_and_can_be_spent_in_the_next_block() {
         let place = Place { limit: price("1"), account: address(1), id: 1 };
         assert_eq!(ledger.book().get(pair).and_then(|offers| offers.get(&place)), None);
         let cancel = Operation::CancelOffer { sell: USD, buy: EUR, limit: price("1"), offer: 1 };
-        assert_eq!(ledger.admit(&signed(1, 2, cancel)), Err(Refusal::UnknownOffer));
+        assert_eq!(ledger.admit(&signed(1, 2, cancel)), Err(Refusal::UNKNOWN_OFFER));
         let all = ledger.accounts().get(&address(1)).expect("exists").balance(USD);
         assert_eq!(all, 1_000_000 - fill.sold);
         let operation = Operation::Pay { to: address(4), asset: USD, amount: all };

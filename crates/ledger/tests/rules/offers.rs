@@ -203,7 +203,7 @@ fn offers_are_called_at_their_own_address_without_value_and_not_statically() {
     assert_eq!((chain.slot(&contract, 0), chain.wei(&OFFERS), chain.ledger.book().len()), (1, 0, 0));
     let pay = native(1, Operation::Pay { to: OFFERS, asset: EUR, amount: 5 });
     let block = chain.block(vec![pay], vec![vec![]]);
-    assert_eq!(chain.apply(&block).outcomes, [Outcome::Refused(Refusal::ReservedAddress)]);
+    assert_eq!(chain.apply(&block).outcomes, [Outcome::Refused(Refusal::RESERVED_ADDRESS)]);
 }
 
 /// A frame that reverts, or runs out of gas at any point, leaves no offer, no debit and no count.

@@ -61,8 +61,8 @@ fn statements_of_before_the_restart_mean_nothing() {
     let before = ledger.clone();
     let network = ledger.begin_again(&FIRST, &restart, None).expect("the agreed state");
     // A validator that decided height 5 before, and now decides it differently, contradicts nothing.
-    assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Err(Refusal::BadEvidence));
-    assert_eq!(ledger.convicts(&evidence([FIRST, network])), Err(Refusal::BadEvidence));
+    assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Err(Refusal::BAD_EVIDENCE));
+    assert_eq!(ledger.convicts(&evidence([FIRST, network])), Err(Refusal::BAD_EVIDENCE));
     assert_eq!(ledger.convicts(&evidence([network; 2])), Ok(()));
     // Nothing else has changed.
     assert_eq!((ledger.height(), ledger.last_block()), (before.height(), before.last_block()));

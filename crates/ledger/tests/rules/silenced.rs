@@ -50,7 +50,7 @@ fn an_old_body_of_a_number_removes_nothing_but_one_of_the_two() {
             _ => vec![vec![old.clone()], vec![old], vec![eight, new, nine]],
         };
         let applied = world.run(parts);
-        let lost = refusals(&applied).into_iter().flatten().filter(|refusal| *refusal != Refusal::Duplicate).count();
+        let lost = refusals(&applied).into_iter().flatten().filter(|refusal| *refusal != Refusal::DUPLICATE).count();
         assert!(lost >= 1 && applied.outcomes.iter().filter(|outcome| outcome.refusal().is_none()).count() == 3);
         assert_eq!(world.balance(BOB, USD), START + counts + 3);
         assert_eq!(world.balance(ALICE, USD), START - counts - 3 - 3 * FEE);
@@ -68,7 +68,7 @@ fn what_does_not_count_for_its_number_overdraws_nothing() {
     let applied = world.run(vec![bodies.to_vec()]);
     let told = refusals(&applied);
     let lost = bodies.iter().position(|one| *one != counts).expect("one of them");
-    assert_eq!((told[lost], told[1 - lost]), (Some(Refusal::SequenceConflict), None));
+    assert_eq!((told[lost], told[1 - lost]), (Some(Refusal::SEQUENCE_CONFLICT), None));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn cancels_stand_where_the_rest_of_the_account_overdraws() {
     world.run(vec![vec![numbered(&world, 1, offer(10_000)), numbered(&world, 2, offer(20_000))]]);
     let block = vec![numbered(&world, 3, cancel(1)), numbered(&world, 4, pay(2 * START)), numbered(&world, 5, pay(1))];
     let applied = world.run(vec![block]);
-    let overdraft = Some(Refusal::Overdraft);
+    let overdraft = Some(Refusal::OVERDRAFT);
     assert_eq!(refusals(&applied), [None, overdraft, overdraft]);
     assert_eq!(world.balance(ALICE, EUR), START - 20_000);
     // What is refused has used no number.
@@ -95,9 +95,9 @@ fn cancels_fall_with_the_rest_where_their_own_fees_are_not_covered() {
     assert_eq!(world.balance(ALICE, USD), FEE);
     let block = vec![numbered(&world, 4, cancel(1)), numbered(&world, 5, cancel(2)), numbered(&world, 6, pay(1))];
     let applied = world.run(vec![block]);
-    assert_eq!(refusals(&applied), [Some(Refusal::Overdraft); 3]);
+    assert_eq!(refusals(&applied), [Some(Refusal::OVERDRAFT); 3]);
     let applied = world.run(vec![vec![numbered(&world, 4, cancel(1)), numbered(&world, 6, pay(1))]]);
-    assert_eq!(refusals(&applied), [None, Some(Refusal::Overdraft)]);
+    assert_eq!(refusals(&applied), [None, Some(Refusal::OVERDRAFT)]);
 }
 
 #[test]
@@ -118,15 +118,15 @@ fn two_cancels_of_one_offer_are_one_and_both_pay() {
 fn a_refused_transaction_is_dead_after_its_last_height() {
     let mut world = World::of(&genesis(None));
     let refused = ending(&world, 7, 1, pay(2 * START));
-    assert_eq!(refusals(&world.run(vec![vec![refused.clone()]])), [Some(Refusal::Overdraft)]);
+    assert_eq!(refusals(&world.run(vec![vec![refused.clone()]])), [Some(Refusal::OVERDRAFT)]);
     world.block(vec![(BOB, Operation::Pay { to: address(ALICE), asset: USD, amount: START - FEE })]);
     let before = world.balance(ALICE, USD);
     assert_eq!(
         refusals(&world.run(vec![vec![refused.clone(), numbered(&world, 8, pay(1))]])),
-        [Some(Refusal::Ended), None]
+        [Some(Refusal::ENDED), None]
     );
     assert_eq!(world.balance(ALICE, USD), before - 1 - FEE);
-    assert_eq!(world.ledger.admit(&refused), Err(Refusal::Ended));
+    assert_eq!(world.ledger.admit(&refused), Err(Refusal::ENDED));
 }
 
 /// A substitute ends later, and counts whatever the ids are.
@@ -148,5 +148,5 @@ fn a_transaction_may_end_no_later_than_the_genesis_permits() {
     let most = world.ledger.limits().until_max;
     let block =
         vec![ending(&world, 1, 1 + most, pay(1)), ending(&world, 2, 2 + most, pay(1)), ending(&world, 3, 1, pay(1))];
-    assert_eq!(refusals(&world.run(vec![block])), [None, Some(Refusal::EndsTooLate), None]);
+    assert_eq!(refusals(&world.run(vec![block])), [None, Some(Refusal::ENDS_TOO_LATE), None]);
 }

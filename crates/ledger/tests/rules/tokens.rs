@@ -167,7 +167,7 @@ fn amounts_and_addresses_are_held_at_their_bounds() {
     };
     let block = chain.block(vec![pay(1, token()), pay(2, person(1))], vec![vec![]]);
     let applied = chain.apply(&block);
-    assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::ReservedAddress), Outcome::Applied]);
+    assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::RESERVED_ADDRESS), Outcome::Applied]);
     let none = ask_at(&chain, chain.ledger.height(), token_address(AssetId(2)), input("decimals()", &[]));
     assert_eq!(none.status, Reverted);
 }

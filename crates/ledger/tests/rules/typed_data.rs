@@ -86,9 +86,9 @@ fn a_wallet_pays_offers_and_cancels() {
     assert_eq!(apply(&mut ledger, vec![sign(3, 2, cancel)]), [Outcome::Applied]);
     assert_eq!(has(&ledger, wallet(3).address(), EUR), UNITS);
     // Each number once, and at most 64 ahead, as for every account.
-    assert_eq!(apply(&mut ledger, vec![sign(3, 2, pay(1))]), refused(Refusal::SequenceUsed));
-    assert_eq!(apply(&mut ledger, vec![sign(3, 67, pay(1))]), refused(Refusal::SequenceTooFar));
-    assert_eq!(apply(&mut ledger, vec![sign(60, 1, pay(1))]), refused(Refusal::UnknownAccount));
+    assert_eq!(apply(&mut ledger, vec![sign(3, 2, pay(1))]), refused(Refusal::SEQUENCE_USED));
+    assert_eq!(apply(&mut ledger, vec![sign(3, 67, pay(1))]), refused(Refusal::SEQUENCE_TOO_FAR));
+    assert_eq!(apply(&mut ledger, vec![sign(60, 1, pay(1))]), refused(Refusal::UNKNOWN_ACCOUNT));
 }
 
 /// Two networks with one chain number, and one network before and after a restart.
@@ -97,16 +97,16 @@ fn what_is_signed_for_one_network_is_nothing_in_another() {
     let (mut here, mut there) = (ledger(1), ledger(2));
     assert_ne!(here.network(), there.network());
     let signed = body(1, 1, pay(5)).sign_typed(here.network(), &wallet(1));
-    assert_eq!(apply(&mut there, vec![signed.clone()]), refused(Refusal::WrongChain));
+    assert_eq!(apply(&mut there, vec![signed.clone()]), refused(Refusal::WRONG_CHAIN));
     // The same signature under the name of the other network.
     let SignedBy::TypedData { signature, .. } = signed.signed_by else { panic!("it is typed data") };
     let signed_by = SignedBy::TypedData { network: there.network(), signature };
     let renamed = Transaction { body: signed.body.clone(), signed_by };
-    assert_eq!(apply(&mut there, vec![renamed]), refused(Refusal::BadSignature));
+    assert_eq!(apply(&mut there, vec![renamed]), refused(Refusal::BAD_SIGNATURE));
     let mut restarted = here.clone();
     let (first, snapshot) = (here.network(), Snapshot::digest(&restarted));
     restarted.begin_again(&first, &Restart { number: 1, snapshot, lane: None }, None).expect("the state agreed on");
-    assert_eq!(apply(&mut restarted, vec![signed.clone()]), refused(Refusal::WrongChain));
+    assert_eq!(apply(&mut restarted, vec![signed.clone()]), refused(Refusal::WRONG_CHAIN));
     assert_eq!(apply(&mut here, vec![signed]), [Outcome::Applied]);
 }
 
@@ -124,7 +124,7 @@ fn a_changed_field_is_refused() {
     ];
     for body in others {
         let changed = Transaction { body, ..signed.clone() };
-        assert_eq!(apply(&mut ledger, vec![changed]), refused(Refusal::BadSignature));
+        assert_eq!(apply(&mut ledger, vec![changed]), refused(Refusal::BAD_SIGNATURE));
     }
     assert_eq!(apply(&mut ledger, vec![signed]), [Outcome::Applied]);
 }
@@ -142,10 +142,10 @@ fn a_registered_key_signs_beside_the_wallet() {
     assert_ne!(by_key.id(), by_wallet.id());
     let outcomes = apply(&mut ledger, vec![by_key, by_wallet.clone()]);
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Outcome::Applied).count(), 1);
-    assert_eq!(outcomes.iter().filter(|outcome| outcome.refusal() == Some(Refusal::Duplicate)).count(), 1);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.refusal() == Some(Refusal::DUPLICATE)).count(), 1);
     assert_eq!(has(&ledger, Address([7; 20]), EUR), 5);
     assert_eq!(apply(&mut ledger, vec![body(1, 3, pay(5)).sign_typed(network, &wallet(1))]), [Outcome::Applied]);
-    assert_eq!(apply(&mut ledger, vec![body(1, 4, pay(5)).sign(&network, &key(6))]), refused(Refusal::WrongSigner));
+    assert_eq!(apply(&mut ledger, vec![body(1, 4, pay(5)).sign(&network, &key(6))]), refused(Refusal::WRONG_SIGNER));
 }
 
 /// Recoveries are expensive: transactions beyond the quota of their sub-block are not checked.

@@ -105,8 +105,8 @@ fn nine_thousand_false_accusations_cost_no_more_than_the_quota() {
     let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
     let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
     let count = |refusal| applied.outcomes.iter().filter(|outcome| outcome.refusal() == Some(refusal)).count();
-    assert_eq!(count(Refusal::BadEvidence), ACCUSATIONS_PER_SUB_BLOCK as usize);
-    assert_eq!(count(Refusal::OverQuota), 9_000 - ACCUSATIONS_PER_SUB_BLOCK as usize);
+    assert_eq!(count(Refusal::BAD_EVIDENCE), ACCUSATIONS_PER_SUB_BLOCK as usize);
+    assert_eq!(count(Refusal::OVER_QUOTA), 9_000 - ACCUSATIONS_PER_SUB_BLOCK as usize);
     assert_eq!((units(&ledger, 0), units(&ledger, 1)), (0, 5));
 }
 
@@ -167,7 +167,7 @@ fn stakes_beyond_the_quota_are_refused_by_name() {
     let refusals = apply(&mut ledger, [(2..102).map(stake).collect(), Vec::new()]);
     let quota = STAKES_PER_SUB_BLOCK as usize;
     assert!(refusals[..quota].iter().all(Option::is_none));
-    assert!(refusals[quota..].iter().all(|refusal| *refusal == Some(Refusal::OverQuota)));
+    assert!(refusals[quota..].iter().all(|refusal| *refusal == Some(Refusal::OVER_QUOTA)));
 }
 
 /// Cheap stakes fill a registry, and an account that stakes more than the lowest of them takes its place.
@@ -185,7 +185,7 @@ fn cheap_stakes_keep_nobody_out() {
     let staked = |ledger: &Ledger| ledger.validators().registry().iter().filter(|one| one.member.stake > 0).count();
     assert_eq!(staked(&ledger), 50);
     let refused = apply(&mut ledger, [vec![stake(300, 1, 100)], Vec::new()]);
-    assert_eq!(refused, [Some(Refusal::RegistryFull)]);
+    assert_eq!(refused, [Some(Refusal::REGISTRY_FULL)]);
     assert_eq!(apply(&mut ledger, [vec![stake(300, 1, 101), stake(301, 1, 900)], Vec::new()]), [None, None]);
     assert_eq!(staked(&ledger), 50);
     for person in [0, 1, 300, 301] {

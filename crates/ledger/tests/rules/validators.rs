@@ -174,7 +174,7 @@ fn whoever_holds_the_state_below_draws_the_same() {
 #[test]
 fn what_is_unstaked_comes_back_when_it_cannot_be_punished_any_more() {
     let mut world = World::new(terms());
-    assert_eq!(world.block(&[], vec![unstake(0, 300), unstake(1, 1_001)]), [None, Some(Refusal::UnstakeTooMuch)]);
+    assert_eq!(world.block(&[], vec![unstake(0, 300), unstake(1, 1_001)]), [None, Some(Refusal::UNSTAKE_TOO_MUCH)]);
     // Epoch 0 ends at 14, the one in which it is punishable at 24: boundary 30.
     assert_eq!(world.ledger.validators().get(&account(0)).expect("there").unbonding, [(30, 300)]);
     world.until(9);
@@ -193,7 +193,7 @@ fn what_is_unstaked_comes_back_when_it_cannot_be_punished_any_more() {
 #[test]
 fn a_key_rotates_without_a_stake() {
     let mut world = World::new(terms());
-    assert_eq!(world.block(&[], vec![stake(0, 9, 0), stake(2, 2, 0)]), [None, Some(Refusal::StakeTooSmall)]);
+    assert_eq!(world.block(&[], vec![stake(0, 9, 0), stake(2, 2, 0)]), [None, Some(Refusal::STAKE_TOO_SMALL)]);
     assert_eq!(world.stake_of(0), Some(1_000));
     world.until(10);
     let committee = world.ledger.committee(1).expect("drawn");
@@ -211,12 +211,12 @@ fn a_conviction_takes_its_part_of_all_that_was_staked() {
     world.block(&[], vec![unstake(0, 401)]);
     // Two accuse in one block, and one again.
     assert_eq!(world.block(&[], vec![accuse(2, 0, 0, 0), accuse(3, 0, 0, 0)]), [None, None]);
-    assert_eq!(world.block(&[0, 1], vec![accuse(4, 0, 0, 0)]), [Some(Refusal::Excluded)]);
+    assert_eq!(world.block(&[0, 1], vec![accuse(4, 0, 0, 0)]), [Some(Refusal::EXCLUDED)]);
     let convicted = world.ledger.validators().get(&account(0)).expect("there").clone();
     // A quarter, rounded up, of 401 and of 599.
     assert_eq!((convicted.member.stake, convicted.unbonding.clone()), (0, vec![(30, 300 + 449)]));
     assert_eq!(world.ledger.validators().pool(), 1_000 + 101 + 150 - 7, "the convicted is not paid");
-    assert_eq!(world.block(&[], vec![stake(0, 0, 500), unstake(0, 1)]), [Some(Refusal::Excluded); 2]);
+    assert_eq!(world.block(&[], vec![stake(0, 0, 500), unstake(0, 1)]), [Some(Refusal::EXCLUDED); 2]);
     world.until(10);
     assert_eq!(world.accounts(1), [account(1)]);
     world.until(30);
@@ -228,14 +228,14 @@ fn a_conviction_takes_its_part_of_all_that_was_staked() {
 fn old_and_false_evidence_is_refused() {
     let mut world = World::new(terms());
     let refused = |world: &mut World, operation| world.block(&[], vec![operation])[0];
-    assert_eq!(refused(&mut world, accuse(2, 0, 0, 1)), Some(Refusal::BadEvidence), "another's key");
-    assert_eq!(refused(&mut world, accuse(2, 0, 2, 0)), Some(Refusal::BadEvidence), "no such member");
-    assert_eq!(refused(&mut world, accuse(2, 1, 0, 0)), Some(Refusal::BadEvidence), "no such epoch yet");
+    assert_eq!(refused(&mut world, accuse(2, 0, 0, 1)), Some(Refusal::BAD_EVIDENCE), "another's key");
+    assert_eq!(refused(&mut world, accuse(2, 0, 2, 0)), Some(Refusal::BAD_EVIDENCE), "no such member");
+    assert_eq!(refused(&mut world, accuse(2, 1, 0, 0)), Some(Refusal::BAD_EVIDENCE), "no such epoch yet");
     world.until(23);
     let mut late = World { ledger: world.ledger.clone(), roots: Roots::of(&world.ledger), sequence: 50 };
     assert_eq!(refused(&mut late, accuse(2, 0, 0, 0)), None, "height 24 is the last of epoch 1");
     world.until(24);
-    assert_eq!(refused(&mut world, accuse(2, 0, 0, 0)), Some(Refusal::EvidenceTooOld));
+    assert_eq!(refused(&mut world, accuse(2, 0, 0, 0)), Some(Refusal::EVIDENCE_TOO_OLD));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn the_pool_pays_all_alike_until_it_is_empty() {
 #[test]
 fn a_fixed_committee_stays_and_can_still_be_convicted() {
     let mut world = World::new(Terms { schedule: Schedule { epoch_heights: 0, delay: 4 }, ..terms() });
-    assert_eq!(world.block(&[], vec![stake(2, 2, 500), unstake(0, 500)]), [Some(Refusal::CommitteeFixed); 2]);
+    assert_eq!(world.block(&[], vec![stake(2, 2, 500), unstake(0, 500)]), [Some(Refusal::COMMITTEE_FIXED); 2]);
     assert_eq!(world.block(&[], vec![accuse(2, 0, 1, 1)]), [None]);
     world.until(50);
     assert_eq!((world.accounts(0), world.stake_of(1)), (vec![account(0), account(1)], Some(750)));

@@ -35,14 +35,14 @@ fn what_waits_is_reserved_and_released() {
     let ledger = ledger(1);
     let mut pool = Mempool::new(100);
     assert_eq!(pool.admit(pay(1, 0, 900), &ledger), Ok(()));
-    assert_eq!(pool.admit(pay(2, 0, 99), &ledger), refused(Refusal::Overdraft), "900 + 99 and two fees");
+    assert_eq!(pool.admit(pay(2, 0, 99), &ledger), refused(Refusal::OVERDRAFT), "900 + 99 and two fees");
     assert_eq!(pool.admit(pay(2, 0, 98), &ledger), Ok(()));
-    assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "nothing is left for a fee");
+    assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::OVERDRAFT), "nothing is left for a fee");
     let taken = pool.take(10);
     assert_eq!((taken.len(), pool.len(), pool.ready()), (2, 2, 0));
     assert_eq!(
         pool.admit(pay(3, 1, 5), &ledger),
-        refused(Refusal::Overdraft),
+        refused(Refusal::OVERDRAFT),
         "still reserved while the block is applied"
     );
     pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
@@ -57,20 +57,20 @@ fn conflicts_stop_at_the_door() {
     let first = pay(1, 0, 1);
     assert_eq!(pool.admit(first.clone(), &ledger), Ok(()));
     assert_eq!(pool.admit(first, &ledger), Err(Reject::Waiting));
-    assert_eq!(pool.admit(pay(1, 0, 2), &ledger), refused(Refusal::SequenceConflict));
+    assert_eq!(pool.admit(pay(1, 0, 2), &ledger), refused(Refusal::SEQUENCE_CONFLICT));
     let me = key().public().address();
     let rotate = |sequence| entry(sequence, Operation::CreateAccount { account: me, key: PublicKey([7; 32]) });
     assert_eq!(pool.admit(rotate(2), &ledger), Ok(()));
-    assert_eq!(pool.admit(rotate(3), &ledger), refused(Refusal::KeyConflict));
+    assert_eq!(pool.admit(rotate(3), &ledger), refused(Refusal::KEY_CONFLICT));
     let new_key = SecretKey::from_seed([3; 32]).public();
     let create = |sequence| entry(sequence, Operation::CreateAccount { account: new_key.address(), key: new_key });
     assert_eq!(pool.admit(create(4), &ledger), Ok(()));
     assert_eq!(pool.admit(create(5), &ledger), Ok(()), "the account is the same, whoever creates it");
     let issue = |sequence| entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 });
     assert_eq!(pool.admit(issue(6), &ledger), Ok(()));
-    assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::IssueTooLarge));
+    assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::ISSUE_TOO_LARGE));
     let nothing = entry(8, Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 });
-    assert_eq!(pool.admit(nothing, &ledger), refused(Refusal::UnknownOffer));
+    assert_eq!(pool.admit(nothing, &ledger), refused(Refusal::UNKNOWN_OFFER));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn many_enter_at_once() {
     let answers = pool.admit_all(entries, &ledger);
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1_000 / 21);
     assert_eq!(pool.len(), 1_000 / 21);
-    let known = [Ok(()), Err(Reject::Waiting), refused(Refusal::Overdraft), refused(Refusal::SequenceConflict)];
+    let known = [Ok(()), Err(Reject::Waiting), refused(Refusal::OVERDRAFT), refused(Refusal::SEQUENCE_CONFLICT)];
     assert!(answers.iter().all(|answer| known.contains(answer)), "{answers:?}");
     let entries: Vec<PoolEntry> = (61..=64).chain(1..=64).map(|sequence| pay(sequence, 1, 1)).collect();
     let answers = pool.admit_all(entries, &ledger);
@@ -182,13 +182,13 @@ fn transactions_leave_the_pool_after_their_last_height_with_what_they_reserved()
 fn a_substitute_displaces_what_ends_earlier_and_a_refused_one_does_not() {
     let (mut pool, ledger) = (Mempool::new(10), ledger(0));
     assert_eq!(pool.admit(ending(1, 5, 900), &ledger), Ok(()));
-    let conflict = Err(Reject::Refused(Refusal::SequenceConflict));
+    let conflict = Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT));
     assert_eq!(pool.admit(ending(1, 5, 1), &ledger), conflict, "it ends no later");
-    assert_eq!(pool.admit(ending(1, 6, 1_001), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+    assert_eq!(pool.admit(ending(1, 6, 1_001), &ledger), Err(Reject::Refused(Refusal::OVERDRAFT)));
     assert!(pool.contains(&ending(1, 5, 900).id));
     assert_eq!(pool.admit(ending(1, 6, 950), &ledger), Ok(()));
     assert_eq!((pool.len(), pool.contains(&ending(1, 5, 900).id)), (1, false));
-    assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::Overdraft)));
+    assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::OVERDRAFT)));
     pool.end(1, 0);
     // One that is in a proposal stays.
     let taken = pool.take(1);

@@ -622,7 +622,7 @@ impl LaneWorld {
         }
         match (&body.operation, outcome.refusal()) {
             (Operation::Withdraw { amount, .. }, None) => self.escrow += u128::from(*amount),
-            (Operation::Lane(_), Some(Refusal::VoidPayment)) => {
+            (Operation::Lane(_), Some(Refusal::VOID_PAYMENT)) => {
                 let settled = self.redemptions.get(id).filter(|digest| self.observed.is_settled(digest));
                 if let Some(digest) = settled {
                     return Err(format!("payment {digest} is settled, but its certificate is refused as void"));

@@ -158,8 +158,7 @@ fn facts(state: &Ledger, assets: &[AssetAudit]) -> anyhow::Result<LedgerFacts> {
         ..LedgerFacts::default()
     };
     for (number, asset) in (0..).zip(assets) {
-        let elsewhere = [asset.balances, asset.locked, asset.bonded, asset.remainders];
-        let elsewhere: u128 = elsewhere.into_iter().map(u128::from).sum();
+        let elsewhere = asset.elsewhere("escrow");
         let deposits = if number == 0 { bridge.case_deposits() } else { 0 };
         let held = u128::from(asset.issued).checked_sub(elsewhere).and_then(|held| held.checked_sub(deposits));
         facts.escrow.insert(AssetId(number), held.context("the accounts hold more than was issued")?);

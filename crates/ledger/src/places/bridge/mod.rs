@@ -28,6 +28,8 @@
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
 //! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
+mod custody;
+mod refusals;
 mod restarted;
 mod terms;
 
@@ -44,9 +46,8 @@ use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
-use crate::orders::Credit;
 use crate::refusal::Refusal;
-use crate::sums::Sums;
+use crate::sums::{Credit, Sums};
 
 const CONTEXT: &str = "walras 2026 bridge state v3";
 const TERMS_CONTEXT: &str = "walras 2026 bridge terms v2";
@@ -234,24 +235,24 @@ impl LaneBridge {
     pub(crate) fn check(&self, sender: Address, edit: BridgeEdit<'_>) -> Result<(), Refusal> {
         let bytes = match edit {
             BridgeEdit::Withdraw(_, output) => {
-                let entry = self.terms.asset(output.asset).ok_or(Refusal::NotInLane)?;
+                let entry = self.terms.asset(output.asset).ok_or(Refusal::NOT_IN_LANE)?;
                 let is_enough = output.amount >= entry.least_units;
-                return if is_enough { Ok(()) } else { Err(Refusal::WithdrawsTooLittle) };
+                return if is_enough { Ok(()) } else { Err(Refusal::WITHDRAWS_TOO_LITTLE) };
             }
             BridgeEdit::Post(bytes) => bytes,
         };
         let operation = parse(bytes)?;
         if !self.knows(&operation) {
-            return Err(Refusal::BadLanePost);
+            return Err(Refusal::BAD_LANE_POST);
         }
         if bid_of(&operation).is_some_and(|bid| bid < self.terms.case_deposit) {
-            return Err(Refusal::WrongCaseDeposit);
+            return Err(Refusal::WRONG_CASE_DEPOSIT);
         }
-        let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
+        let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BAD_LANE_POST)?;
         self.bridge.check(&fact)?;
         // What is free must be of use, and only members' accounts have it: otherwise a copy would cost its sender.
         if is_lane_duty(bytes) && !(self.is_duty_of(sender, &operation) && self.bridge.changes(&fact)) {
-            return Err(Refusal::NoLaneDuty);
+            return Err(Refusal::NO_LANE_DUTY);
         }
         let is_accusation = matches!(operation, BridgeOperation::Accuse { .. });
         let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
@@ -264,9 +265,9 @@ impl LaneBridge {
             &mut budget,
         ) {
             Ok(_) => Ok(()),
-            Err(_) if is_accusation => Err(Refusal::BadEvidence),
-            Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NotRedeemable),
-            Err(_) => Err(Refusal::UnprovenLanePost),
+            Err(_) if is_accusation => Err(Refusal::BAD_EVIDENCE),
+            Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NOT_REDEEMABLE),
+            Err(_) => Err(Refusal::UNPROVEN_LANE_POST),
         }
     }
 
@@ -387,7 +388,7 @@ impl LaneBridge {
 }
 
 fn parse(bytes: &[u8]) -> Result<BridgeOperation, Refusal> {
-    BridgeOperation::parse(bytes).map_err(|_| Refusal::BadLanePost)
+    BridgeOperation::parse(bytes).map_err(|_| Refusal::BAD_LANE_POST)
 }
 
 /// What a sender bids for a case.
@@ -401,7 +402,7 @@ fn bid_of(operation: &BridgeOperation) -> Option<Amount> {
 /// The once-key of a post, and the bid of its sender.
 pub(crate) fn claims(bytes: &[u8]) -> Result<(BridgeKey, Amount), Refusal> {
     let operation = parse(bytes)?;
-    let key = operation.once().map_err(|_| Refusal::BadLanePost)?;
+    let key = operation.once().map_err(|_| Refusal::BAD_LANE_POST)?;
     Ok((key, bid_of(&operation).unwrap_or(0)))
 }
 
@@ -413,16 +414,16 @@ pub(crate) fn cost(bytes: &[u8]) -> u32 {
 impl From<BridgeRefusal> for Refusal {
     fn from(refusal: BridgeRefusal) -> Refusal {
         match refusal {
-            BridgeRefusal::NotRedeemable(_) => Refusal::NotRedeemable,
-            BridgeRefusal::Void => Refusal::VoidPayment,
-            BridgeRefusal::TooLate(_) => Refusal::CaseTooLate,
-            BridgeRefusal::UnknownOutput => Refusal::UnknownOutput,
-            BridgeRefusal::NoCase => Refusal::NoCase,
-            BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
-            BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
-            BridgeRefusal::EvidenceTooOld(_) => Refusal::EvidenceTooOld,
-            BridgeRefusal::NotAwaited(_) => Refusal::NotAwaited,
-            BridgeRefusal::WrongComplaint => Refusal::UnprovenLanePost,
+            BridgeRefusal::NotRedeemable(_) => Refusal::NOT_REDEEMABLE,
+            BridgeRefusal::Void => Refusal::VOID_PAYMENT,
+            BridgeRefusal::TooLate(_) => Refusal::CASE_TOO_LATE,
+            BridgeRefusal::UnknownOutput => Refusal::UNKNOWN_OUTPUT,
+            BridgeRefusal::NoCase => Refusal::NO_CASE,
+            BridgeRefusal::WrongRound { .. } => Refusal::WRONG_HALT_ROUND,
+            BridgeRefusal::WrongRegistration(_) => Refusal::WRONG_LANE_KEYS,
+            BridgeRefusal::EvidenceTooOld(_) => Refusal::EVIDENCE_TOO_OLD,
+            BridgeRefusal::NotAwaited(_) => Refusal::NOT_AWAITED,
+            BridgeRefusal::WrongComplaint => Refusal::UNPROVEN_LANE_POST,
         }
     }
 }

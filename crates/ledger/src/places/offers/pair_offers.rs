@@ -11,9 +11,8 @@ use std::sync::Arc;
 use clearing::{PairBook, Run, Total};
 use primitives::{Amount, Price, Sequence};
 
-use crate::book::{Offer, Pair, Place};
-use crate::chunk::{CHUNK, Chunk, Columns};
-use crate::receipt::Fill;
+use super::chunk::{CHUNK, Chunk, Columns};
+use super::offer::{Edit, Fill, Offer, Pair, Place};
 
 /// A smaller chunk is joined with its neighbour.
 const SPARSE: usize = CHUNK / 4;
@@ -35,15 +34,6 @@ struct Link {
 pub struct PairOffers {
     links: Vec<Link>,
     len: usize,
-}
-
-/// One change to a pair's offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// The offer's place.
-    pub place: Place,
-    /// Units for sale from now on; `None` if the offer leaves.
-    pub amount: Option<Amount>,
 }
 
 impl Link {

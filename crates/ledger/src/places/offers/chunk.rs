@@ -7,8 +7,7 @@ use std::sync::Arc;
 use clearing::Total;
 use primitives::{Address, Amount, Price, Sequence};
 
-use crate::book::{Offer, Place};
-use crate::pair_offers::Edit;
+use super::offer::{Edit, Offer, Place};
 
 /// The most offers in a chunk. Fewer would make clearing sum more chunks, more would copy more for each new offer.
 pub(crate) const CHUNK: usize = 64;

@@ -15,7 +15,13 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use primitives::Address;
 
-use crate::account::Account;
+mod account;
+mod custody;
+mod refusals;
+
+pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
+pub use custody::account_state_digest;
+pub(crate) use custody::{AccountDigests, account_digest};
 
 /// Number of shards.
 pub const SHARDS: usize = 256;

@@ -34,7 +34,9 @@
 //! accuser gets no share; otherwise proposers would copy accusations, and convicted validators would accuse
 //! themselves.
 
+mod custody;
 mod draw;
+mod refusals;
 mod schedule;
 
 use std::cmp::Reverse;
@@ -45,9 +47,8 @@ use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, P
 
 pub use schedule::Schedule;
 
-use crate::footprint::RegistryEdit;
-use crate::orders::Credit;
 use crate::refusal::Refusal;
+use crate::sums::Credit;
 
 const CONTEXT: &str = "walras 2026 validators v1";
 
@@ -124,6 +125,17 @@ pub struct Validators {
     first_epoch: u64,
     /// The committees of consecutive epochs, up to the last one drawn.
     committees: Vec<Vec<Member>>,
+}
+
+/// What an operation does to the registry of validators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RegistryEdit<'a> {
+    /// The sender stakes.
+    Stake(&'a Stake),
+    /// The sender withdraws units from its stake.
+    Unstake(Amount),
+    /// A validator is convicted.
+    Convict(&'a Evidence),
 }
 
 /// What the payment lane requires of stakes.
@@ -244,15 +256,15 @@ impl Validators {
         let staked = self.get(sender).map_or(0, |own| own.member.stake);
         let units = staked.saturating_add(stake.units);
         if units < self.terms.minimum_stake.max(1) {
-            return Err(Refusal::StakeTooSmall);
+            return Err(Refusal::STAKE_TOO_SMALL);
         }
         if staked == 0 && self.is_full_for(units, most) {
-            return Err(Refusal::RegistryFull);
+            return Err(Refusal::REGISTRY_FULL);
         }
         if self.registry.iter().any(|one| one.member.key == stake.key && one.member.account != *sender) {
-            return Err(Refusal::ValidatorKeyTaken);
+            return Err(Refusal::VALIDATOR_KEY_TAKEN);
         }
-        if stake.is_possessed(chain, sender) { Ok(()) } else { Err(Refusal::NotPossessed) }
+        if stake.is_possessed(chain, sender) { Ok(()) } else { Err(Refusal::NOT_POSSESSED) }
     }
 
     /// Whether `most` accounts have staked, and none of them less than a newcomer would.
@@ -263,18 +275,18 @@ impl Validators {
 
     fn check_unstake(&self, sender: &Address, units: Amount) -> Result<(), Refusal> {
         self.check_open(sender)?;
-        let staked = self.get(sender).ok_or(Refusal::NotAValidator)?.member.stake;
+        let staked = self.get(sender).ok_or(Refusal::NOT_A_VALIDATOR)?.member.stake;
         match staked.checked_sub(units) {
-            None => Err(Refusal::UnstakeTooMuch),
-            Some(rest) if rest > 0 && rest < self.terms.minimum_stake => Err(Refusal::StakeTooSmall),
+            None => Err(Refusal::UNSTAKE_TOO_MUCH),
+            Some(rest) if rest > 0 && rest < self.terms.minimum_stake => Err(Refusal::STAKE_TOO_SMALL),
             Some(_) => Ok(()),
         }
     }
 
     fn check_open(&self, sender: &Address) -> Result<(), Refusal> {
         match self.get(sender) {
-            _ if self.terms.schedule.is_fixed() => Err(Refusal::CommitteeFixed),
-            Some(own) if own.excluded => Err(Refusal::Excluded),
+            _ if self.terms.schedule.is_fixed() => Err(Refusal::COMMITTEE_FIXED),
+            Some(own) if own.excluded => Err(Refusal::EXCLUDED),
             _ => Ok(()),
         }
     }
@@ -282,15 +294,15 @@ impl Validators {
     /// The position in the registry of the validator that the evidence convicts.
     pub(crate) fn convicted(&self, evidence: &Evidence, height: Height) -> Result<usize, Refusal> {
         if evidence.epoch < self.oldest_punishable(height) {
-            return Err(Refusal::EvidenceTooOld);
+            return Err(Refusal::EVIDENCE_TOO_OLD);
         }
-        let committee = self.committee(evidence.epoch).ok_or(Refusal::BadEvidence)?;
-        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BadEvidence)?;
-        let at = self.find(&member.account).map_err(|_| Refusal::NotAValidator)?;
+        let committee = self.committee(evidence.epoch).ok_or(Refusal::BAD_EVIDENCE)?;
+        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BAD_EVIDENCE)?;
+        let at = self.find(&member.account).map_err(|_| Refusal::NOT_A_VALIDATOR)?;
         if self.registry[at].excluded {
-            return Err(Refusal::Excluded);
+            return Err(Refusal::EXCLUDED);
         }
-        if evidence.convicts(self.terms.network, &member.key) { Ok(at) } else { Err(Refusal::BadEvidence) }
+        if evidence.convicts(self.terms.network, &member.key) { Ok(at) } else { Err(Refusal::BAD_EVIDENCE) }
     }
 
     fn oldest_punishable(&self, height: Height) -> u64 {

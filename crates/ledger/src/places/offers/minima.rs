@@ -15,8 +15,8 @@ pub const LEAST_UNITS: Amount = 4_096;
 impl From<TooSmall> for Refusal {
     fn from(small: TooSmall) -> Refusal {
         match small {
-            TooSmall::Sells => Refusal::SellsTooLittle,
-            TooSmall::Asks => Refusal::AsksTooLittle,
+            TooSmall::Sells => Refusal::SELLS_TOO_LITTLE,
+            TooSmall::Asks => Refusal::ASKS_TOO_LITTLE,
         }
     }
 }

@@ -1,0 +1,200 @@
+//! What every place of custody does, and what it may know of its chain and of the block.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use payments::BridgeEvent;
+use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
+
+use super::accounts::Accounts;
+use crate::audit::AuditError;
+use crate::genesis::{Asset, Genesis, GenesisError};
+use crate::limits::Limits;
+use crate::refusal::{Reason, Refusal};
+use crate::sums::{Credit, Sums};
+
+/// The tag of the chain itself and its assets: the first chunk of a snapshot, the first part of a root.
+pub(crate) const CHAIN: u8 = 0;
+
+/// The tag of the end of a snapshot.
+pub(crate) const END: u8 = 255;
+
+/// Whether each tag is above the one before.
+pub(super) const fn rise(tags: &[u8]) -> bool {
+    let mut at = 1;
+    while at < tags.len() {
+        if tags[at - 1] >= tags[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// A place of custody.
+pub(crate) trait Custody: Sized {
+    /// Its tag: in root parts, chunks, and sections of a genesis.
+    const TAG: u8;
+    /// What it is called where sums are reported.
+    const NAME: &'static str;
+    /// Why operations on it are refused; the position is the number of the reason.
+    const REASONS: &'static [Reason] = &[];
+    /// What an operation does to it.
+    type Edit<'a>: Copy + Debug;
+    /// What changed in a block: input for its tries.
+    type Change: Clone + Debug + Default;
+    /// Its tries.
+    type Tries: Clone + Default;
+    /// Reads its chunks.
+    type Reader: ReadChunks<Self>;
+
+    /// Its state at the genesis; `last_block` is the digest of the genesis.
+    fn found(genesis: &Genesis, last_block: Digest) -> Self;
+
+    /// What its part of a genesis adds to the digest of the genesis; `None` where a genesis does not have the part.
+    fn section(_: &Genesis) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The fault of its part of a genesis with these assets, if there is one.
+    fn genesis_fault(_: &Genesis) -> Option<GenesisError> {
+        None
+    }
+
+    /// Units that it holds at the genesis, each with an owner to name in errors.
+    fn units(_: &Genesis) -> Box<dyn Iterator<Item = (Address, AssetId, Amount)> + '_> {
+        Box::new(std::iter::empty())
+    }
+
+    /// Checks an operation against the state before a block.
+    fn check(&self, _: &Rules, _: Address, _: Self::Edit<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Applies a block's accepted operations, whose order does not matter. What `turn` says to later places is added.
+    fn apply(&mut self, _: &mut Turn<'_>, _: &[(Address, Self::Edit<'_>)]) -> Moved<Self::Change> {
+        Moved::default()
+    }
+
+    /// All of it, as input for empty tries.
+    fn whole(&self) -> Self::Change;
+
+    /// Applies a change to the tries.
+    fn follow(tries: &mut Self::Tries, change: &Self::Change);
+
+    /// Its part of the state root; `None` if the chain does not have the place.
+    fn part(tries: &mut Self::Tries) -> Option<Digest>;
+
+    /// Its state in canonical chunks, in order, each behind its tag ([`tagged`]).
+    fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_>;
+
+    /// Number of entries in its chunks.
+    fn entries(&self) -> u64;
+
+    /// Units that it holds, by asset.
+    ///
+    /// # Errors
+    /// [`AuditError`] if it violates an invariant.
+    fn held(&self, audited: &Audited<'_>) -> Result<Vec<u128>, AuditError>;
+}
+
+/// Reads the chunks of a place.
+pub(crate) trait ReadChunks<P>: Default {
+    /// Reads the next chunk, without its tag.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ChunkFault>;
+
+    /// Number of entries read.
+    fn entries(&self) -> u64;
+
+    /// The place, after its last chunk.
+    fn finish(self, chain: &Restored) -> Result<P, AuditError>;
+}
+
+/// Why a chunk is refused.
+#[derive(Debug)]
+pub(crate) enum ChunkFault {
+    Undecodable(std::io::Error),
+    OutOfPlace,
+    Unsound(AuditError),
+}
+
+impl From<std::io::Error> for ChunkFault {
+    fn from(error: std::io::Error) -> ChunkFault {
+        ChunkFault::Undecodable(error)
+    }
+}
+
+/// Refuses a chunk that a snapshot does not have at this place.
+pub(crate) fn in_place(holds: bool) -> Result<(), ChunkFault> {
+    if holds { Ok(()) } else { Err(ChunkFault::OutOfPlace) }
+}
+
+/// What a restored place may know of its chain.
+pub(crate) struct Restored {
+    /// Number of assets.
+    pub assets: usize,
+    pub limits: Limits,
+}
+
+/// What an audit of a place may know of the chain.
+pub(crate) struct Audited<'a> {
+    pub assets: &'a [Asset],
+    pub accounts: &'a Accounts,
+    pub height: Height,
+    /// Wei of a unit of asset 0.
+    pub wei_per_unit: u64,
+}
+
+impl Audited<'_> {
+    /// No units of any asset.
+    pub(crate) fn zero(&self) -> Vec<u128> {
+        vec![0; self.assets.len()]
+    }
+}
+
+/// What operations are checked by.
+pub(crate) struct Rules {
+    pub chain: u64,
+    /// Height of the next block.
+    pub height: Height,
+    pub limits: Limits,
+}
+
+/// A block while the places apply it, and what they say to those behind them in the list.
+pub(crate) struct Turn<'a> {
+    pub block: &'a Superblock,
+    pub limits: &'a Limits,
+    /// For each native transaction, the reason why it is refused, if it is.
+    pub refusals: &'a [Option<Refusal>],
+    /// Whether stakes are paid back in this block.
+    pub pays_back: bool,
+    /// Accounts that lose a part of their stakes for a contradiction in another place.
+    pub convicted: Vec<Address>,
+    /// Accounts whose stakes another place may still convict.
+    pub answering: BTreeSet<Address>,
+    /// Heights that the stakes of these accounts wait for that place at most.
+    pub answering_heights: Height,
+    /// Events at the bridge to the payment lane.
+    pub lane: Vec<BridgeEvent>,
+}
+
+/// What a place did in a block outside itself.
+#[derive(Default)]
+pub(crate) struct Moved<C> {
+    /// Units paid to accounts.
+    pub credits: Vec<Credit>,
+    /// Units of asset 0 that are burnt.
+    pub burnt: Amount,
+    /// Change of what it holds.
+    pub held: Sums,
+    pub change: C,
+}
+
+/// A chunk behind its tag.
+pub(crate) fn tagged(tag: u8, value: &impl borsh::BorshSerialize) -> Vec<u8> {
+    borsh::to_vec(&(tag, value)).expect("writing to memory cannot fail")
+}
+
+pub(super) fn bytes_of(value: &impl borsh::BorshSerialize) -> Vec<u8> {
+    borsh::to_vec(value).expect("writing to memory cannot fail")
+}

@@ -1,0 +1,65 @@
+//! The places of custody: where units of assets are, and what each place does.
+//!
+//! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
+//! payment lane, stakes. A place founds its state from the genesis, checks and applies the operations that concern it,
+//! says what it holds and why it refuses, and writes its part of the state root, of snapshots and of the genesis digest
+//! ([`Custody`]). After each block the changes of all places sum to the change of what is issued.
+//!
+//! The list at the end of this file is the only one. A new place is a folder, and its line in the list.
+//!
+//! **Tags.** Root parts, chunks of snapshots, sections of a genesis and reasons of refusals begin with the tag of their
+//! place. A tag is never used again for anything else. A proof names the parts that a state has, so that a new place
+//! changes neither the proofs nor the chunks of the others.
+
+pub(crate) mod accounts;
+pub(crate) mod bridge;
+mod contracts;
+mod custody;
+mod list;
+pub(crate) mod offers;
+pub(crate) mod stakes;
+#[cfg(test)]
+mod trial;
+
+use std::sync::Arc;
+
+use primitives::{Address, Amount, AssetId, Digest};
+
+use crate::audit::AuditError;
+use crate::contracts::Contracts;
+use crate::genesis::{Genesis, GenesisError};
+use crate::refusal::{Reason, Refusal};
+use crate::roots::RootPart;
+use crate::sums::{Credit, Sums};
+use accounts::Accounts;
+use bridge::LaneBridge;
+pub(crate) use contracts::{ContractsChange, contracts_root};
+pub(crate) use custody::{
+    Audited, CHAIN, ChunkFault, Custody, END, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged,
+};
+use custody::{bytes_of, rise};
+use offers::OrderBook;
+use stakes::Validators;
+
+/// What the places did in a block.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Units paid to accounts.
+    pub credits: Vec<Credit>,
+    /// Units of asset 0 that are burnt.
+    pub burnt: Amount,
+    /// Changes of what the places hold.
+    pub held: PlaceSums,
+    pub changes: PlaceChanges,
+}
+
+// In the order of their tags. A place can tell those behind it what it did in a block.
+list::places! {
+    accounts Accounts: Accounts,
+    book Offers: OrderBook,
+    contracts Contracts: Contracts,
+    lane Bridge: Option<Arc<LaneBridge>>,
+    validators Stakes: Arc<Validators>,
+    #[cfg(test)]
+    trial Trial: trial::Trial,
+}

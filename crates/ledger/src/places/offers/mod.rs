@@ -1,0 +1,69 @@
+//! The resting offers, by ordered pair, in their order of execution: limit price, account, offer id.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+mod chunk;
+mod custody;
+mod minima;
+mod offer;
+mod pair_offers;
+mod refusals;
+
+pub use custody::offer_value;
+pub(crate) use custody::{pair_key, pair_root_digest};
+pub use minima::LEAST_UNITS;
+pub use offer::{Edit, Fill, Offer, Pair, PairChange, Place};
+pub use pair_offers::PairOffers;
+pub(crate) use pair_offers::Workspace;
+
+/// The books of all pairs. A checkpoint that is being written shares their chunks.
+#[derive(Clone, Default)]
+pub struct OrderBook {
+    pairs: BTreeMap<Pair, Arc<PairOffers>>,
+}
+
+impl OrderBook {
+    /// The resting offers of a pair.
+    pub fn get(&self, pair: Pair) -> Option<&PairOffers> {
+        self.pairs.get(&pair).map(Arc::as_ref)
+    }
+
+    /// The pairs that have resting offers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Pair, &PairOffers)> {
+        self.pairs.iter().map(|(pair, offers)| (*pair, offers.as_ref()))
+    }
+
+    /// The offers of a pair, for changes.
+    pub(crate) fn entry(&mut self, pair: Pair) -> &mut Arc<PairOffers> {
+        self.pairs.entry(pair).or_default()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Pair, &mut Arc<PairOffers>)> {
+        self.pairs.iter_mut().map(|(pair, offers)| (*pair, offers))
+    }
+
+    pub(crate) fn drop_empty(&mut self) {
+        self.pairs.retain(|_, offers| !offers.is_empty());
+    }
+
+    /// Bytes of memory that the offers use, without their tries.
+    pub fn bytes(&self) -> usize {
+        self.pairs.values().map(|offers| offers.bytes()).sum()
+    }
+
+    /// Number of pairs that have resting offers.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Number of resting offers.
+    pub fn len(&self) -> usize {
+        self.pairs.values().map(|offers| offers.len()).sum()
+    }
+
+    /// Whether no offer rests.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+}

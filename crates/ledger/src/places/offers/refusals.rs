@@ -1,0 +1,35 @@
+//! Why an offer or a cancellation is refused.
+
+use primitives::Malformed;
+
+use super::OrderBook;
+use crate::places::Custody;
+use crate::refusal::{Reason, Refusal, invalid, refusals};
+
+refusals! {
+    OrderBook::TAG =>
+    /// The offer sells and buys the same asset.
+    SAME_ASSET: invalid, "same_asset",
+        Malformed::SameAsset.text();
+    /// No offer rests at the place that the cancellation names.
+    UNKNOWN_OFFER: refused, "unknown_offer",
+        "no resting offer of this account has that pair, limit price and id; it may have traded or been cancelled";
+    /// The offer that the cancellation names belongs to another account.
+    NOT_YOUR_OFFER: refused, "not_your_offer",
+        "the offer belongs to another account";
+    /// Two transactions of the account cancel one offer.
+    CANCEL_CONFLICT: refused, "cancel_conflict",
+        "a pending transaction of the account cancels this offer already";
+    /// The offer sells less than the minimum.
+    SELLS_TOO_LITTLE: invalid, "sells_too_little",
+        "the offer sells less than the minimum of its asset; see `least_units` under /v1/assets";
+    /// The offer asks for less than the minimum.
+    ASKS_TOO_LITTLE: invalid, "asks_too_little",
+        "the offer asks less than the minimum of the asset it buys: raise amount or limit; see /v1/assets";
+    /// The book was full before the block.
+    BOOK_FULL: refused, "book_full",
+        "the book is full: it accepts new offers when some have traded or been cancelled; see `limits` in the genesis";
+    /// The offer would open a pair, but the maximum number of pairs is open.
+    TOO_MANY_PAIRS: refused, "too_many_pairs",
+        "no more pairs can be opened: trade a pair that is open; see `limits` in the genesis";
+}
