@@ -6,7 +6,9 @@ mod owing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{LaneBridge, Ledger};
-use payments::{BridgeEvent, CommitteeLife, HomeEpoch, LaneEffect, LaneFact, LaneInput, OutputId, SPEND_EPOCHS};
+use payments::{
+    BridgeEvent, BridgeOperation, CommitteeLife, HomeEpoch, LaneEffect, LaneFact, LaneInput, OutputId, SPEND_EPOCHS,
+};
 use primitives::{Digest, Height};
 
 use crate::homes::HomeShards;
@@ -101,7 +103,7 @@ impl LaneMember {
         match input {
             MemberInput::Applied(block) => self.on_applied(block),
             MemberInput::Certified(height) => self.certified = self.certified.max(height),
-            MemberInput::Reported(home, shard, effect) => self.on_report(home, shard, effect),
+            MemberInput::Reported(home, shard, effect) => self.on_report(home, shard, effect, &lane(ledger).network()),
             MemberInput::Prepared(home, is_durable) => self.on_prepared(home, is_durable, ledger),
             MemberInput::Started(home, shard, start) => self.on_started(home, shard, start, ledger),
             MemberInput::Removed(home, removed) => self.on_removed(home, removed),
@@ -191,7 +193,8 @@ impl LaneMember {
         self.cases = cases.map(|(of, bodies)| (of.output.id, OpenCase::new(*of, bodies, ledger.height()))).collect();
         for home in (bridge.oldest()..=self.now).filter(|home| is_alive(state, *home)) {
             let backed = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
-            self.open(home, ShardTerm::of(state, home, self.now, backed).expect("its epoch counts"));
+            let proven = bridge.proven(home).map(|(id, output)| (*id, *output)).collect();
+            self.open(home, ShardTerm::of(state, home, self.now, [backed, proven]).expect("its epoch counts"));
         }
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
     }
@@ -241,7 +244,7 @@ impl LaneMember {
     /// Notes what the log of a shard that has started bars.
     fn note_barred(&mut self, home: HomeEpoch, barred: BTreeSet<Digest>, ledger: &Ledger) {
         if !self.has(MemberMistake::VerdictNotTold) {
-            self.homes.get_mut(&home).into_iter().for_each(|of| of.barred.extend(&barred));
+            self.homes.get_mut(&home).into_iter().for_each(|of| of.note_barred(&barred));
             self.note_confirmed(ledger);
         }
     }
@@ -251,10 +254,10 @@ impl LaneMember {
     fn note_confirmed(&mut self, ledger: &Ledger) {
         let (height, resolver) = (ledger.height(), lane(ledger).bridge().resolver());
         for (home, of) in &mut self.homes {
-            let (confirmed, barred) = of.barred.iter().partition(|payment| resolver.confirms(payment));
-            of.barred = barred;
+            let confirmed: Vec<Digest> = of.barred.keys().copied().filter(|of| resolver.confirms(of)).collect();
+            of.barred.retain(|payment, _| !confirmed.contains(payment));
             let of_home = |payment| ConfirmedBar { height, home: *home, payment };
-            self.confirmed.extend(BTreeSet::into_iter(confirmed).map(of_home));
+            self.confirmed.extend(confirmed.into_iter().map(of_home));
         }
     }
 
@@ -296,6 +299,7 @@ impl LaneMember {
     fn on_event(&mut self, event: BridgeEvent, ledger: &Ledger) {
         match event {
             BridgeEvent::Backed(id, output) => self.tell_home(self.now, &LaneInput::Backed(id, output)),
+            BridgeEvent::Proven(home, id, output) => self.tell_home(home, &LaneInput::Proven(id, output)),
             BridgeEvent::Epoch(epoch) => self.begin(epoch, ledger),
             BridgeEvent::Halted(halted) => {
                 self.is_halted = halted;
@@ -332,7 +336,7 @@ impl LaneMember {
         let others = self.homes.keys().filter(|home| shares_address(**home, epoch));
         self.effects.extend(others.map(|home| MemberEffect::StopListening(*home)));
         // The ledger may be ahead of certified blocks: outputs that it backs by now are told once they are certified.
-        let term = ShardTerm::of(lane(ledger), epoch, epoch, Vec::new());
+        let term = ShardTerm::of(lane(ledger), epoch, epoch, Default::default());
         term.into_iter().for_each(|term| self.open(epoch, term));
         self.prepare_next();
     }
@@ -380,9 +384,12 @@ impl LaneMember {
         }
     }
 
-    fn on_report(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect) {
+    fn on_report(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect, network: &Digest) {
         match effect {
-            LaneEffect::Vote { case, payment, answer } => self.on_vote(case, payment, answer),
+            LaneEffect::Vote { case, payment, signature, answer } => {
+                self.posts.owe(BridgeOperation::Vote { case, payment, signature, answer });
+            }
+            LaneEffect::Shown(certified) => self.on_shown(home, *certified, network),
             LaneEffect::Barred { case, paid } => self.on_barred(home, shard, case, paid),
             LaneEffect::View { case, paid, answer } => self.on_view(home, case, paid, answer),
             // That a home is over follows from the ledger; the rest is between a shard and its clients.

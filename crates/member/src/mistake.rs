@@ -5,8 +5,8 @@
 //!
 //! | mistake | seed, blocks | what is found |
 //! |---|---|---|
-//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 29, 34 | a view is lost |
-//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 57, 34 | a member has not registered for the next epoch |
+//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 23, 34 | a view is lost |
+//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 38, 34 | a member has not registered for the next epoch |
 //! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
 //! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
 //! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
@@ -17,7 +17,7 @@
 //! | [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) | a test of its own (`tests/member/cases.rs`) | a shard bars a confirmed payment |
 //! | [`LogMadeAgain`](MemberMistake::LogMadeAgain) | 1, 34 | an output is certified twice |
 //! | [`NeedlessComplaints`](MemberMistake::NeedlessComplaints) | 0, 34 | a correct member is excluded from a key generation |
-//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 1, 34 | a member has not registered for the next epoch |
+//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 8, 34 | a member has not registered for the next epoch |
 
 /// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

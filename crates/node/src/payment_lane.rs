@@ -262,6 +262,7 @@ impl LaneHost {
             listen,
             tls,
             backed: term.backed.clone(),
+            proven: term.proven.clone(),
             peers,
             limits: ShardLimits::default(),
             known: self.seat.known.clone(),

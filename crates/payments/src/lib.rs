@@ -232,8 +232,8 @@ mod watch;
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
 pub use bridge::{
-    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals, case_weight,
-    cases_per_block, with_told_board,
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, ContestClaim, EscrowClaim, EscrowTotals,
+    case_weight, cases_per_block, with_told_board,
 };
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};

@@ -23,6 +23,27 @@
 //! epoch for one epoch more, and one predicate, [`CommitteeLife::is_kept`], answers for redemption, evidence, facts
 //! about inputs, and keys: what is redeemable is known, and what is known is redeemable.
 //!
+//! # Rules 1 and 2 of the design, sentence by sentence
+//!
+//! | rule | where |
+//! |---|---|
+//! | a view that names a payment brings its certificate | [`ViewClaim::proven`]; layout in `bridge/operation.rs` |
+//! | L from binding empty views, and not early | [`CaseFacts::end`], [`LaneTime::may_lapse`] |
+//! | a member without keys is an empty view and a vote for something else | `resolve.rs`, `absent` |
+//! | a vote for a payment other than the exit carries its owner's signature | `bridge/operation.rs`, `check_voted` |
+//! | the certificate lies in the log before what relies on it | `validator.rs`, `keep_certificates` |
+//! | a bit without its certificate: no view, no signature | `validator/cases.rs`, `bar`; `validator.rs`, `recover` |
+//! | acknowledge only what fits into a view | `CertifiedPayment::bytes` |
+//! | who is shown the certificate of a barred candidate posts it | `validator.rs`, `note_shown`; `member`, `on_shown` |
+//! | expiry: nothing credited or void, not reopened, listed | [`LaneTime::is_expired`]; `Resolver::expired` |
+//! | only a confirmation lifts a bar | `validator/cases.rs`, `lift_bar` |
+//! | proven outputs apart from backed ones; their exits | `Bridge::proven`; [`CommitteeLife::after`] |
+//! | one predicate keeps an epoch | [`CommitteeLife::is_kept`] |
+//! | all inputs of a stuck payment at once | `bridge/operation.rs`, `ContestClaim` |
+//! | stake waits at most U block heights | `ledger`, `LaneBridge::stake_heights` |
+//!
+//! Where the code deviates, `resolve.rs` says why.
+//!
 //! ```text
 //! case of home h   opening ≤ h+2   lapses from h+4   expires at h+5   exits ≤ h+5   redemption ≤ h+6
 //! ```

@@ -92,7 +92,7 @@ fn certificates_in_blocks_are_evidence() {
         for member in 0..votes {
             let answer = forge(&committee, member, StatementKind::Confirmation, &owner(1).public(), payment.digest);
             let payment = payment.payment.clone();
-            posted.see(&NETWORK, &BridgeOperation::Vote { case, payment, answer });
+            posted.see(&NETWORK, &BridgeOperation::Vote { case, payment, signature: None, answer });
         }
         posted.shown(4)
     };

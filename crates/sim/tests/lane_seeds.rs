@@ -48,8 +48,8 @@ fn a_seed_decides_everything() {
 /// Each seeded mistake with a run that finds it (the seed, the blocks before the faults stop), and what the check that
 /// finds it says.
 const FOUND: [(LaneBug, u64, u64, &str); 15] = [
-    (OfMember(MemberMistake::ReportNotAskedAgain), 29, 34, "is lost"),
-    (OfMember(MemberMistake::PostNotRepeated), 57, 34, "has not registered for epoch"),
+    (OfMember(MemberMistake::ReportNotAskedAgain), 23, 34, "is lost"),
+    (OfMember(MemberMistake::PostNotRepeated), 38, 34, "has not registered for epoch"),
     (OfMember(MemberMistake::PostRepeatedEarly), 1, 34, "has posted Registration"),
     (OfMember(MemberMistake::EpochBegunEarly), 0, 34, "begins epoch 2, and certified is epoch 1"),
     (OfMember(MemberMistake::KeysDestroyedEarly), 0, 34, "has destroyed the key of epoch 0"),
@@ -59,7 +59,7 @@ const FOUND: [(LaneBug, u64, u64, &str); 15] = [
     (OfMember(MemberMistake::VerdictNotTold), 0, 34, "which is confirmed"),
     (OfMember(MemberMistake::LogMadeAgain), 1, 34, "certified twice"),
     (OfMember(MemberMistake::NeedlessComplaints), 0, 34, "is correct, but the generation"),
-    (OfMember(MemberMistake::PreparationGivenUp), 1, 34, "has not registered for epoch"),
+    (OfMember(MemberMistake::PreparationGivenUp), 8, 34, "has not registered for epoch"),
     (LaneBug::AnswerBeforeSync, 0, 34, "certified twice"),
     (LaneBug::OthersAnswer, 2, 34, "is liable for no faulty member"),
     (LaneBug::ForeignSigner, 0, 34, "a certificate of payment"),

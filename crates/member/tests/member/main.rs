@@ -10,8 +10,8 @@ use member::{
     ShardStart,
 };
 use payments::{
-    BridgeKey, BridgeOperation, ContestedOutput, HomeEpoch, LaneAnswer, LaneEffect, LaneInput, OutputId, OutputProof,
-    PaymentBody, SpentOutput, owner_message,
+    BridgeKey, BridgeOperation, ContestClaim, ContestedOutput, HomeEpoch, LaneAnswer, LaneEffect, LaneInput, OutputId,
+    OutputProof, PaymentBody, SpentOutput, owner_message,
 };
 use primitives::{
     Amount, AssetId, Body, Digest, Fraction, Height, Operation, SecretKey, Sequence, Signature, SubBlock, Superblock,
@@ -217,7 +217,10 @@ impl World {
         let contested = ContestedOutput { output, home, owner: owner.public() };
         let exit = PaymentBody::new(contested.exit(network));
         let signature = owner.sign(&owner_message(&network, home, &exit.digest));
-        let resolve = BridgeOperation::Resolve { bid: DEPOSIT, contested, signature, proof: OutputProof::Ledger };
+        let resolve = BridgeOperation::Resolve {
+            bid: DEPOSIT,
+            outputs: vec![ContestClaim { contested, signature, proof: OutputProof::Ledger }],
+        };
         self.apply(vec![Operation::Lane(resolve.encode().into())]);
         self.certify();
     }
@@ -255,7 +258,7 @@ fn vote(world: &World, case: OutputId) -> LaneEffect {
     let resolver = world.ledger.lane().expect("there is one").bridge().resolver();
     let contested = resolver.cases().find(|(of, _)| of.output.id == case).map(|(of, _)| *of).expect("it is open");
     let payment = contested.exit(world.ledger.lane().expect("there is one").network()).encode();
-    LaneEffect::Vote { case, payment, answer: answer() }
+    LaneEffect::Vote { case, payment, signature: None, answer: answer() }
 }
 
 #[test]
@@ -430,8 +433,8 @@ fn what_a_block_says_is_taken_from_its_posts_that_took_effect() {
     let mut world = World::new(false);
     let case = world.contest();
     let vote = vote(&world, case);
-    let LaneEffect::Vote { case, payment, answer } = vote else { unreachable!("it is a vote") };
-    let forged = BridgeOperation::Vote { case, payment, answer };
+    let LaneEffect::Vote { case, payment, signature, answer } = vote else { unreachable!("it is a vote") };
+    let forged = BridgeOperation::Vote { case, payment, signature, answer };
     let native = vec![world.sign(Operation::Lane(forged.encode().into()))];
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let (height, parent) = (world.ledger.height() + 1, world.ledger.last_block());

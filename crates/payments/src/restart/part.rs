@@ -165,9 +165,12 @@ impl PostedCertificates {
                 self.shown.insert(body.digest, ShownPayment { body: Some(body), certified });
             }
             BridgeOperation::View { paid: Some(paid), .. } => self.add(network, CertifiedPayment::clone(paid)),
-            BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => {
-                let (summary, certificate) = (proof.summary, proof.certificate.clone());
-                self.add(network, CertifiedPayment { summary, certificate });
+            BridgeOperation::Resolve { outputs, .. } => {
+                for of in outputs {
+                    let OutputProof::Payment(proof) = &of.proof else { continue };
+                    let (summary, certificate) = (proof.summary, proof.certificate.clone());
+                    self.add(network, CertifiedPayment { summary, certificate });
+                }
             }
             BridgeOperation::Vote { payment, answer, .. } => {
                 let Ok(body) = PaymentBody::parse(payment) else { return };

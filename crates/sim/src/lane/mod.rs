@@ -731,7 +731,9 @@ impl LaneWorld {
                 let body = &choices[self.dice.index(choices.len())];
                 let answer = self.liar.answer(committee, StatementKind::Confirmation, body);
                 let (case, payment) = (contested.output.id, body.payment.encode());
-                self.post(&key, &BridgeOperation::Vote { case, payment, answer });
+                // Its owner has signed it, or the vote is refused.
+                let signature = self.payers.signature_of(body);
+                self.post(&key, &BridgeOperation::Vote { case, payment, signature, answer });
             }
             for committee in committees.into_iter().flatten() {
                 // One that names a payment is worth as much as its certificate, which anyone posts.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerScheme, BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
-    LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
-    RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, owner_message, settle_request,
+    AnswerScheme, BridgeOperation, ContestClaim, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase,
+    LaneCommittee, LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView,
+    Recipient, RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, owner_message,
+    settle_request,
 };
-use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey};
+use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signature};
 
 use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
@@ -159,6 +160,12 @@ impl Payers {
                 paid.is_dead = true;
             }
         }
+    }
+
+    /// The owner's signature of a payment, unless that is an exit.
+    pub fn signature_of(&self, body: &PaymentBody) -> Option<Signature> {
+        let paid = &self.payments[*self.by_digest.get(&body.digest)?];
+        (!body.payment.is_exit()).then_some(paid.signed.signature)
     }
 
     /// The operation that posts the certificate of a payment, if an honest payer has it.
@@ -468,17 +475,18 @@ impl LaneWorld {
         }
         self.payers.payments[at].is_contested = true;
         let network = self.lane().network();
-        for coin in self.payers.payments[at].inputs.clone() {
-            let Coin { holding, home, key, .. } = &self.payers.coins[coin];
+        let claim = |coin: &usize| {
+            let Coin { holding, home, key, .. } = &self.payers.coins[*coin];
             let output = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
             let contested = ContestedOutput { output, home: *home, owner: key.public() };
             let exit = PaymentBody::new(contested.exit(network));
             let signature = key.sign(&owner_message(&network, *home, &exit.digest));
-            let proof = holding.proof.clone();
-            let operation = BridgeOperation::Resolve { bid: CASE_DEPOSIT, contested, signature, proof };
-            let account = self.payers.account(payer);
-            self.post(&account, &operation);
-        }
+            ContestClaim { contested, signature, proof: holding.proof.clone() }
+        };
+        let mut outputs: Vec<ContestClaim> = self.payers.payments[at].inputs.iter().map(claim).collect();
+        outputs.sort_by_key(|of| of.contested.output.id);
+        let account = self.payers.account(payer);
+        self.post(&account, &BridgeOperation::Resolve { bid: CASE_DEPOSIT, outputs });
     }
 
     /// Begins the exits of the settled outputs of honest payers that can still be sent for two more epochs.

@@ -268,6 +268,7 @@ impl SimValidator {
         let barred = shard.machine.barred();
         self.shards.insert(home, shard);
         term.backed.iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(*id, *output)));
+        term.proven.iter().for_each(|(id, output)| self.step(home, LaneInput::Proven(*id, *output)));
         ShardStart::Runs(barred)
     }
 
@@ -380,9 +381,11 @@ impl SimValidator {
                 self.said.push(Said { kind, digest, answer: SimAnswer::Bls(self.index, signature) });
             }
             LaneEffect::Mute(reason) => self.broken = Some(format!("validator {}: {reason}", self.index)),
-            LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {
-                self.report(home, effect);
-            }
+            LaneEffect::Vote { .. }
+            | LaneEffect::Shown(_)
+            | LaneEffect::Barred { .. }
+            | LaneEffect::View { .. }
+            | LaneEffect::Destroy => self.report(home, effect),
             LaneEffect::BatchAnswer(..) | LaneEffect::Spender { .. } | LaneEffect::Refuse { .. } => {}
         }
     }
