@@ -52,6 +52,8 @@ pub enum LinkPurpose {
 /// What members tell each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkMessage {
+    /// Both ways, first of all: by it each end proves that it knows the secret. Shells keep it to themselves.
+    Hello,
     /// Up, control: wants to take part, as this, there.
     Join(MemberRole, EdgePlace),
     /// Up, control: is alive, and works by this epoch.
@@ -196,6 +198,7 @@ impl LinkMessage {
                 seating.encode(out);
             }
             LinkMessage::Begin(next) => put(12, &next.to_be_bytes(), out),
+            LinkMessage::Hello => out.push(13),
             LinkMessage::Unknown => out.push(5),
             LinkMessage::TooSoon(until) => put(6, &until.to_be_bytes(), out),
             LinkMessage::Taken(session, tokens) => {
@@ -262,6 +265,7 @@ fn read(bytes: &mut ByteReader<'_>) -> Option<LinkMessage> {
         10 => LinkMessage::Delay(bytes.u64()?),
         11 => LinkMessage::Credit(bytes.u64()?),
         12 => LinkMessage::Begin(bytes.u64()?),
+        13 => LinkMessage::Hello,
         _ => return None,
     })
 }

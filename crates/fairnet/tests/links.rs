@@ -42,6 +42,7 @@ fn messages() -> Vec<LinkMessage> {
         LinkMessage::Shown(ShownSample { error_bound: Some(100), ..sample }),
         LinkMessage::Configure(Box::new(seating(6, 20, Some(2), 1).expect("a tree")), *b"0000000001"),
         LinkMessage::Begin(8),
+        LinkMessage::Hello,
         LinkMessage::Unknown,
         LinkMessage::TooSoon(9),
         LinkMessage::Taken(2, vec![OrderToken { reference: 9, token: [4; 16] }; 3]),

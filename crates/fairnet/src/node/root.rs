@@ -115,6 +115,11 @@ impl RootNode {
         self.deadlines.headroom()
     }
 
+    /// Orders that wait for the engine.
+    pub fn queued(&self) -> usize {
+        self.upward.queued()
+    }
+
     /// The last sequence that was sent, heartbeats included.
     pub fn sequence(&self) -> u64 {
         self.sequence

@@ -50,6 +50,10 @@ impl Upward {
         }
     }
 
+    pub(super) fn queued(&self) -> usize {
+        self.hop.queued()
+    }
+
     fn slot(&self, child: MemberId) -> Option<usize> {
         self.slots.iter().position(|slot| *slot == Some(child))
     }
