@@ -180,10 +180,10 @@ fn the_certificate_of_a_contested_payment_is_a_duty() {
     let coin = world.withdraw(1, USD, 1_000);
     let redemption = world.redemption(&world.pay(&coin, &[(2, 1_000)]));
     world.block(vec![(1, resolve(&world, &coin, CASE_DEPOSIT))]);
-    assert_eq!(world.outcome(2, duty(&redemption)), Some(Refusal::NoLaneDuty), "of members only");
+    assert_eq!(world.outcome(2, duty(&redemption)), Some(Refusal::NO_LANE_DUTY), "of members only");
     assert_eq!(world.outcome(MEMBER + 2, duty(&redemption)), None);
     assert_eq!(world.ledger.lane().expect("there is one").bridge().resolver().open_cases(), 0, "the payment stands");
-    assert_eq!(world.outcome(MEMBER + 3, duty(&redemption)), Some(Refusal::NoLaneDuty), "once");
+    assert_eq!(world.outcome(MEMBER + 3, duty(&redemption)), Some(Refusal::NO_LANE_DUTY), "once");
 }
 
 /// The inputs of a stuck payment are contested by one operation. They come before the outputs of equal bids, and what is
@@ -200,10 +200,10 @@ fn inputs_are_contested_together() {
         post(&BridgeOperation::Resolve { bid, outputs })
     };
     let all: Vec<&Coin> = coins[..3].iter().collect();
-    assert_eq!(world.outcome(2, together(&world, &all, CASE_DEPOSIT - 1)), Some(Refusal::WrongCaseDeposit));
+    assert_eq!(world.outcome(2, together(&world, &all, CASE_DEPOSIT - 1)), Some(Refusal::WRONG_CASE_DEPOSIT));
     assert_eq!(
         world.outcome(2, together(&world, &all, u64::MAX / 2)),
-        Some(Refusal::WrongCaseDeposit),
+        Some(Refusal::WRONG_CASE_DEPOSIT),
         "no sum overflows"
     );
     let (before, refused) = (world.balance(2, USD), world.balance(3, USD));
