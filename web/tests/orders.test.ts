@@ -81,6 +81,8 @@ describe("an order", () => {
 
   it("to buy offers what it costs, for no less than the amount", () => {
     expect(termsOf(order({ side: "buy", price: "1.25" }), ASSETS)).toEqual({ sell: "USD", buy: "EUR", amount: "12500", limit: "80" });
+    // 1 ÷ 0.000108 in the ledger's digits, rounded up.
+    expect(termsOf(order({ side: "buy", quote: "USD", price: "0.0108", amount: "1000" }), ASSETS)).toMatchObject({ limit: "9259.2592592592593" });
     // Parts of a unit are paid, never left out of the amount.
     expect(termsOf(order({ side: "buy", amount: "0.3333", price: "1.07" }), ASSETS)).toMatchObject({ sell: "USD", amount: "36" });
   });
@@ -89,6 +91,7 @@ describe("an order", () => {
     expect(termsOf(order({ amount: "0.00001" }), ASSETS)).toContain("EUR has 4 places after the point");
     expect(termsOf(order({ amount: "-5" }), ASSETS)).toContain("above 0");
     expect(termsOf(order({ amount: "1e3" }), ASSETS)).toContain("above 0");
+    expect(termsOf(order({ price: "1.23456789012345678" }), ASSETS)).toContain("at most 17 digits");
     expect(termsOf(order({ price: "" }), ASSETS)).toContain("price in USD for one EUR");
     expect(termsOf(order({ quote: "XYZ" }), ASSETS)).toContain("XYZ is not an asset");
     expect(termsOf(order({ quote: "JPY", amount: "0.5", price: "150" }), ASSETS)).toContain("asks for 75 JPY; the least is 100 JPY");

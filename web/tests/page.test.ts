@@ -401,7 +401,7 @@ describe.runIf(given)("orders from the page", () => {
     await order("sell", "900000000", price);
     await says("Refused:");
     await order("buy", "0.0000000000001", price);
-    await page.locator(".ticket-problem, .notice", { hasText: "places after the point" }).first().waitFor();
+    await page.locator(".notice", { hasText: "places after the point" }).first().waitFor();
     expect(quote).not.toBe(base);
     expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
   });
@@ -426,7 +426,8 @@ describe.runIf(given)("orders from the page", () => {
     await page.fill("#passphrase", "a good passphrase");
     await page.click(".key-form button");
     await says("Filled at");
-    expect(complaints).toEqual([]);
+    // The account of a new key does not exist before its first money.
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
   it("fit a phone", async () => {

@@ -2,7 +2,7 @@
  * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
-import { divide, fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, type Decimal } from "../amount";
+import { divide, fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, trimZeros, type Decimal } from "../amount";
 import { ApiError, get, path, post, type Account, type Asset, type Book, type Offer, type TransactionStatus } from "../api";
 import type { Trader } from "./keys";
 import { Told } from "./told";
@@ -36,8 +36,8 @@ export type KeptOrder = {
 const KEPT_MOST = 200;
 /** Heights for which a transaction may count after it is signed. */
 const LASTS = 64n;
-/** Digits of a limit that is the inverse of what was written. */
-const DIGITS = 18;
+/** Digits of the ledger's prices. */
+const DIGITS = 17;
 
 /** What the ledger is asked for, or a sentence that says what is wrong. */
 export function termsOf(order: Order, assets: Map<string, Asset>): Terms | string {
@@ -48,6 +48,7 @@ export function termsOf(order: Order, assets: Map<string, Asset>): Terms | strin
   if (!price || price.digits <= 0n) return `Write the price in ${order.quote} for one ${order.base} as a number above 0, such as 1.05.`;
   const units = unitsOf(amount, base.decimals);
   if (units === null) return `${order.base} has ${base.decimals} places after the point: write fewer.`;
+  if (trimZeros(price, 0).digits >= 10n ** BigInt(DIGITS)) return `Write the price with at most ${DIGITS} digits.`;
   const perUnit = shift(price, quote.decimals - base.decimals);
   const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
   const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
@@ -67,8 +68,14 @@ function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
 /** To buy is to sell the quote asset: as much as the amount costs at the price, for no less of the base than the inverse. */
 function buying(order: Order, units: bigint, perUnit: Decimal): Terms {
   const cost = ceiling(multiply({ digits: units, scale: 0 }, perUnit));
-  const limit = divide({ digits: 1n, scale: 0 }, perUnit, DIGITS);
-  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: limit ? text(limit) : "0" };
+  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: text(inverse(perUnit)) };
+}
+
+/** 1 ÷ `price` in the ledger's digits, rounded up: nobody pays more than was written. */
+function inverse(price: Decimal): Decimal {
+  const nearest = divide({ digits: 1n, scale: 0 }, price, DIGITS) ?? { digits: 0n, scale: 0 };
+  const short = subtract({ digits: 1n, scale: 0 }, multiply(nearest, price)).digits > 0n;
+  return short ? { digits: nearest.digits + 1n, scale: nearest.scale } : nearest;
 }
 
 /** An exact number of units, or null where there are parts of one. */

@@ -52,7 +52,7 @@ export function marketView(live: Live, base: string, quote: string): View {
     h(
       "div",
       { class: "market-grid" },
-      h("div", {}, picture.element, panel("Batch prices", {}, history.element)),
+      h("div", {}, picture.element, ticket.orders, panel("Batch prices", {}, history.element)),
       h("div", {}, ticket.element, book.element, panel("Latest trades", {}, trades.element)),
     ),
   );

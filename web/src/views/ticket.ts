@@ -1,5 +1,5 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
-import { format, formatAmount, formatPrice, divide, fromUnits, parseDecimal, shift, trimZeros } from "../amount";
+import { format, formatPrice, divide, fromUnits, parseDecimal, shift, trimZeros } from "../amount";
 import { get, path, type Book, type Offer } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
@@ -21,13 +21,14 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   const side = (value: Side, text: string) =>
     h("label", {}, h("input", { type: "radio", name: "side", value, checked: value === "buy", change: draw }), h("span", {}, text));
   const amount = field("order-amount", `Amount, ${base}`);
-  const price = field("order-price", `Limit, ${quote} per ${base}`);
+  const price = field("order-price", `Limit, ${quote}`);
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
   const form = h("form", { class: "ticket", submit: place }, h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, "Side"), side("buy", "Buy"), side("sell", "Sell")), amount.element, price.element, preview, button);
   const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
-  const element = h("div", {}, panel("Place an order", { class: "order" }, choice.element, money, form, problem.element), panel("Your orders", { class: "own-orders", aside: all }, orders.element));
+  const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
+  const placed = panel("Your orders", { class: "own-orders", aside: all }, orders.element);
 
   let book: Book | null = null;
   let own: OrderBook | null = null;
@@ -57,13 +58,18 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     loading.request();
   }
 
+  /** The orders that this browser keeps of an account. */
+  async function ownOf(address: string): Promise<OrderBook> {
+    network ??= (await get<{ network: string }>("limits")).network;
+    own ??= OrderBook.of(network, address);
+    return own;
+  }
+
   /** Balances, what became of the orders, and what rests. */
   async function load(signal: AbortSignal): Promise<void> {
     const trader = current();
     if (!trader) return orders.show([], []);
-    network ??= (await get<{ network: string }>("limits", signal)).network;
-    own ??= OrderBook.of(network, trader.address);
-    const kept = own;
+    const kept = await ownOf(trader.address);
     const seen = live.height;
     // In this order: an offer that the look finds placed is in the list unless it has ended.
     await kept.look(seen, signal);
@@ -80,7 +86,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     const trader = current();
     setText(button, `${order.side === "buy" ? "Buy" : "Sell"} ${base}`);
     button.disabled = trader === null || busy;
-    const of = (symbol: string) => `${formatAmount(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
+    const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
     if (order.amount === "" || order.price === "") return setText(preview, "An order waits in the book until it is filled or cancelled. All orders of a batch trade at one price.");
     const terms = termsOf(order, live.assets);
@@ -100,28 +106,28 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return problem.say(terms);
     if (!trader || busy) return;
-    if (!own) return problem.say("The exchange has not answered yet: try again in a moment.");
     busy = true;
     draw();
     problem.say(null);
     try {
-      await own.place(trader, order, terms, live.assets, live.height);
+      await (await ownOf(trader.address)).place(trader, order, terms, live.assets, live.height);
       amount.input.value = "";
     } catch (error) {
       problem.say(explain(error));
     }
     busy = false;
-    orders.show(own.orders, orders.offers());
+    if (own) orders.show(own.orders, orders.offers());
     draw();
     loading.request();
   }
 
   async function cancel(offers: Offer[]): Promise<void> {
     const trader = current();
-    if (!trader || !own) return;
+    if (!trader) return;
     problem.say(null);
     try {
-      for (const offer of offers) await own.cancel(trader, offer, live.assets, live.height);
+      const kept = await ownOf(trader.address);
+      for (const offer of offers) await kept.cancel(trader, offer, live.assets, live.height);
     } catch (error) {
       problem.say(explain(error));
     }
@@ -129,7 +135,8 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   }
 
   return {
-    element,
+    element: ticket,
+    orders: placed,
     /** A new book: the guess changes, and an empty price becomes that of the last batch. */
     show(latest: Book): void {
       book = latest;
@@ -146,6 +153,12 @@ export function ticketPanels(live: Live, base: string, quote: string) {
       loading.close();
     },
   };
+}
+
+/** Units as people count them, without zeros at the end. */
+function whole(units: string, decimals: number): string {
+  const value = fromUnits(units, decimals);
+  return value ? format(trimZeros(value, 0)) : units;
 }
 
 type Row = { key: string; placed: KeptOrder | null; offer: Offer | null };
@@ -180,11 +193,11 @@ function ordersTable(live: Live, base: string, quote: string, cancel: (offer: Of
     if (!offer) return "–";
     const price = parseDecimal(offer.price);
     const of = offer.sell === base ? price : price && divide({ digits: 1n, scale: 0 }, price);
-    return `${offer.sell === base ? "Sell" : "Buy with"} ${formatAmount(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}`;
+    return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}`;
   }
 
   function state({ placed, offer }: Row) {
-    const left = offer && `${formatAmount(offer.amount, live.decimals(offer.sell))} ${offer.sell} rest`;
+    const left = offer && `${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} rest`;
     if (!placed) return { text: left ?? "–" };
     const { terms, state: is } = placed;
     switch (is.is) {
