@@ -55,6 +55,8 @@ pub struct EdgeStatus {
     pub losses: DatagramLosses,
     /// Streams whose other end is a member.
     pub streams: usize,
+    /// At a gateway: orders that the root has not acknowledged.
+    pub unacknowledged: usize,
     /// At the root: what it knows of the whole edge.
     pub root: Option<RootStatus>,
 }
@@ -80,6 +82,8 @@ pub struct RootStatus {
     pub sequence: u64,
     /// Delivery windows of sampled packets, by the target [`WINDOW_TARGET`].
     pub windows: WindowFigures,
+    /// Delay to the last gateway of each of these windows, ns, oldest first.
+    pub delays: Vec<Nanos>,
     /// The last entries of the fairness log, oldest first.
     pub log: Vec<FairnessEntry>,
     /// Hash of the whole log.
@@ -340,13 +344,19 @@ impl Station {
                     queued: root.queued(),
                     sequence: root.sequence(),
                     windows: root.windows().figures(WINDOW_TARGET),
+                    delays: root.windows().complete().map(|window| window.delay).collect(),
                     log: entries[entries.len().saturating_sub(ENTRIES)..].to_vec(),
                     log_head: roster.log().head(),
                 })
             }
             _ => None,
         };
+        let unacknowledged = match &self.node {
+            EdgeNode::Gateway(gateway) => gateway.unacknowledged(),
+            _ => 0,
+        };
         EdgeStatus {
+            unacknowledged,
             member: self.member,
             counters: *self.node.counters(),
             losses: self.sockets.datagrams.losses(),

@@ -140,7 +140,7 @@ impl EdgeRules {
         let rules = EdgeRules::default();
         EdgeRules {
             gaps: GapRules { reorder: 2 * MS, round_trip: 10 * MS, tries: 60, ..rules.gaps },
-            deadlines: DeadlineRules { period: 100 * MS, ceiling: 20 * MS, laggard: 20, ..rules.deadlines },
+            deadlines: DeadlineRules { period: 100 * MS, ceiling: 50 * MS, laggard: 20, ..rules.deadlines },
             merge: MergeRules { max_wait: 40 * MS, short_wait: 20 * MS, patience: 400 * MS, ..rules.merge },
             heartbeat: 10 * MS,
             watermark: 5 * MS,
@@ -302,6 +302,8 @@ counters! {
     orders_refused,
     /// Streams skipped by the sequencer.
     skips,
+    /// At the root: members that were evicted.
+    evictions,
     /// Messages that make no sense from whom they came.
     misplaced,
 }

@@ -16,8 +16,8 @@
 //! | 34–41 | when the root sent it, ns: receivers measure delays |
 //! | 42–57 | MAC of all other bytes |
 //!
-//! A request to send packets again is a datagram of its own: format version with the highest bit set, epoch, tree, first
-//! packet, count, MAC.
+//! A request to send packets again is a datagram of its own: format version with the highest bit set, epoch, tree,
+//! first packet, count, MAC.
 //!
 //! # Deviations from the paper
 //!

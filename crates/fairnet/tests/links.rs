@@ -138,7 +138,9 @@ fn delivery_windows_are_proven_only_with_bounded_clocks() {
 
 proptest! {
     #[test]
-    fn seatings_of_any_size_are_trees(proxies in 0u64..40, gateways in 1u64..200, layers in 0u32..5, hedging in 0u32..4) {
+    fn seatings_of_any_size_are_trees(
+        proxies in 0u64..40, gateways in 1u64..200, layers in 0u32..5, hedging in 0u32..4,
+    ) {
         let layers = Some(layers).filter(|layers| *layers > 0);
         let seating = seating(proxies, gateways, layers, hedging).expect("a tree");
         prop_assert_eq!(seating.gateways().len() as u64, gateways);

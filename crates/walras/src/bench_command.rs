@@ -230,10 +230,11 @@ pub enum Bench {
         runs: u32,
     },
     /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues. Each is labelled
-    /// Monte Carlo, simulated, arithmetic or quoted.
+    /// measured, Monte Carlo, simulated, arithmetic or quoted.
     #[command(after_help = "Examples:
   walras bench onyx --list
   walras bench onyx --table 3 --json
+  walras bench onyx --name proxy-rate,release-span
   walras bench onyx --figure 15 --folder figures     # writes figures/figure-15.csv and .svg
   walras bench onyx --all --quick --folder figures")]
     #[command(group = exhibits())]
@@ -244,6 +245,9 @@ pub enum Bench {
         /// Numbers of tables.
         #[arg(long, value_delimiter = ',')]
         table: Vec<u32>,
+        /// Names of other exhibits: proxy-rate, release-span, validation-d.
+        #[arg(long, value_delimiter = ',')]
+        name: Vec<String>,
         /// Every table and figure that there is.
         #[arg(long)]
         all: bool,
@@ -522,12 +526,12 @@ impl Bench {
                 let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
                 print_figures(&bench::matching::run(&options, &mut say), json);
             }
-            Bench::Onyx { figure, table, all, list, quick, seed, folder } => {
+            Bench::Onyx { figure, table, name, all, list, quick, seed, folder } => {
                 if list {
                     print_figures(&bench::onyx::list(), json);
                     return Ok(ExitCode::SUCCESS);
                 }
-                let exhibits = bench::onyx::chosen(&figure, &table, all)?;
+                let exhibits = bench::onyx::chosen(&figure, &table, &name, all)?;
                 let options = bench::onyx::OnyxOptions { seed, is_quick: quick };
                 let report = bench::onyx::run(&exhibits, &options, folder.as_deref(), &mut say)?;
                 print_exhibits(&report, json);
@@ -588,7 +592,7 @@ impl Bench {
 
 /// What to show must be said, in one way or several.
 fn exhibits() -> clap::ArgGroup {
-    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "all", "list"])
+    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "name", "all", "list"])
 }
 
 /// One JSON document, or of each exhibit its title, its label, how it was made and its rows.

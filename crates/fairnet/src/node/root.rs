@@ -246,6 +246,7 @@ impl RootNode {
                 RosterEffect::Unknown(member) => self.say(member, LinkMessage::Unknown, out),
                 RosterEffect::Logged(entry) => out.push(EdgeEffect::Logged(entry)),
                 RosterEffect::Evicted(member) => {
+                    self.counters.evictions += 1;
                     // Whoever comes back has to say again who it is.
                     self.members.entry(member).and_modify(|known| *known = None);
                 }
