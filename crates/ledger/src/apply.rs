@@ -22,9 +22,10 @@ use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, AttachedViolation, conserved};
+use crate::attached::{Attached, conserved};
 use crate::changes::Changes;
 use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
+use crate::fault::Fault;
 use crate::filter::Filtered;
 use crate::genesis::asset_digest;
 use crate::limits::beyond_quota;
@@ -113,78 +114,6 @@ pub struct Applied {
     pub lane: Vec<BridgeEvent>,
     /// Input for the tries.
     pub changes: Changes,
-}
-
-/// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
-/// state may be half changed: stop, and recover from the log. After the others it is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// The block is not the next one.
-    #[error("block {got} does not follow height {height}")]
-    Height {
-        /// The ledger's height.
-        height: Height,
-        /// The block's height.
-        got: Height,
-    },
-    /// The block builds on another history.
-    #[error("block {height} builds on {got}, but the last block of this ledger is {parent}")]
-    Parent {
-        /// The block's height.
-        height: Height,
-        /// The ledger's last block.
-        parent: Digest,
-        /// The parent that the block names.
-        got: Digest,
-    },
-    /// The clearing that was given for the block is wrong.
-    #[error("block {height}: the given clearing is wrong: {violation}")]
-    Attached {
-        /// The block's height.
-        height: Height,
-        /// The first violation found.
-        violation: AttachedViolation,
-    },
-    /// The solver refused the book.
-    #[error("block {height}: {reason}")]
-    Clearing {
-        /// The solver's reason.
-        height: Height,
-        /// What it said.
-        reason: String,
-    },
-    /// The auctioneer pays out more of an asset than it received.
-    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it received, stop")]
-    Auctioneer {
-        /// The block's height.
-        height: Height,
-        /// The asset.
-        asset: AssetId,
-        /// Units that are missing.
-        units: u128,
-    },
-    /// Units appeared or vanished.
-    #[error("block {height}: asset {asset}: issue {issued}, holdings {places:?}: units appeared or vanished, stop")]
-    Conservation {
-        /// The block's height.
-        height: Height,
-        /// The asset.
-        asset: AssetId,
-        /// The places that hold units, each with the change of what it holds.
-        places: Vec<(&'static str, i128)>,
-        /// Change of the units issued.
-        issued: i128,
-    },
-    /// Wei appeared or vanished while contracts were executed.
-    #[error("block {height}: accounts changed by {held} wei, {burnt} wei burnt: wei appeared or vanished, stop")]
-    Wei {
-        /// The block's height.
-        height: Height,
-        /// Change of the wei that accounts hold.
-        held: i128,
-        /// Burnt wei.
-        burnt: i128,
-    },
 }
 
 /// The result of a block in the books.

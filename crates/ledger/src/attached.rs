@@ -20,6 +20,7 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::Ledger;
+use crate::fault::AttachedViolation;
 use crate::orders::{Orders, PairOrders};
 use crate::places::offers::{Offer, Pair, Place};
 use crate::receipt::Batch;
@@ -45,39 +46,6 @@ pub struct Attached {
     pub trades: Vec<AttachedTrade>,
     /// Whether every offer that is better than the rate by more than μ executes in full.
     pub full: bool,
-}
-
-/// The first violation found in an attached clearing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AttachedViolation {
-    /// A rule is violated that needs no marginal key.
-    #[error(transparent)]
-    Clearing(#[from] Wrong),
-    /// The offers up to a marginal key sum to more than can exist.
-    #[error(transparent)]
-    Input(#[from] clearing::InputError),
-    /// There are valuations although nothing is for sale.
-    #[error("nothing is for sale, but the clearing has valuations or trades, or says that it is not full")]
-    NothingForSale,
-    /// The marginal key is not the place of the last offer that executes.
-    #[error("the last offer of {pair:?} that executes is not at the marginal key {marginal:?}")]
-    Marginal {
-        /// The pair.
-        pair: Pair,
-        /// The key claimed.
-        marginal: Place,
-    },
-    /// Fullness is claimed, but an offer that must execute in full does not.
-    #[error("the offer of {pair:?} at {place:?} is below (1-mu) of the rate but not filled in full")]
-    NotFull {
-        /// The pair.
-        pair: Pair,
-        /// The offer's place.
-        place: Place,
-    },
-    /// Fullness is denied, but the solver finds another clearing.
-    #[error("the clearing says that it is not full, but it is not the one that the solver finds")]
-    NotTheBest,
 }
 
 impl Attached {

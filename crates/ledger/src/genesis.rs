@@ -1,18 +1,14 @@
 //! The state before the first block, and the constants of a chain.
 
-use std::sync::Arc;
-
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, UNTIL_USUAL, is_network_address};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, Price, UNTIL_USUAL, is_network_address};
 
 use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
 use crate::places::bridge::LaneTerms;
 use crate::places::offers::LEAST_UNITS;
-use crate::places::stakes::{Member, STAKED, Terms, Validators};
-use crate::places::{Custody, Places};
+use crate::places::stakes::{Member, STAKED, Terms};
 
-const CONTEXT: &str = "walras 2026 genesis v3";
 const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
@@ -208,82 +204,12 @@ pub enum GenesisError {
 }
 
 impl Genesis {
-    /// The digest that block 1 names as its parent.
-    pub fn digest(&self) -> Digest {
-        self.digest_of(Places::sections(self))
-    }
-
-    /// The digest of this genesis without its validators: a network's identity is made of this and of what the
-    /// validators agree on.
-    pub fn digest_without_validators(&self) -> Digest {
-        let others = Places::sections(self).into_iter().filter(|(tag, _)| *tag != Arc::<Validators>::TAG);
-        self.digest_of(others.collect())
-    }
-
-    /// Sections of places follow what every chain has, by tag; a place that a chain does not have adds nothing.
-    fn digest_of(&self, sections: Vec<(u8, Vec<u8>)>) -> Digest {
-        let Genesis { rules, chain, fee, epsilon, mu, limits, assets, balances, .. } = self;
-        let bytes = borsh::to_vec(&(rules, chain, fee, epsilon, mu, limits, assets, balances, sections));
-        Digest::of(CONTEXT, &bytes.expect("writing to memory cannot fail"))
-    }
-
     /// The identity of the network that this genesis founds: a chain of one node is identified by the genesis, whose
     /// digest is `last_block`.
     pub(crate) fn network(&self, last_block: Digest) -> Digest {
         self.membership.as_ref().map_or(last_block, |membership| membership.terms.network)
     }
 
-    /// The assets with their issued units at the start.
-    ///
-    /// # Errors
-    /// [`GenesisError`] names the first wrong entry.
-    pub fn issued_assets(&self) -> Result<Vec<Asset>, GenesisError> {
-        if self.rules != RULES {
-            return Err(GenesisError::Rules(self.rules));
-        }
-        let (mu, epsilon) = (self.mu, self.epsilon);
-        let needed = clearing::least_units(epsilon, mu);
-        if needed == Amount::MAX {
-            return Err(GenesisError::Band { mu, epsilon });
-        }
-        let mut assets: Vec<Asset> = Vec::with_capacity(self.assets.len());
-        for (number, Listing { symbol, decimals, issuer, least_units }) in self.assets.iter().enumerate() {
-            // A part of an address on the web: `..` would name another one, and `-` an option of a command.
-            let begins = symbol.starts_with(|first: char| first.is_ascii_alphanumeric());
-            let plain = begins && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
-            if !plain || !(1..=12).contains(&symbol.len()) || assets.iter().any(|asset| asset.symbol == *symbol) {
-                return Err(GenesisError::Symbol(number, symbol.clone()));
-            }
-            if *decimals > 18 {
-                return Err(GenesisError::Decimals(number, *decimals));
-            }
-            let (symbol, least_units) = (symbol.clone(), *least_units);
-            if least_units < needed || least_units > MAX_ISSUED {
-                return Err(GenesisError::LeastUnits { number, symbol, given: least_units, needed });
-            }
-            let (decimals, issuer, valuation) = (*decimals, *issuer, None);
-            assets.push(Asset { symbol, decimals, issuer, least_units, issued: 0, valuation });
-        }
-        if assets.is_empty() {
-            return Err(GenesisError::NoAssets);
-        }
-        if let Some(fault) = Places::genesis_fault(self) {
-            return Err(fault);
-        }
-        for (account, asset, amount) in Places::units(self) {
-            let entry = assets.get_mut(asset.0 as usize).ok_or(GenesisError::UnknownAsset(account, asset))?;
-            entry.issued = entry
-                .issued
-                .checked_add(amount)
-                .filter(|issued| *issued <= MAX_ISSUED)
-                .ok_or(GenesisError::TooMuch(asset))?;
-        }
-        self.check_limits()?;
-        Ok(assets)
-    }
-}
-
-impl Genesis {
     /// Assets on a developers' chain are worth nothing, so others must not be able to rely on it.
     pub(crate) fn developers_fault(&self) -> Option<&'static str> {
         match () {
@@ -299,7 +225,7 @@ impl Genesis {
     }
 
     /// Checks that the limits leave room for the initial state, and for each other.
-    fn check_limits(&self) -> Result<(), GenesisError> {
+    pub(crate) fn check_limits(&self) -> Result<(), GenesisError> {
         let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
             self.limits;
         let (founders, committee) =
@@ -359,25 +285,5 @@ impl Membership {
             return Err(GenesisError::Founder(number, fault));
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_symbol_is_a_name_that_an_address_on_the_web_can_hold() {
-        let founded = |symbol: &str| {
-            let assets = vec![Listing::new(symbol, 2, Address([1; 20]))];
-            Genesis { assets, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Genesis::default() }
-                .issued_assets()
-        };
-        for sound in ["USD", "x", "1INCH", "A.B-C_D", "BTC."] {
-            assert!(founded(sound).is_ok(), "{sound}");
-        }
-        for wrong in ["..", ".", ".A", "-A", "_A", "", "A/B", "A B", "ABCDEFGHIJKLM"] {
-            assert!(matches!(founded(wrong), Err(GenesisError::Symbol(0, _))), "{wrong:?}");
-        }
     }
 }

@@ -15,28 +15,34 @@ mod audit;
 mod changes;
 pub mod contracts;
 mod effects;
+mod fault;
 mod filter;
 mod footprint;
+mod foundation;
 mod genesis;
 mod limits;
 mod orders;
 mod places;
+mod reasons;
 mod receipt;
 mod receipts_root;
 mod refusal;
 mod reservations;
 mod restart;
+mod root_parts;
 mod roots;
 mod settle;
 mod snapshot;
 mod spending;
 mod sums;
 mod time;
+mod unsound;
 
-pub use apply::{Applied, Fault, Signatures, Stage};
-pub use attached::{Attached, AttachedTrade, AttachedViolation};
-pub use audit::{Audit, AuditError};
+pub use apply::{Applied, Signatures, Stage};
+pub use attached::{Attached, AttachedTrade};
+pub use audit::Audit;
 pub use changes::Changes;
+pub use fault::{AttachedViolation, Fault};
 pub use genesis::{
     Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, asset_digest, usual_fee,
 };
@@ -58,12 +64,12 @@ pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, Recei
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
-pub use roots::{
-    AccountProof, AssetProof, OfferProof, ProofFault, RootPart, RootParts, Roots, SlotProof, ValidatorsProof,
-};
+pub use root_parts::{RootPart, RootParts};
+pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
+pub use unsound::AuditError;
 
 use primitives::{Amount, Digest, Fraction, Height};
 

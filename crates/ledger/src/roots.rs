@@ -13,7 +13,6 @@
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
 //! tag: without contracts or a payment lane it is shorter, and a place that is added changes no proof of another one.
 
-use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -25,19 +24,10 @@ use crate::contracts::{Contracts, slot_key};
 use crate::genesis::{Asset, asset_digest};
 use crate::places::accounts::{AccountState, Accounts, account_state_digest};
 use crate::places::offers::{OrderBook, Pair, Place, offer_value, pair_key, pair_root_digest};
-use crate::places::{CHAIN, Custody, PlaceTries, contracts_root};
+use crate::places::tags::CHAIN;
+use crate::places::{Custody, PlaceTries, contracts_root};
+use crate::root_parts::{RootPart, RootParts};
 use crate::{LaneBridge, Ledger, Validators};
-
-const ROOT_CONTEXT: &str = "walras 2026 state root v4";
-
-/// A part of the state root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct RootPart {
-    /// What it is the root of: 0 the assets, otherwise the place of custody with this tag.
-    pub tag: u8,
-    /// The root.
-    pub root: Digest,
-}
 
 impl RootPart {
     /// The trie of assets.
@@ -52,45 +42,6 @@ impl RootPart {
     pub const ESCROW: u8 = Option::<Arc<LaneBridge>>::TAG;
     /// The registry of validators.
     pub const STAKES: u8 = Arc::<Validators>::TAG;
-}
-
-/// The parts of the state root, by tag, each once. Their encoding is what is hashed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize)]
-pub struct RootParts(Vec<RootPart>);
-
-impl BorshDeserialize for RootParts {
-    fn deserialize_reader<R: Read>(from: &mut R) -> IoResult<RootParts> {
-        let parts = Vec::<RootPart>::deserialize_reader(from)?;
-        match parts.is_sorted_by(|a, b| a.tag < b.tag) {
-            true => Ok(RootParts(parts)),
-            false => Err(Error::new(ErrorKind::InvalidData, "root parts are not in the order of their tags")),
-        }
-    }
-}
-
-impl RootParts {
-    /// The state root.
-    pub fn root(&self) -> Digest {
-        Digest::of(ROOT_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
-    }
-
-    /// The parts, by tag.
-    pub fn list(&self) -> &[RootPart] {
-        &self.0
-    }
-
-    /// The root of the part with this tag, if the chain has it.
-    pub fn get(&self, tag: u8) -> Option<Digest> {
-        self.0.iter().find(|part| part.tag == tag).map(|part| part.root)
-    }
-
-    /// The root of a part that a proof is about, if these are the parts of `root`.
-    fn of(&self, root: &Digest, tag: u8) -> Result<Digest, ProofFault> {
-        if self.root() != *root {
-            return Err(ProofFault::OtherRoot);
-        }
-        self.get(tag).ok_or(ProofFault::NoPart(tag))
-    }
 }
 
 /// The tries of the state after a block.
@@ -198,7 +149,7 @@ impl Roots {
     /// The parts of the state root.
     pub fn parts(&mut self) -> RootParts {
         let assets = RootPart { tag: RootPart::ASSETS, root: Digest(self.assets.root().0) };
-        RootParts(std::iter::once(assets).chain(self.places.parts()).collect())
+        RootParts::new(std::iter::once(assets).chain(self.places.parts()).collect())
     }
 
     /// Proves the account at an address, or its absence, in `ledger`, which must be the state of these tries.
@@ -254,6 +205,14 @@ fn prove<const KEY: usize, const VALUE: usize>(trie: &Trie<KEY, VALUE>, key: &[u
     trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
 }
 
+/// The root of a part that a proof is about, if these are the parts of `root`.
+fn part_of(parts: &RootParts, root: &Digest, tag: u8) -> Result<Digest, ProofFault> {
+    if parts.root() != *root {
+        return Err(ProofFault::OtherRoot);
+    }
+    parts.get(tag).ok_or(ProofFault::NoPart(tag))
+}
+
 fn check_path<const VALUE: usize>(
     root: &Digest,
     key: &[u8],
@@ -270,7 +229,7 @@ impl AccountProof {
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, address: &Address) -> Result<Option<&AccountState>, ProofFault> {
-        let accounts = self.parts.of(root, RootPart::BALANCES)?;
+        let accounts = part_of(&self.parts, root, RootPart::BALANCES)?;
         check_path(&accounts, &address.0, &self.path, self.account.as_ref().map(account_state_digest))?;
         Ok(self.account.as_ref())
     }
@@ -283,7 +242,7 @@ impl OfferProof {
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Amount>, ProofFault> {
-        let offers = self.parts.of(root, RootPart::OFFERS)?;
+        let offers = part_of(&self.parts, root, RootPart::OFFERS)?;
         let pair_value = self.pair_root.as_ref().map(pair_root_digest);
         check_path(&offers, &pair_key(pair), &self.pair_path, pair_value)?;
         match self.pair_root {
@@ -301,7 +260,7 @@ impl SlotProof {
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, address: &Address, slot: &[u8; 32]) -> Result<Option<[u8; 32]>, ProofFault> {
-        if self.parts.of(root, RootPart::CONTRACTS)? != contracts_root(&self.storage, &self.contracts) {
+        if part_of(&self.parts, root, RootPart::CONTRACTS)? != contracts_root(&self.storage, &self.contracts) {
             return Err(ProofFault::OtherRoot);
         }
         check_path(&self.storage, &slot_key(address, slot), &self.path, self.value)?;
@@ -315,7 +274,7 @@ impl ValidatorsProof {
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
-        if self.parts.of(root, RootPart::STAKES)? != self.validators.digest() {
+        if part_of(&self.parts, root, RootPart::STAKES)? != self.validators.digest() {
             return Err(ProofFault::OtherValue);
         }
         Ok(&self.validators)
@@ -328,7 +287,7 @@ impl AssetProof {
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest, asset: AssetId) -> Result<Option<&Asset>, ProofFault> {
-        let assets = self.parts.of(root, RootPart::ASSETS)?;
+        let assets = part_of(&self.parts, root, RootPart::ASSETS)?;
         check_path(&assets, &asset.0.to_be_bytes(), &self.path, self.asset.as_ref().map(asset_digest))?;
         Ok(self.asset.as_ref())
     }

@@ -12,7 +12,8 @@ use primitives::{Amount, Digest, Fraction, Height};
 
 use crate::contracts::{EvmEngine, History};
 use crate::genesis::Asset;
-use crate::places::{CHAIN, ChunkFault, END, PlaceReaders, Restored, in_place, tagged};
+use crate::places::tags::{CHAIN, END};
+use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES};
 
 /// The version of the format of chunks; it follows the tag of the first chunk.

@@ -17,6 +17,7 @@ mod scientific;
 mod statement;
 mod transaction;
 mod typed_data;
+pub mod venue;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{Height, SubBlock, Superblock};

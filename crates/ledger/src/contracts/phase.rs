@@ -19,10 +19,11 @@ use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
     BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
 };
+use crate::Ledger;
+use crate::fault::Fault;
 use crate::places::accounts::EvmRecord;
 use crate::places::offers::{Edit, Fill, Pair, PairChange, Place};
 use crate::sums::Sums;
-use crate::{Fault, Ledger};
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
 /// The base fee changes by at most one part in this many from height to height.

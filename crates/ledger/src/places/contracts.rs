@@ -6,9 +6,9 @@ use primitives::{Amount, Digest};
 use trie::Trie;
 
 use super::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::audit::AuditError;
 use crate::contracts::{Contracts, ContractsHead, SlotKey};
 use crate::genesis::{Genesis, GenesisError};
+use crate::unsound::AuditError;
 
 const CONTEXT: &str = "walras 2026 contracts root v1";
 /// Slots in a full chunk.

@@ -7,29 +7,11 @@ use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
 
 use super::accounts::Accounts;
-use crate::audit::AuditError;
 use crate::genesis::{Asset, Genesis, GenesisError};
 use crate::limits::Limits;
 use crate::refusal::{Reason, Refusal};
 use crate::sums::{Credit, Sums};
-
-/// The tag of the chain itself and its assets: the first chunk of a snapshot, the first part of a root.
-pub(crate) const CHAIN: u8 = 0;
-
-/// The tag of the end of a snapshot.
-pub(crate) const END: u8 = 255;
-
-/// Whether each tag is above the one before.
-pub(super) const fn rise(tags: &[u8]) -> bool {
-    let mut at = 1;
-    while at < tags.len() {
-        if tags[at - 1] >= tags[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
+use crate::unsound::AuditError;
 
 /// A place of custody.
 pub(crate) trait Custody: Sized {

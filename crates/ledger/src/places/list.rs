@@ -79,14 +79,15 @@ macro_rules! places {
 
             /// Units that the places hold at the genesis.
             pub(crate) fn units(genesis: &Genesis) -> impl Iterator<Item = (Address, AssetId, Amount)> + '_ {
-                let mut all: Vec<Box<dyn Iterator<Item = _> + '_>> = Vec::new();
-                $($(#[$when])? all.push(<$Type>::units(genesis));)*
+                let all = vec![$($(#[$when])? <$Type>::units(genesis),)*];
                 all.into_iter().flatten()
             }
 
             /// Checks an operation against the state before a block.
             pub(crate) fn check(&self, rules: &Rules, sender: Address, edit: PlaceEdit<'_>) -> Result<(), Refusal> {
-                match edit { $($(#[$when])? PlaceEdit::$Edit(edit) => Custody::check(&self.$place, rules, sender, edit),)* }
+                match edit {
+                    $($(#[$when])? PlaceEdit::$Edit(edit) => Custody::check(&self.$place, rules, sender, edit),)*
+                }
             }
 
             /// Applies a block's accepted operations, place by place.
@@ -108,15 +109,13 @@ macro_rules! places {
 
             /// The chunks of all places, each behind its tag.
             pub(crate) fn chunks(&self) -> impl Iterator<Item = Vec<u8>> + Send + '_ {
-                let mut all: Vec<Box<dyn Iterator<Item = Vec<u8>> + Send + '_>> = Vec::new();
-                $($(#[$when])? all.push(Custody::chunks(&self.$place));)*
+                let all = vec![$($(#[$when])? Custody::chunks(&self.$place),)*];
                 all.into_iter().flatten()
             }
 
             /// Entries in the chunks of each place that has any, by tag.
             pub(crate) fn entries(&self) -> Vec<(u8, u64)> {
-                let mut all = Vec::new();
-                $($(#[$when])? all.push((<$Type>::TAG, Custody::entries(&self.$place)));)*
+                let mut all = vec![$($(#[$when])? (<$Type>::TAG, Custody::entries(&self.$place)),)*];
                 all.retain(|(_, entries)| *entries > 0);
                 all
             }
@@ -155,8 +154,7 @@ macro_rules! places {
 
             /// Entries read of each place that has any, by tag.
             pub(crate) fn entries(&self) -> Vec<(u8, u64)> {
-                let mut all = Vec::new();
-                $($(#[$when])? all.push((<$Type>::TAG, self.$place.entries()));)*
+                let mut all = vec![$($(#[$when])? (<$Type>::TAG, self.$place.entries()),)*];
                 all.retain(|(_, entries)| *entries > 0);
                 all
             }

@@ -18,6 +18,7 @@ mod custody;
 mod list;
 pub(crate) mod offers;
 pub(crate) mod stakes;
+pub(crate) mod tags;
 #[cfg(test)]
 mod trial;
 
@@ -25,21 +26,20 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest};
 
-use crate::audit::AuditError;
 use crate::contracts::Contracts;
 use crate::genesis::{Genesis, GenesisError};
 use crate::refusal::{Reason, Refusal};
-use crate::roots::RootPart;
+use crate::root_parts::RootPart;
 use crate::sums::{Credit, Sums};
+use crate::unsound::AuditError;
 use accounts::Accounts;
 use bridge::LaneBridge;
 pub(crate) use contracts::{ContractsChange, contracts_root};
-pub(crate) use custody::{
-    Audited, CHAIN, ChunkFault, Custody, END, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged,
-};
-use custody::{bytes_of, rise};
+use custody::bytes_of;
+pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged};
 use offers::OrderBook;
 use stakes::Validators;
+use tags::{CHAIN, END, rise};
 
 /// What the places did in a block.
 #[derive(Default)]

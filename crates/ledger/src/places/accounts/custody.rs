@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use trie::Trie;
 
 use super::{Account, AccountState, Accounts, EvmRecord, shard_of};
-use crate::audit::AuditError;
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, bytes_of, in_place, tagged};
 use crate::refusal::Reason;
+use crate::unsound::AuditError;
 
 const CONTEXT: &str = "walras 2026 account state v2";
 /// Accounts in a full chunk.

@@ -8,12 +8,12 @@ use primitives::{Address, Amount, AssetId, Digest};
 use trie::Trie;
 
 use super::{BridgeChange, BridgeEdit, Crossing, LaneBridge, LaneRecord};
-use crate::audit::AuditError;
 use crate::genesis::{Genesis, GenesisError};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
 use crate::refusal::{Reason, Refusal};
+use crate::unsound::AuditError;
 
 const CONTEXT: &str = "walras 2026 bridge root v1";
 /// Bytes of a full piece of the state.

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use trie::Trie;
 
 use super::{Edit, Offer, OrderBook, Pair, PairChange, PairOffers};
-use crate::audit::AuditError;
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
 use crate::refusal::Reason;
+use crate::unsound::AuditError;
 
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 /// Offers in a full chunk.

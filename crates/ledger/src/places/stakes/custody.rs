@@ -5,13 +5,13 @@ use std::sync::Arc;
 use primitives::{Address, Amount, AssetId, Digest, SubBlock, Superblock};
 
 use super::{LaneStakes, RegistryEdit, STAKED, Validators};
-use crate::audit::AuditError;
 use crate::genesis::{Genesis, GenesisError, Membership};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
 use crate::refusal::{Reason, Refusal};
 use crate::sums::Sums;
+use crate::unsound::AuditError;
 
 impl Custody for Arc<Validators> {
     const TAG: u8 = 5;

@@ -3,10 +3,10 @@
 use primitives::{Address, Amount, AssetId, Digest, Superblock};
 
 use super::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged};
-use crate::audit::AuditError;
 use crate::genesis::Genesis;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
 use crate::sums::Credit;
+use crate::unsound::AuditError;
 
 refusals! {
     Trial::TAG =>

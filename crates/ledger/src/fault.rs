@@ -1,0 +1,111 @@
+//! Why a block cannot be applied, and why a clearing that comes with it is refused.
+
+use clearing::Violation as Wrong;
+use primitives::{AssetId, Digest, Height};
+
+use crate::places::offers::{Pair, Place};
+
+/// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
+/// state may be half changed: stop, and recover from the log. After the others it is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The block is not the next one.
+    #[error("block {got} does not follow height {height}")]
+    Height {
+        /// The ledger's height.
+        height: Height,
+        /// The block's height.
+        got: Height,
+    },
+    /// The block builds on another history.
+    #[error("block {height} builds on {got}, but the last block of this ledger is {parent}")]
+    Parent {
+        /// The block's height.
+        height: Height,
+        /// The ledger's last block.
+        parent: Digest,
+        /// The parent that the block names.
+        got: Digest,
+    },
+    /// The clearing that was given for the block is wrong.
+    #[error("block {height}: the given clearing is wrong: {violation}")]
+    Attached {
+        /// The block's height.
+        height: Height,
+        /// The first violation found.
+        violation: AttachedViolation,
+    },
+    /// The solver refused the book.
+    #[error("block {height}: {reason}")]
+    Clearing {
+        /// The solver's reason.
+        height: Height,
+        /// What it said.
+        reason: String,
+    },
+    /// The auctioneer pays out more of an asset than it received.
+    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it received, stop")]
+    Auctioneer {
+        /// The block's height.
+        height: Height,
+        /// The asset.
+        asset: AssetId,
+        /// Units that are missing.
+        units: u128,
+    },
+    /// Units appeared or vanished.
+    #[error("block {height}: asset {asset}: issue {issued}, holdings {places:?}: units appeared or vanished, stop")]
+    Conservation {
+        /// The block's height.
+        height: Height,
+        /// The asset.
+        asset: AssetId,
+        /// The places that hold units, each with the change of what it holds.
+        places: Vec<(&'static str, i128)>,
+        /// Change of the units issued.
+        issued: i128,
+    },
+    /// Wei appeared or vanished while contracts were executed.
+    #[error("block {height}: accounts changed by {held} wei, {burnt} wei burnt: wei appeared or vanished, stop")]
+    Wei {
+        /// The block's height.
+        height: Height,
+        /// Change of the wei that accounts hold.
+        held: i128,
+        /// Burnt wei.
+        burnt: i128,
+    },
+}
+
+/// The first violation found in an attached clearing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AttachedViolation {
+    /// A rule is violated that needs no marginal key.
+    #[error(transparent)]
+    Clearing(#[from] Wrong),
+    /// The offers up to a marginal key sum to more than can exist.
+    #[error(transparent)]
+    Input(#[from] clearing::InputError),
+    /// There are valuations although nothing is for sale.
+    #[error("nothing is for sale, but the clearing has valuations or trades, or says that it is not full")]
+    NothingForSale,
+    /// The marginal key is not the place of the last offer that executes.
+    #[error("the last offer of {pair:?} that executes is not at the marginal key {marginal:?}")]
+    Marginal {
+        /// The pair.
+        pair: Pair,
+        /// The key claimed.
+        marginal: Place,
+    },
+    /// Fullness is claimed, but an offer that must execute in full does not.
+    #[error("the offer of {pair:?} at {place:?} is below (1-mu) of the rate but not filled in full")]
+    NotFull {
+        /// The pair.
+        pair: Pair,
+        /// The offer's place.
+        place: Place,
+    },
+    /// Fullness is denied, but the solver finds another clearing.
+    #[error("the clearing says that it is not full, but it is not the one that the solver finds")]
+    NotTheBest,
+}

@@ -1,0 +1,38 @@
+//! Why a state cannot be: the invariants that an audit finds violated.
+
+use primitives::{Amount, AssetId};
+
+use crate::places::offers::Pair;
+
+/// An invariant that is violated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// Units appeared or vanished.
+    #[error("asset {asset}: the places hold {places:?}, which is not the issue of {issued}")]
+    Conservation {
+        /// The asset.
+        asset: AssetId,
+        /// The places, each with what it holds.
+        places: Vec<(&'static str, u128)>,
+        /// Issued units.
+        issued: Amount,
+    },
+    /// Remainders of wei do not add up to whole units, or one of them is a whole unit by itself.
+    #[error("{0} wei in remainders: with carried wei they are not whole units, or one remainder is too large")]
+    Wei(u128),
+    /// Code is stored that no account has, code is missing, or there are contracts on a chain without them.
+    #[error("the stored code of contracts is not the code that accounts name")]
+    Code,
+    /// A balance or an offer is in an asset that is not listed.
+    #[error("asset {0} is held or offered, but not listed")]
+    UnknownAsset(AssetId),
+    /// The offers of a pair are out of order, or one is empty or larger than can exist.
+    #[error("the book of {0:?} is out of order, or contains an offer of zero units or of more than can exist")]
+    Book(Pair),
+    /// The registry of validators violates an invariant.
+    #[error("the registry of validators violates an invariant: {0}")]
+    Validators(&'static str),
+    /// The payment lane violates an invariant.
+    #[error("the bridge to the payment lane violates an invariant: {0}")]
+    Lane(&'static str),
+}

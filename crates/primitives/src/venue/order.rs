@@ -1,0 +1,103 @@
+//! An order as its trader signs it.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use super::{MarketId, PPM, TICK_MAX, VenueId};
+use crate::{Digest, Height, PublicKey};
+
+const SIGNING_TAG: &[u8] = b"walras venue order v1\0";
+const DIGEST_CONTEXT: &str = "walras 2026 venue order v1";
+
+/// The number of an order: each is used once by a key. Numbers are compared in the order of the fields, so references
+/// may begin again after a fence and on every day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub struct OrderNumber {
+    /// The incarnation of the venue that the order is for; it is void in any other.
+    pub incarnation: u32,
+    /// The day of the session, counted by the venue.
+    pub day: u16,
+    /// The client's reference.
+    pub reference: u32,
+}
+
+/// Whether an order buys or sells base units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum VenueSide {
+    /// It buys.
+    Buy,
+    /// It sells.
+    Sell,
+}
+
+/// How long an order rests, and how it may trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum OrderLife {
+    /// It rests until it is cancelled or expires.
+    Rests,
+    /// It rests and never takes.
+    PostOnly,
+    /// It takes what it can at once; the rest does not rest.
+    ImmediateOrCancel,
+    /// It takes all of its lots at once, or nothing.
+    FillOrKill,
+}
+
+/// What happens if an order would trade with another one of its owner. The venue obeys it; the ledger never fills two
+/// orders of one owner with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum SelfTradeRule {
+    /// The resting order expires.
+    ExpireMaker,
+    /// The incoming order expires.
+    ExpireTaker,
+    /// Both expire.
+    ExpireBoth,
+}
+
+/// What a trading key signs. Network and venue are signed, too ([`VenueOrder::signing_bytes`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VenueOrder {
+    /// The market.
+    pub market: MarketId,
+    /// Its number.
+    pub number: OrderNumber,
+    /// Lower numbers of this key are dead when a fill of this order is applied; at most its own number.
+    pub floor: OrderNumber,
+    /// The side.
+    pub side: VenueSide,
+    /// How it trades.
+    pub life: OrderLife,
+    /// What it does if it meets its owner.
+    pub self_trade: SelfTradeRule,
+    /// Its limit price in ticks, from 1 to [`TICK_MAX`].
+    pub tick: u32,
+    /// Its size in lots, at least 1.
+    pub lots: u32,
+    /// The last height of its life; the ledger accepts its fills somewhat later.
+    pub expiry: Height,
+    /// The last block time of its life in milliseconds since 1970, if it has one.
+    pub until_ms: Option<u64>,
+    /// The most it pays in fees, in millionths of the quote units that it trades; at most [`PPM`].
+    pub fee_cap_ppm: u32,
+}
+
+impl VenueOrder {
+    /// The bytes that the trading key signs.
+    pub fn signing_bytes(&self, network: &Digest, venue: VenueId) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(160);
+        bytes.extend_from_slice(SIGNING_TAG);
+        (network, venue, self).serialize(&mut bytes).expect("writing to memory cannot fail");
+        bytes
+    }
+
+    /// The digest by which leaves and entries of the ledger name the order of `key`.
+    pub fn digest(&self, network: &Digest, venue: VenueId, key: &PublicKey) -> Digest {
+        let bytes = borsh::to_vec(&(network, venue, key, self)).expect("writing to memory cannot fail");
+        Digest::of(DIGEST_CONTEXT, &bytes)
+    }
+
+    /// Whether the fields are within their bounds.
+    pub fn is_plain(&self) -> bool {
+        (1..=TICK_MAX).contains(&self.tick) && self.lots >= 1 && self.fee_cap_ppm <= PPM && self.floor <= self.number
+    }
+}
