@@ -131,8 +131,15 @@ check: ## Formatting, lints, documentation, licences and duplicates of dependenc
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
 	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
 
+# Daily prices and volumes of 50 assets: one file SYMBOL-usd-max.csv each, with columns snapped_at, price, market_cap and
+# total_volume, as coingecko.com exports them.
+DATA = $(or $(WALRAS_DATA),../shared/data)
+
 bench: build ## Run every measurement
-	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
+	for suite in scaling assets hard thin decomposition figure2 figure8; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
+	@if [ -d "$(DATA)/coingecko" ]; then ./$(WALRAS) bench clearing --suite coingecko --data "$(DATA)/coingecko"; \
+	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
+	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all
 	for suite in matching exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
