@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CommitteeLife, HomeEpoch, LaneEffect, LaneFact, LaneInput, OutputId, SPEND_EPOCHS,
+    BridgeEvent, BridgeOperation, CommitteeLife, HomeEpoch, LOG_EPOCHS, LaneEffect, LaneFact, LaneInput, OutputId,
+    SPEND_EPOCHS,
 };
 use primitives::{Digest, Height};
 
@@ -50,8 +51,9 @@ pub struct LaneMember {
     is_halted: bool,
     /// Told to their shards once certified.
     confirmed: Vec<ConfirmedBar>,
-    /// Homes whose keys and logs are to be removed.
+    /// Homes whose keys are to be removed, and those of which only logs are left.
     removing: BTreeSet<HomeEpoch>,
+    logged: BTreeSet<HomeEpoch>,
     posts: Posts,
     witness: LaneWitness,
     /// The last epoch of whose key generation it has checked its shares since its start.
@@ -85,6 +87,7 @@ impl LaneMember {
             is_halted: false,
             confirmed: Vec::new(),
             removing: BTreeSet::new(),
+            logged: BTreeSet::new(),
             posts: Posts::default(),
             witness: LaneWitness::new(),
             looked: 0,
@@ -107,6 +110,8 @@ impl LaneMember {
             MemberInput::Prepared(home, is_durable) => self.on_prepared(home, is_durable, ledger),
             MemberInput::Started(home, shard, start) => self.on_started(home, shard, start, ledger),
             MemberInput::Removed(home, removed) => self.on_removed(home, removed),
+            MemberInput::Forgotten(home, true) => drop(self.logged.remove(&home)),
+            MemberInput::Forgotten(_, false) => {}
             MemberInput::Worked(work, posts) => self.on_worked(&work, posts),
             MemberInput::Posted(key, false) => self.posts.refused(&key, ledger.height()),
             MemberInput::Posted(_, true) => {}
@@ -280,6 +285,8 @@ impl LaneMember {
     /// After each block: removes what is over, and tries again what failed before.
     fn try_again(&mut self) {
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
+        let long_past = self.logged.iter().filter(|home| self.now.saturating_sub(**home) > LOG_EPOCHS);
+        self.effects.extend(long_past.map(|home| MemberEffect::Forget(*home)));
         let late: Vec<HomeEpoch> = self.homes.iter().filter(|(_, of)| of.late() > 0).map(|(home, _)| *home).collect();
         for home in late {
             self.homes.get_mut(&home).into_iter().for_each(HomeShards::pass_block);
@@ -357,7 +364,7 @@ impl LaneMember {
         homes.into_iter().for_each(|home| self.tell_home(home, fact));
     }
 
-    /// Stops the shards of homes that no certified fact needs any more. Their keys and logs are to be removed.
+    /// Stops the shards of homes that no certified fact needs any more. Their keys are to be removed.
     fn remove_ended(&mut self, ledger: &Ledger) {
         let ended: Vec<HomeEpoch> = self.homes.keys().copied().filter(|home| self.is_over(*home, ledger)).collect();
         for home in ended {
@@ -381,6 +388,7 @@ impl LaneMember {
     fn on_removed(&mut self, home: HomeEpoch, removed: bool) {
         if removed || self.has(MemberMistake::KeysKept) {
             self.removing.remove(&home);
+            self.logged.insert(home);
         }
     }
 

@@ -42,6 +42,7 @@
 
 mod bids;
 mod boards;
+mod contest;
 mod encoding;
 mod interface;
 mod operation;
@@ -57,8 +58,9 @@ use bids::CaseBid;
 pub use bids::{case_weight, cases_per_block};
 use boards::Board;
 pub use boards::with_told_board;
+pub use contest::ContestClaim;
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
-pub use operation::{BridgeOperation, ContestClaim};
+pub use operation::BridgeOperation;
 pub(crate) use operation::{read_payment, write_payment};
 
 use crate::layout::Reader;

@@ -19,8 +19,8 @@
 //!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
 //!    which of them any of its shards had acknowledged or accepted before, with its certificate, or that it had none.
 //!    A view that names a payment counts as that certificate; without it there is no such view. A shard that accepted
-//!    a payment and whose log lacks the certificate signs no view. Whoever bars a candidate and is shown its certificate
-//!    posts it.
+//!    a payment and whose log lacks the certificate signs no view. Whoever bars a candidate and is shown its
+//!    certificate posts it.
 //!    A member without registered keys counts as a vote for something else and as an empty view: it cannot sign.
 //! 4. **Verdict**, in this order, from committed facts:
 //!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger

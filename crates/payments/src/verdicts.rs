@@ -39,7 +39,7 @@
 //! | only a confirmation lifts a bar | `validator/cases.rs`, `lift_bar` |
 //! | proven outputs apart from backed ones; their exits | `Bridge::proven`; [`CommitteeLife::after`] |
 //! | one predicate keeps an epoch | [`CommitteeLife::is_kept`] |
-//! | all inputs of a stuck payment at once | `bridge/operation.rs`, `ContestClaim` |
+//! | all inputs of a stuck payment at once | `bridge/contest.rs`, `ContestClaim` |
 //! | stake waits at most U block heights | `ledger`, `LaneBridge::stake_heights` |
 //!
 //! Where the code deviates, `resolve.rs` says why.
@@ -64,6 +64,9 @@ pub const KEPT_EPOCHS: u64 = 1;
 pub const SIGN_EPOCHS_MAX: u64 = OPEN_EPOCHS + EXPIRY_EPOCHS;
 /// The last epoch in which a certificate is redeemable, counted from its committee's.
 pub const REDEEM_EPOCHS_MAX: u64 = SIGN_EPOCHS_MAX + KEPT_EPOCHS;
+/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them: it
+/// is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
+pub const LOG_EPOCHS: u64 = SPEND_EPOCHS + 8;
 /// Ports that a shard uses in turn, one for each home that may be alive at once. A home uses the port of the home this
 /// many epochs before it.
 pub const HOME_PORTS: u64 = 8;
@@ -74,6 +77,8 @@ const _: () = assert!(LAPSE_EPOCHS >= 2 && LAPSE_EPOCHS < EXPIRY_EPOCHS);
 const _: () = assert!(OPEN_EPOCHS + EXPIRY_EPOCHS - 1 + EXIT_EPOCHS <= SIGN_EPOCHS_MAX);
 // Without a case nothing changes: redemption through c+3.
 const _: () = assert!(SPEND_EPOCHS + KEPT_EPOCHS == REDEEM_EPOCHS);
+// Logs outlast the epochs that the ledger keeps.
+const _: () = assert!(LOG_EPOCHS > REDEEM_EPOCHS_MAX);
 // All homes that may be kept, and the next one, have ports of their own.
 const _: () = assert!(REDEEM_EPOCHS_MAX + 2 <= HOME_PORTS);
 

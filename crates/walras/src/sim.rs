@@ -206,6 +206,14 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("group_keys", sum(|report| report.group_keys)),
         ("aggregates", sum(|report| report.aggregates)),
         ("thresholds", sum(|report| report.thresholds)),
+        ("cases", sum(|report| report.cases)),
+        ("expired", sum(|report| report.expired)),
+        ("proven", sum(|report| report.proven)),
+        ("withheld", sum(|report| report.withheld)),
+        ("shown", sum(|report| report.shown)),
+        ("stripped", sum(|report| report.stripped)),
+        ("unregistered", sum(|report| report.unregistered)),
+        ("poor", sum(|report| report.poor)),
     ];
     Ok(print_report(&counts, &failures, "walras sim --lane", json))
 }

@@ -186,8 +186,8 @@ fn the_certificate_of_a_contested_payment_is_a_duty() {
     assert_eq!(world.outcome(MEMBER + 3, duty(&redemption)), Some(Refusal::NO_LANE_DUTY), "once");
 }
 
-/// The inputs of a stuck payment are contested by one operation. They come before the outputs of equal bids, and what is
-/// not opened returns.
+/// The inputs of a stuck payment are contested by one operation. They come before the outputs of equal bids, and what
+/// is not opened returns.
 #[test]
 fn inputs_are_contested_together() {
     let mut world = World::new(terms());

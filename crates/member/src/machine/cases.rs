@@ -122,6 +122,9 @@ impl LaneMember {
     /// once it has. After a restart the member does not know what the candidates of an expired case were; whoever has
     /// the payment posts it then.
     pub(super) fn on_shown(&mut self, home: HomeEpoch, of: CertifiedPayment, network: &Digest) {
+        if self.has(MemberMistake::ShownNotPosted) {
+            return;
+        }
         let digest = of.digest(network);
         let barred = self.homes.get(&home).and_then(|of| of.barred.get(&digest)).cloned().flatten();
         let candidates = self.cases.values().flat_map(|case| case.candidates.iter().flatten());

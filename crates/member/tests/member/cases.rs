@@ -145,8 +145,9 @@ fn is_bar_lifted(mistake: Option<MemberMistake>) -> bool {
 /// has expired, until the ledger has it.
 #[test]
 fn a_member_posts_the_certificate_of_a_payment_that_it_bars() {
-    for is_expired in [false, true] {
-        let mut world = World::among(false, 3, None);
+    let forgetful = Some(MemberMistake::ShownNotPosted);
+    for (is_expired, mistake) in [(false, None), (true, None), (false, forgetful)] {
+        let mut world = World::among(false, 3, mistake);
         let (payment, digest) = barred(&mut world);
         while is_expired && resolver(&world).open_cases() > 0 {
             world.pass(1);
@@ -162,6 +163,10 @@ fn a_member_posts_the_certificate_of_a_payment_that_it_bars() {
         let shown = CertifiedPayment { summary, certificate: certificate.clone() };
         for shard in 0..SHARDS {
             world.give(MemberInput::Reported(0, shard, LaneEffect::Shown(Box::new(shown.clone()))));
+        }
+        if mistake.is_some() {
+            assert!(posts(&mut world).is_empty(), "the mistake is not found");
+            continue;
         }
         assert_eq!(posts(&mut world), [BridgeKey::Payment(digest)], "expired: {is_expired}");
         // Of an expired case the home may not be kept for so long.

@@ -90,8 +90,8 @@ impl Bridge {
         Amount::try_from(unused).map_or(bid, |unused| unused.min(bid))
     }
 
-    /// Whether an operation that passes [`Bridge::check`] changes what members owe: the first of a member's votes, views
-    /// and other duties does, and a copy does not. Of redemptions it is the first of a contested payment.
+    /// Whether an operation that passes [`Bridge::check`] changes what members owe: the first of a member's votes,
+    /// views and other duties does, and a copy does not. Of redemptions it is the first of a contested payment.
     pub fn changes(&self, fact: &BridgeFact) -> bool {
         match fact {
             BridgeFact::Withdraw { .. } | BridgeFact::Resolve { .. } => true,
