@@ -1,7 +1,8 @@
 //! Tables and figures of Onyx (Haseeb et al., SIGCOMM 2025), each with the label of how its numbers came about.
 //!
-//! *Measured*: the nodes of the edge on sockets of this machine. *Monte Carlo*: the paper's own models, drawn again. *Simulated*: the cores of `fairnet` on one event queue, or the
-//! matching engine behind both kinds of queue. *Arithmetic*: counted from a plan. *Quoted*: from the paper.
+//! *Measured*: the nodes of the edge on sockets of this machine. *Monte Carlo*: the paper's own models, drawn again.
+//! *Simulated*: the cores of `fairnet` on one event queue, or the matching engine behind both kinds of queue.
+//! *Arithmetic*: counted from a plan. *Quoted*: from the paper.
 //!
 //! The simulator is calibrated on two cells of the paper, the median and the 99th percentile of table 2 without
 //! receiver hedging (139 and 248 µs, taken as H = 0), which therefore are no results here.

@@ -1,5 +1,5 @@
-//! The market edge as processes: `walras proxy` and `walras gateway` around a root in this process, and the commands that
-//! plan and simulate it.
+//! The market edge as processes: `walras proxy` and `walras gateway` around a root in this process, and the commands
+//! that plan and simulate it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;

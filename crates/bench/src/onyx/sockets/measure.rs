@@ -129,8 +129,8 @@ pub fn proxy_rate(batch: usize, rounds: usize) -> io::Result<ProxyRate> {
 /// A cache line.
 type Line = [u64; 8];
 
-/// Nanoseconds from the first to the last of `receivers` writes: of a plain loop, and of a hold that releases one packet
-/// to each. Medians over `rounds`.
+/// Nanoseconds from the first to the last of `receivers` writes: of a plain loop, and of a hold that releases one
+/// packet to each. Medians over `rounds`.
 pub fn release_span(receivers: usize, rounds: usize) -> (f64, f64) {
     let mut lines: Vec<Line> = vec![[0; 8]; receivers];
     let mut hold: Hold<Line> = Hold::new(0, HoldRules::default(), ClockState { error_bound: Some(100) });
