@@ -79,10 +79,11 @@ fn a_sound_settle_passes_its_check_and_its_signatures_hold_for_this_network_and_
 }
 
 type Spoil = fn(&mut Settle);
+type Names = fn(&SettleFault) -> bool;
 
 #[test]
 fn each_fault_of_a_settles_bytes_is_named() {
-    let faults: [(Spoil, fn(&SettleFault) -> bool); 17] = [
+    let faults: [(Spoil, Names); 17] = [
         (|s| s.fills.clear(), |f| matches!(f, SettleFault::Empty)),
         (|s| s.from = u64::MAX - 1, |f| matches!(f, SettleFault::From)),
         (|s| s.orders[1].order.tick = 0, |f| matches!(f, SettleFault::Order(1))),

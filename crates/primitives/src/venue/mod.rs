@@ -1,4 +1,4 @@
-//! Continuous markets: orders that traders sign for a venue, the fills that it settles, and the reports that convict it.
+//! Continuous markets: orders that traders sign for a venue, fills that it settles, and reports that convict it.
 //!
 //! A venue matches orders by price and time outside the ledger and settles the fills on it. This module has what both
 //! sides must agree on byte by byte: signed orders ([`VenueOrder`]), fills in a settle ([`Settle`]) with the faults
@@ -11,10 +11,10 @@
 //! 1. *One function for all.* Gateway, venue and ledger call the same [`Settle::check`], which needs no state: a settle
 //!    that fails it is as invalid as a forged transaction. Arithmetic is checked, since a decided block that overflows
 //!    would stop every validator.
-//! 2. *An order is for one network, venue and incarnation.* Network and venue are part of what is signed and not of what
-//!    is sent. The incarnation is the first part of its number.
-//! 3. *A leaf does not depend on the verdict.* It commits to both orders, lots, tick, fees and the taker's side, so that
-//!    a report can be given before the ledger applies or busts the fill.
+//! 2. *An order is for one network, venue and incarnation.* Network and venue are part of what is signed and not of
+//!    what is sent. The incarnation is the first part of its number.
+//! 3. *A leaf does not depend on the verdict.* It commits to both orders, lots, tick, fees and the taker's side, so
+//!    that a report can be given before the ledger applies or busts the fill.
 //! 4. *A report convicts.* It names network, venue, incarnation, index, leaf, and the account of the trader it was made
 //!    to. Another leaf at its index in the tree of that incarnation is a contradiction, and so is a second report of
 //!    the index with another leaf.
