@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::world::*;
 use ledger::{
-    Genesis, GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, RULES, Refusal, Restore, RootPart, Roots, Snapshot,
+    Genesis, GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, RULES, Refusal, Restore, RootPart, Roots,
+    Snapshot,
 };
 use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCertificate, Verdict};
 use primitives::{Amount, Operation};
