@@ -177,10 +177,10 @@ impl Payers {
     /// A certified payment of an output.
     pub fn certified(&self, output: &OutputId) -> Option<CertifiedPayment> {
         let of_output = |paid: &&Paid| paid.body.input_ids().any(|input| input == *output);
-        let certified = self.payments.iter().filter(of_output).find_map(|paid| {
+        let certified = |paid: &Paid| {
             Some(CertifiedPayment { summary: paid.body.payment.summary(), certificate: paid.certificate.clone()? })
-        });
-        certified
+        };
+        self.payments.iter().filter(of_output).find_map(certified)
     }
 
     /// The certificates of payments of an output that anybody has, the cheat's too.
