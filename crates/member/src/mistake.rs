@@ -5,20 +5,20 @@
 //!
 //! | mistake | seed, blocks | what is found |
 //! |---|---|---|
-//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 23, 34 | a view is lost |
+//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 53, 34 | a view is lost |
 //! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 47, 34 | a member has not registered for the next epoch |
 //! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
 //! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
 //! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
 //! | [`KeysKept`](MemberMistake::KeysKept) | 0, 90 | a key is there that nobody needs |
-//! | [`FactsDuringStart`](MemberMistake::FactsDuringStart) | 0, 34 | a shard does not know an output |
+//! | [`FactsDuringStart`](MemberMistake::FactsDuringStart) | 1, 34 | a shard does not know an output |
 //! | [`CasesNotTold`](MemberMistake::CasesNotTold) | 0, 34 | a shard does not know a case |
 //! | [`VerdictNotTold`](MemberMistake::VerdictNotTold) | 0, 34 | a shard bars a confirmed payment |
 //! | [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) | a test of its own (`tests/member/cases.rs`) | a shard bars a confirmed payment |
 //! | [`ShownNotPosted`](MemberMistake::ShownNotPosted) | a test of its own (`tests/member/cases.rs`) | a certificate is not posted |
 //! | [`LogMadeAgain`](MemberMistake::LogMadeAgain) | 1, 34 | an output is certified twice |
 //! | [`NeedlessComplaints`](MemberMistake::NeedlessComplaints) | 0, 34 | a correct member is excluded from a key generation |
-//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 4, 34 | a member has not registered for the next epoch |
+//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 1, 34 | a member has not registered for the next epoch |
 
 /// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

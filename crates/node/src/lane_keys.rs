@@ -170,6 +170,9 @@ mod tests {
         held.read_to_end(&mut bytes).expect("readable");
         assert_eq!(bytes, [0; 32]);
         assert!(load(lane, 3, 1, None).expect("no fault").is_none());
+        assert_eq!(homes(lane), [3, 4], "its logs stay");
+        forget(lane, 3).expect("removed");
+        forget(lane, 3).expect("it is gone");
         assert_eq!(homes(lane), [4]);
     }
 

@@ -200,6 +200,15 @@
 //! * a restart creates no money, and settled payments stand: `ledger`, `lane_restart`:
 //!   `a_deposit_after_the_snapshot_is_not_redeemed_after_a_restart`,
 //!   `settled_payments_stand_after_a_restart_and_untouched_outputs_too`; `walras`, `lane_restart`
+//! * nobody invents candidates: `contested`: `a_vote_for_a_payment_carries_its_owners_signature`
+//! * whoever bars a payment and is shown its certificate posts it: `contested`:
+//!   `the_certificate_of_a_barred_payment_is_reported`; `member`:
+//!   `a_member_posts_the_certificate_of_a_payment_that_it_bars`
+//! * outputs of a late verdict go home whole, without a certificate: `contested`:
+//!   `outputs_that_a_late_verdict_proves_go_home_whole`
+//! * a payment's inputs are contested together: `ledger`, `lane_bids`: `inputs_are_contested_together`
+//! * a paid flood keeps no duty out: `replica`, `duties`:
+//!   `a_paid_flood_keeps_no_duty_out_of_the_pool_and_the_block`
 //! * a block costs what it changes: `bridge`: `a_block_costs_what_it_changes_and_not_what_waits`,
 //!   `a_boundary_judges_each_case_once`
 

@@ -44,6 +44,11 @@
 //!
 //! Where the code deviates, `resolve.rs` says why.
 //!
+//! *Homes that began before these rules* do not exist where they hold: they came with rules 5 of the ledger, and a
+//! binary follows one number of rules, which the genesis names. A chain of older rules is refused by that number, from
+//! its genesis and from a snapshot (`ledger`, `lane`: `a_lane_of_older_rules_is_refused_by_number`). So no switch by
+//! epoch is needed. A log of a build between releases that has an acknowledgement without its certificate is damaged.
+//!
 //! ```text
 //! case of home h   opening ≤ h+2   lapses from h+4   expires at h+5   exits ≤ h+5   redemption ≤ h+6
 //! ```
@@ -64,8 +69,8 @@ pub const KEPT_EPOCHS: u64 = 1;
 pub const SIGN_EPOCHS_MAX: u64 = OPEN_EPOCHS + EXPIRY_EPOCHS;
 /// The last epoch in which a certificate is redeemable, counted from its committee's.
 pub const REDEEM_EPOCHS_MAX: u64 = SIGN_EPOCHS_MAX + KEPT_EPOCHS;
-/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them: it
-/// is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
+/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them.
+/// It is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
 pub const LOG_EPOCHS: u64 = SPEND_EPOCHS + 8;
 /// Ports that a shard uses in turn, one for each home that may be alive at once. A home uses the port of the home this
 /// many epochs before it.

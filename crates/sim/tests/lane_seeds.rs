@@ -8,7 +8,7 @@ use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
 #[test]
 fn seeds_hold_over_two_boundaries() {
     let mut sum = LaneReport::default();
-    for seed in 0..40 {
+    for seed in 0..60 {
         let report = run_lane(seed, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.epoch >= 2, "{report:?}");
         sum.certified += report.certified;
@@ -38,9 +38,9 @@ fn seeds_hold_over_two_boundaries() {
     assert!(conditions.iter().all(|count| *count > 0) && sum.cases > 500 && sum.proven > 50, "{sum:?}");
     // Some of these runs make group keys, and some more have BLS keys.
     assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
-    // In about half of the runs contradictions are posted, and in few of those the Byzantine validator never
+    // In many runs contradictions are posted. In few of these the Byzantine validator never
     // contradicts itself.
-    assert!((8..=32).contains(&sum.convicted), "{sum:?}");
+    assert!((8..=48).contains(&sum.convicted), "{sum:?}");
 }
 
 /// A payment of three inputs can be certified and is not settled. One input lapses, which makes the payment void, and
@@ -60,18 +60,18 @@ fn a_seed_decides_everything() {
 /// Each seeded mistake with a run that finds it (the seed, the blocks before the faults stop), and what the check that
 /// finds it says.
 const FOUND: [(LaneBug, u64, u64, &str); 16] = [
-    (OfMember(MemberMistake::ReportNotAskedAgain), 23, 34, "is lost"),
+    (OfMember(MemberMistake::ReportNotAskedAgain), 53, 34, "is lost"),
     (OfMember(MemberMistake::PostNotRepeated), 47, 34, "has not registered for epoch"),
     (OfMember(MemberMistake::PostRepeatedEarly), 1, 34, "has posted Registration"),
     (OfMember(MemberMistake::EpochBegunEarly), 0, 34, "begins epoch 2, and certified is epoch 1"),
     (OfMember(MemberMistake::KeysDestroyedEarly), 0, 34, "has destroyed the key of epoch 0"),
     (OfMember(MemberMistake::KeysKept), 0, 90, "holds the key of epoch 0"),
-    (OfMember(MemberMistake::FactsDuringStart), 0, 34, "was not told of"),
+    (OfMember(MemberMistake::FactsDuringStart), 1, 34, "was not told of"),
     (OfMember(MemberMistake::CasesNotTold), 0, 34, "was not told of"),
     (OfMember(MemberMistake::VerdictNotTold), 0, 34, "which is confirmed"),
     (OfMember(MemberMistake::LogMadeAgain), 1, 34, "certified twice"),
     (OfMember(MemberMistake::NeedlessComplaints), 0, 34, "is correct, but the generation"),
-    (OfMember(MemberMistake::PreparationGivenUp), 4, 34, "has not registered for epoch"),
+    (OfMember(MemberMistake::PreparationGivenUp), 1, 34, "has not registered for epoch"),
     (LaneBug::AnswerBeforeSync, 0, 34, "certified twice"),
     (LaneBug::OthersAnswer, 2, 34, "is liable for no faulty member"),
     (LaneBug::DutyUnmarked, 0, 34, "has not registered for epoch"),

@@ -75,6 +75,7 @@ struct World {
     effects: Vec<MemberEffect>,
     running: BTreeSet<(HomeEpoch, u16)>,
     keys: BTreeSet<HomeEpoch>,
+    logs: BTreeSet<HomeEpoch>,
 }
 
 fn settings(has_registrar: bool, mistake: Option<MemberMistake>) -> MemberSettings {
@@ -98,6 +99,7 @@ impl World {
             effects: Vec::new(),
             running: BTreeSet::new(),
             keys: BTreeSet::from([0]),
+            logs: BTreeSet::from([0]),
         };
         world.perform_all(first);
         world.give(MemberInput::Certified(0));
@@ -106,7 +108,7 @@ impl World {
 
     /// The process ends, and starts again with the present state, of which blocks up to a height are certified.
     fn restart(&mut self, certified: Height) {
-        let (member, first) = LaneMember::new(settings(true, None), &self.ledger, self.keys.clone());
+        let (member, first) = LaneMember::new(settings(true, None), &self.ledger, &self.keys | &self.logs);
         self.member = member;
         self.running.clear();
         self.effects.clear();
@@ -133,6 +135,7 @@ impl World {
         match effect {
             MemberEffect::Prepare { home, .. } => {
                 self.keys.extend(Some(home).filter(|_| !self.faults.prepares));
+                self.logs.extend(Some(home).filter(|_| !self.faults.prepares));
                 Some(MemberInput::Prepared(home, !self.faults.prepares))
             }
             MemberEffect::Start { home, shard, .. } if self.faults.starts => {
@@ -157,7 +160,10 @@ impl World {
                 let posts = self.keys.contains(&work.epoch()).then(|| work.perform(&keys, Some(&key(9))));
                 Some(MemberInput::Worked(work, posts))
             }
-            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, !self.faults.removes)),
+            MemberEffect::Forget(home) => {
+                self.logs.remove(&home);
+                Some(MemberInput::Forgotten(home, true))
+            }
             MemberEffect::Post(post) => Some(MemberInput::Posted(post.key, !self.faults.posts)),
             MemberEffect::Tell(..) | MemberEffect::StopListening(_) => None,
         }
@@ -399,11 +405,11 @@ fn a_home_that_is_over_is_removed_and_again_if_that_fails() {
 /// The logs of a home stay for at least eight epochs after its keys, also over a restart, and are removed once.
 #[test]
 fn logs_outlast_their_keys_by_eight_epochs() {
-    let mut world = World::new(true);
+    let mut world = World::new(false);
     let mut forgotten: BTreeMap<HomeEpoch, HomeEpoch> = BTreeMap::new();
     while world.epoch() < LOG_EPOCHS + 3 {
         world.pass(1);
-        if world.epoch() == 5 && world.ledger.height() % HEIGHTS == 0 {
+        if world.epoch() == 5 && world.ledger.height().is_multiple_of(HEIGHTS) {
             let height = world.ledger.height();
             world.restart(height);
         }
@@ -411,7 +417,7 @@ fn logs_outlast_their_keys_by_eight_epochs() {
         for effect in world.taken() {
             if let MemberEffect::Forget(home) = effect {
                 assert_eq!(forgotten.insert(home, now), None, "once");
-                assert!(!world.keys.contains(&home));
+                assert!(!world.keys.contains(&home) && !world.logs.contains(&home));
             }
         }
     }

@@ -42,12 +42,14 @@ const SILENT: u8 = 0;
 impl Conditions {
     pub fn of(seed: u64, bug: Option<LaneBug>) -> Conditions {
         let mut dice = Dice::new(seed ^ 0xfa17);
-        let [poor, unregistered, silent, flooded, stalled] = [2, 4, 3, 24, 10].map(|once_in| dice.once_in(once_in));
+        let [poor, unregistered, silent, flooded, stalled] = [2, 6, 3, 24, 6].map(|once_in| dice.once_in(once_in));
         let member = bug.and_then(LaneBug::of_member);
+        // A group key needs all members.
+        let makes_group_keys = seed % 8 == 5;
         let is_late = member == Some(MemberMistake::LateCertificateNotTold);
         Conditions {
             are_members_poor: poor && bug.is_none() || bug == Some(LaneBug::DutyUnmarked),
-            is_unregistered: unregistered && bug.is_none(),
+            is_unregistered: unregistered && !makes_group_keys && bug.is_none(),
             are_payers_silent: silent || member == Some(MemberMistake::ShownNotPosted),
             is_flooded: flooded && bug.is_none(),
             is_stalled: is_late || stalled && !unregistered && bug.is_none(),

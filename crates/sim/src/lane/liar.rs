@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use payments::{
-    AnswerScheme, BlsSecretKey, BridgeOperation, Claim, HomeEpoch, KeyGeneration, KeyShare, LaneAnswer, LaneCommittee,
-    OutputId, PaymentBody, StatementKind, view_digest,
+    AnswerScheme, BlsSecretKey, BridgeOperation, CertifiedPayment, Claim, HomeEpoch, KeyGeneration, KeyShare,
+    LaneAnswer, LaneCommittee, OutputId, PaymentBody, StatementKind, view_digest,
 };
 use primitives::{Digest, PublicKey, Signature};
 
@@ -69,9 +69,16 @@ impl Liar {
         self.sign(committee, &Claim { kind, owner: &body.payment.owner, digest: &body.digest })
     }
 
-    pub fn empty_view(&mut self, committee: &LaneCommittee, case: OutputId, owner: PublicKey) -> BridgeOperation {
-        let digest = view_digest(&case, None);
+    /// A view that names a payment with its certificate, or none.
+    pub fn view(
+        &mut self,
+        committee: &LaneCommittee,
+        (case, owner): (OutputId, PublicKey),
+        paid: Option<Box<CertifiedPayment>>,
+    ) -> BridgeOperation {
+        let named = paid.as_ref().map(|paid| paid.digest(&committee.network()));
+        let digest = view_digest(&case, named.as_ref());
         let answer = self.sign(committee, &Claim { kind: StatementKind::View, owner: &owner, digest: &digest });
-        BridgeOperation::View { case, committee: committee.epoch(), owner, paid: None, answer }
+        BridgeOperation::View { case, committee: committee.epoch(), owner, paid, answer }
     }
 }

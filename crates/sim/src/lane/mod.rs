@@ -35,7 +35,7 @@
 //! late, and certificates on their own; their disks, pools and queues are sometimes full, and sub-blocks with their
 //! posts are left out, or proposed by others later.
 //!
-//! In half of the runs members have no money; in a quarter the Byzantine one registers no keys; in a third nobody posts
+//! In half of the runs members have no money; in some the Byzantine one registers no keys; in a third nobody posts
 //! certificates of contested payments, and members post those that they are shown. Views are copied without the
 //! certificates that they name, and no copy counts. In some runs a thousand outputs are contested at once; in some more
 //! than f members say nothing in cases, which expire.
@@ -795,7 +795,9 @@ impl LaneWorld {
             for committee in committees.into_iter().flatten() {
                 // One that names a payment is worth as much as its certificate, which anyone posts.
                 if bodies.is_some() {
-                    let view = self.liar.empty_view(&committee, contested.output.id, contested.owner);
+                    let shows = self.dice.once_in(8);
+                    let paid = self.payers.certified(&contested.output.id).filter(|_| shows).map(Box::new);
+                    let view = self.liar.view(&committee, (contested.output.id, contested.owner), paid);
                     self.post(&key, &view);
                 }
             }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerScheme, BridgeOperation, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee, LaneRules, Output,
-    OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
-    SpentOutput, StatementKind, Verdict, build_payment, settle_request,
+    AnswerScheme, BridgeOperation, CertifiedPayment, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
+    LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
+    RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, settle_request,
 };
 use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signature};
 
@@ -172,6 +172,15 @@ impl Payers {
         let is_honest = |owner: &Option<(usize, SecretKey)>| owner.as_ref().is_some_and(|(owner, _)| *owner != CHEAT);
         let known = paid.payer != CHEAT || paid.owners.iter().any(is_honest);
         known.then(|| BridgeOperation::Redeem { payment: paid.signed.payment.clone(), certificate })
+    }
+
+    /// A certified payment of an output.
+    pub fn certified(&self, output: &OutputId) -> Option<CertifiedPayment> {
+        let of_output = |paid: &&Paid| paid.body.input_ids().any(|input| input == *output);
+        let certified = |paid: &Paid| {
+            Some(CertifiedPayment { summary: paid.body.payment.summary(), certificate: paid.certificate.clone()? })
+        };
+        self.payments.iter().filter(of_output).find_map(certified)
     }
 
     /// The certificates of payments of an output that anybody has, the cheat's too.
