@@ -389,7 +389,7 @@ impl RootNode {
     }
 }
 
-/// A packet of an earlier epoch under the key of this one: whoever was away has neither tree nor key of the time between.
+/// A packet of an earlier epoch under the key of this one: whoever was away has neither tree nor key of that time.
 fn resealed(bytes: &[u8], epoch: u32, secret: &[u8; 32]) -> Option<Arc<[u8]>> {
     let (header, payload) = PacketHeader::open(bytes).ok()?;
     if header.epoch == epoch {
