@@ -229,7 +229,7 @@ pub enum EdgeEffect {
     /// From now on orders go to this member: the shell opens a stream, again whenever it ends.
     Parent(Option<Seat>),
     /// At a gateway: a packet is shown.
-    Show(ShownPacket),
+    Show(Box<ShownPacket>),
     /// At a gateway: these packets are given up; first and count.
     Lost(u64, u64),
     /// At a gateway: an order has this reference and stamp.
@@ -239,7 +239,7 @@ pub enum EdgeEffect {
     /// At a gateway: the root has this order.
     Acknowledged(u32),
     /// At the root: the next order for the engine.
-    Engine(Sequenced<EdgeOrder>),
+    Engine(Box<Sequenced<EdgeOrder>>),
     /// At the root: no order below this key comes any more in this class.
     Promise(OrderClass, crate::merge::MergeKey),
     /// At the root: an entry of the log of fairness.

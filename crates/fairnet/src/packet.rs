@@ -14,7 +14,8 @@
 //! | 18–25 | sequence |
 //! | 26–33 | deadline, ns |
 //! | 34–41 | when the root sent it, ns: receivers measure delays |
-//! | 42–57 | MAC of all other bytes |
+//! | 42 … | payload |
+//! | last 16 | MAC of all bytes before |
 //!
 //! A request to send packets again is a datagram of its own: format version with the highest bit set, epoch, tree,
 //! first packet, count, MAC.
@@ -25,11 +26,12 @@
 
 use crate::Nanos;
 
-/// Bytes of an envelope before the payload.
+/// Bytes of an envelope: those before the payload and the MAC behind it.
 pub const ENVELOPE_BYTES: usize = 58;
 /// Bytes of a request to send packets again.
 pub const REWIND_BYTES: usize = 33;
-const TAG_AT: usize = 42;
+const HEAD_BYTES: usize = 42;
+const TAG_BYTES: usize = 16;
 const VERSION: u8 = 1;
 const UNFAIR: u8 = 1;
 const REWIND_VERSION: u8 = 0x80 | VERSION;
@@ -89,6 +91,12 @@ impl PacketKey {
         PacketKey(bytes)
     }
 
+    /// The MAC of bytes that lie together: what a proxy computes for each packet.
+    fn tag_of(&self, bytes: &[u8]) -> [u8; TAG_BYTES] {
+        let whole: [u8; 32] = blake3::keyed_hash(&self.0, bytes).into();
+        std::array::from_fn(|at| whole[at])
+    }
+
     pub(crate) fn tag(&self, domain: u8, parts: &[&[u8]]) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(&[domain]);
@@ -105,13 +113,13 @@ pub(crate) fn is_equal(one: &[u8; 16], two: &[u8]) -> bool {
     one.len() == two.len() && one.iter().zip(two).fold(0, |difference, (one, two)| difference | (one ^ two)) == 0
 }
 
-const PACKET: u8 = 0;
-const REWIND: u8 = 1;
-pub(crate) const LINK: u8 = 2;
+/// First bytes of what else is hashed; a packet's is its version.
+const REWIND: u8 = 2;
+pub(crate) const LINK: u8 = 3;
 
 impl PacketHeader {
-    fn head(&self) -> [u8; TAG_AT] {
-        let mut head = [0; TAG_AT];
+    fn head(&self) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
         head[0] = VERSION;
         head[1] = if self.is_unfair { UNFAIR } else { 0 };
         head[2..4].copy_from_slice(&self.tree.to_be_bytes());
@@ -125,15 +133,17 @@ impl PacketHeader {
 
     /// Appends the envelope and its payload to `out`.
     pub fn seal(&self, key: &PacketKey, payload: &[u8], out: &mut Vec<u8>) {
-        let head = self.head();
-        out.extend_from_slice(&head);
-        out.extend_from_slice(&key.tag(PACKET, &[&head, payload]));
+        let start = out.len();
+        out.extend_from_slice(&self.head());
         out.extend_from_slice(payload);
+        let tag = key.tag_of(&out[start..]);
+        out.extend_from_slice(&tag);
     }
 
     /// Reads header and payload; whether they are authentic is another question.
     pub fn open(bytes: &[u8]) -> Result<(PacketHeader, &[u8]), EnvelopeError> {
-        let (head, payload) = bytes.split_at_checked(ENVELOPE_BYTES).ok_or(EnvelopeError::Short(bytes.len()))?;
+        let rest = bytes.len().checked_sub(ENVELOPE_BYTES).ok_or(EnvelopeError::Short(bytes.len()))?;
+        let (head, payload) = (&bytes[..HEAD_BYTES], &bytes[HEAD_BYTES..HEAD_BYTES + rest]);
         if head[0] != VERSION {
             return Err(EnvelopeError::Version(head[0]));
         }
@@ -155,8 +165,8 @@ impl PacketHeader {
 
     /// Whether the MAC in sealed bytes is that of the key.
     pub fn is_authentic(bytes: &[u8], key: &PacketKey) -> bool {
-        let Some((head, payload)) = bytes.split_at_checked(ENVELOPE_BYTES) else { return false };
-        is_equal(&key.tag(PACKET, &[&head[..TAG_AT], payload]), &head[TAG_AT..])
+        let Some((sealed, tag)) = bytes.split_last_chunk::<TAG_BYTES>() else { return false };
+        is_equal(&key.tag_of(sealed), tag)
     }
 }
 

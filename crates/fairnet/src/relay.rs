@@ -194,7 +194,7 @@ pub struct RelayLimits {
 
 impl Default for RelayLimits {
     fn default() -> RelayLimits {
-        RelayLimits { span: 1 << 16, ring: 1 << 14, overlap: SECOND, rewind_burst: 1 << 18, rewind_rate: 4 << 20 }
+        RelayLimits { span: 1 << 16, ring: 1 << 12, overlap: SECOND, rewind_burst: 1 << 18, rewind_rate: 4 << 20 }
     }
 }
 
@@ -296,15 +296,21 @@ impl Relay {
     }
 
     fn on_packet(&mut self, now: Nanos, bytes: &[u8], out: &mut Vec<RelayEffect>) {
-        let header = match PacketHeader::open(bytes) {
-            Ok((header, _)) => header,
-            Err(why) => return out.push(RelayEffect::Dropped(PacketDrop::Malformed(why))),
-        };
-        let is_authentic = |key: &PacketKey| PacketHeader::is_authentic(bytes, key);
-        match self.forward(now, &header, is_authentic, out) {
-            Ok(()) => self.ring.put(header.sequence, bytes),
-            Err(why) => out.push(RelayEffect::Dropped(why)),
+        if let Err(why) = self.packet(now, bytes, |child| out.push(RelayEffect::Forward(child))) {
+            out.push(RelayEffect::Dropped(why));
         }
+    }
+
+    /// A step for a datagram: `forward` is told each child that it goes to.
+    ///
+    /// # Errors
+    /// Why it goes no further.
+    #[inline]
+    pub fn packet(&mut self, now: Nanos, bytes: &[u8], forward: impl FnMut(Spot)) -> Result<(), PacketDrop> {
+        let (header, _) = PacketHeader::open(bytes).map_err(PacketDrop::Malformed)?;
+        self.take(now, &header, |key: &PacketKey| PacketHeader::is_authentic(bytes, key), forward)?;
+        self.ring.put(header.sequence, bytes);
+        Ok(())
     }
 
     /// What becomes of a packet with this header: the part of a step that needs no bytes. A simulator calls it.
@@ -316,14 +322,24 @@ impl Relay {
         is_authentic: impl FnOnce(&PacketKey) -> bool,
         out: &mut Vec<RelayEffect>,
     ) -> Result<(), PacketDrop> {
+        self.take(now, header, is_authentic, |child| out.push(RelayEffect::Forward(child)))
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        now: Nanos,
+        header: &PacketHeader,
+        is_authentic: impl FnOnce(&PacketKey) -> bool,
+        forward: impl FnMut(Spot),
+    ) -> Result<(), PacketDrop> {
         if header.tree != self.tree {
             return Err(PacketDrop::Stale);
         }
         let plan = self.first.take(now, header, is_authentic)?;
         // A packet goes on by the plan that it was sent by, and by the place that this relay had in it.
         let spot = self.spots.iter().find(|(epoch, _)| *epoch == header.epoch).map(|(_, spot)| *spot);
-        let children = spot.into_iter().flat_map(|spot| plan.children(spot, header.sequence));
-        out.extend(children.map(RelayEffect::Forward));
+        spot.into_iter().flat_map(|spot| plan.children(spot, header.sequence)).for_each(forward);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Root, proxies and gateways as a whole, in the simulator, under seeded faults.
 
 use fairnet::sim::{EdgeFaults, EdgeReport, EdgeSetup, run_edge};
-use fairnet::{EdgeMistake, EdgeRules, QueuePolicy, SeatingShape};
+use fairnet::*;
 
 fn setup(seed: u64, faults: EdgeFaults) -> EdgeSetup {
     let rules = EdgeRules { shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
@@ -91,4 +91,46 @@ fn edge_trace_is_a_function_of_the_seed() {
     let trace = |seed| check(&setup(seed, faults)).trace;
     assert_eq!(trace(5), trace(5));
     assert_ne!(trace(5), trace(6));
+}
+
+/// Joins a gateway at a root, and lets it work by whatever tree the root sends.
+fn join(root: &mut RootNode, now: &mut Nanos, gateway: MemberId) -> u32 {
+    let end = LinkEnd::control(gateway);
+    let at = ([127, 0, 0, 1], gateway as u16).into();
+    let place = EdgePlace { datagrams: at, streams: at };
+    let mut out = Vec::new();
+    root.step(*now, EdgeInput::Opened(end), &mut out);
+    root.step(*now, EdgeInput::Message(end, LinkMessage::Join(MemberRole::Gateway, place)), &mut out);
+    for _ in 0..2 {
+        *now += 60_000_000;
+        root.step(*now, EdgeInput::Tick, &mut out);
+    }
+    root.seating().expect("a tree").epoch()
+}
+
+#[test]
+fn rewound_packets_of_an_earlier_epoch_come_under_the_key_of_the_present_one() {
+    let (secret, mut now) = ([5; 32], 1_000_000_000);
+    let at = ([127, 0, 0, 1], 1).into();
+    let place = EdgePlace { datagrams: at, streams: at };
+    let roster = RosterRules { silence: u64::MAX, ..RosterRules::default() };
+    let rules = EdgeRules { roster, heartbeat: u64::MAX / 2, ..EdgeRules::default() };
+    let mut root = RootNode::new(now, place, (*b"0000000001", 0), secret, rules);
+    let first = join(&mut root, &mut now, 1_000);
+    let sequence = root.sequence() + 1;
+    root.step(now, EdgeInput::Publish(b"a price"), &mut Vec::new());
+    let last = (1_001..1_004).map(|gateway| join(&mut root, &mut now, gateway)).last().expect("an epoch");
+    assert!(last > first + 1, "the gateway has forgotten that key");
+    let key = PacketKey::of_epoch(&secret, last);
+    let request = RewindRequest::seal(last, 0, (sequence, 1), 1_000, &key).encode();
+    let mut out = Vec::new();
+    root.step(now, EdgeInput::Datagram(([127, 0, 0, 1], 1_000).into(), &request), &mut out);
+    let sent: Vec<_> = out
+        .iter()
+        .filter_map(|effect| if let EdgeEffect::Datagram(_, bytes) = effect { Some(bytes) } else { None })
+        .collect();
+    assert_eq!(sent.len(), 1, "{:?}", root.counters());
+    let (header, payload) = PacketHeader::open(sent[0]).expect("an envelope");
+    assert_eq!((header.epoch, header.sequence, payload), (last, sequence, &b"a price"[..]));
+    assert!(PacketHeader::is_authentic(sent[0], &key));
 }

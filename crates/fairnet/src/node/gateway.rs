@@ -246,7 +246,8 @@ impl GatewayNode {
             let sample = ShownSample { sequence, delay, held, late, error_bound: self.clock.error_bound };
             out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Shown(sample)));
         }
-        out.push(EdgeEffect::Show(ShownPacket { sequence, deadline, unfair: released.unfair, payload }));
+        let shown = ShownPacket { sequence, deadline, unfair: released.unfair, payload };
+        out.push(EdgeEffect::Show(Box::new(shown)));
     }
 
     fn on_message(&mut self, now: Nanos, end: LinkEnd, message: LinkMessage, out: &mut Vec<EdgeEffect>) {

@@ -89,32 +89,28 @@ pub(super) fn relay_datagram(
     counters: &mut EdgeCounters,
     out: &mut Vec<EdgeEffect>,
 ) {
-    effects.clear();
-    let is_packet = match RewindRequest::decode(bytes) {
-        Some(request) => {
-            // A stranger's number is nobody's.
-            let member = seatings.current.member_at(&from).unwrap_or(MemberId::MAX);
-            relay.step(now, RelayInput::Rewind(member, request), effects);
-            false
+    let Some(request) = RewindRequest::decode(bytes) else {
+        let seating = seatings.of(epoch_of(bytes));
+        let taken = relay.packet(now, bytes, |spot| {
+            counters.sent += 1;
+            out.extend(seating.seat(spot).map(|seat| EdgeEffect::Forward(seat.place.datagrams)));
+        });
+        match taken {
+            Ok(()) => counters.packets += 1,
+            Err(why) => counters.dropped(why),
         }
-        None => {
-            relay.step(now, RelayInput::Packet(bytes), effects);
-            true
-        }
+        return;
     };
-    let seating = seatings.of(epoch_of(bytes));
-    counters.packets += u64::from(is_packet && !matches!(effects.first(), Some(RelayEffect::Dropped(_))));
+    // A stranger's number is nobody's.
+    let member = seatings.current.member_at(&from).unwrap_or(MemberId::MAX);
+    relay.step(now, RelayInput::Rewind(member, request), effects);
     for effect in effects.drain(..) {
         match effect {
-            RelayEffect::Forward(spot) => {
-                counters.sent += 1;
-                out.extend(seating.seat(spot).map(|seat| EdgeEffect::Forward(seat.place.datagrams)));
-            }
             RelayEffect::Resend(_, sequence) => {
                 counters.resent += 1;
                 out.extend(relay.kept(sequence).map(|kept| EdgeEffect::Datagram(from, Arc::from(kept))));
             }
-            RelayEffect::Dropped(why) => counters.dropped(why),
+            RelayEffect::Forward(_) | RelayEffect::Dropped(_) => {}
             RelayEffect::Refused(why) => counters.refused(why),
         }
     }

@@ -192,11 +192,19 @@ impl RootNode {
         self.counters.packets += 1;
     }
 
+    /// Requests are answered with the packets of this session, those of earlier epochs under the present key.
     fn on_datagram(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8], out: &mut Vec<EdgeEffect>) {
         // Packets come from the root alone; whatever else claims to be one is a copy or a forgery.
         match &mut self.relay {
             Some((relay, seatings)) => {
+                let before = out.len();
                 relay_datagram(now, (relay, seatings), (from, bytes), &mut Vec::new(), &mut self.counters, out);
+                let epoch = seatings.current().epoch();
+                for effect in &mut out[before..] {
+                    if let EdgeEffect::Datagram(_, bytes) = effect {
+                        *bytes = resealed(bytes, epoch, &self.secret).unwrap_or_else(|| bytes.clone());
+                    }
+                }
             }
             None => self.counters.stale += 1,
         }
@@ -357,7 +365,7 @@ impl RootNode {
         match admission {
             Admission::First => {
                 self.counters.orders += 1;
-                out.push(EdgeEffect::Engine(order));
+                out.push(EdgeEffect::Engine(Box::new(order)));
             }
             Admission::Duplicate => self.counters.order_copies += 1,
             Admission::Diverged => {
@@ -379,4 +387,15 @@ impl RootNode {
         }
         self.duplicates.admit(id(session), token)
     }
+}
+
+/// A packet of an earlier epoch under the key of this one: whoever was away has neither tree nor key of that time.
+fn resealed(bytes: &[u8], epoch: u32, secret: &[u8; 32]) -> Option<Arc<[u8]>> {
+    let (header, payload) = PacketHeader::open(bytes).ok()?;
+    if header.epoch == epoch {
+        return None;
+    }
+    let mut again = Vec::with_capacity(bytes.len());
+    PacketHeader { epoch, ..header }.seal(&PacketKey::of_epoch(secret, epoch), payload, &mut again);
+    Some(again.into())
 }

@@ -25,13 +25,13 @@ pub fn serve(listen: SocketAddr, root: HostHandle) -> io::Result<SocketAddr> {
     std::thread::Builder::new().name("fairness page".into()).spawn(move || {
         // One request after the other: each takes a moment, or ends by its time limit.
         for stream in listener.incoming().flatten() {
-            drop(answer(stream, &root));
+            drop(respond(stream, || root.status(0)));
         }
     })?;
     Ok(address)
 }
 
-fn answer(mut stream: TcpStream, root: &HostHandle) -> io::Result<()> {
+fn respond(mut stream: TcpStream, status: impl Fn() -> Option<EdgeStatus>) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = Vec::new();
@@ -45,7 +45,7 @@ fn answer(mut stream: TcpStream, root: &HostHandle) -> io::Result<()> {
     }
     let line = String::from_utf8_lossy(&request);
     let path = line.strip_prefix("GET ").and_then(|rest| rest.split_whitespace().next()).unwrap_or("");
-    let (status, kind, body) = match (path, root.status(0)) {
+    let (status, kind, body) = match (path, status()) {
         ("/", _) => ("200 OK", "text/html; charset=utf-8", HTML.to_string()),
         ("/v1/fairness", Some(status)) => ("200 OK", "application/json", fairness(&status).to_string()),
         ("/metrics", Some(status)) => ("200 OK", "text/plain; version=0.0.4", metrics(&status)),
@@ -155,4 +155,65 @@ pub fn metrics(status: &EdgeStatus) -> String {
     line("walras_edge_proven_ratio", root.windows.proven);
     line("walras_edge_clock_error_seconds", root.windows.error_bound.map_or(f64::NAN, seconds));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use fairnet::{ShownSample, Windows};
+
+    use super::*;
+
+    fn status(error_bound: Option<u64>) -> EdgeStatus {
+        let mut windows = Windows::default();
+        for late in [100, 600] {
+            windows.add(&ShownSample { sequence: 4, delay: 9_000, held: 5_000, late, error_bound }, 2);
+        }
+        let root = edge::RootStatus {
+            epoch: 3,
+            widths: vec![1, 2],
+            hedging: 0,
+            proxies: Vec::new(),
+            gateways: vec![1_000, 1_001],
+            headroom: 50_000,
+            queued: 0,
+            sequence: 4,
+            windows: windows.figures(edge::WINDOW_TARGET),
+            delays: Vec::new(),
+            log: Vec::new(),
+            log_head: [0; 32],
+        };
+        let (counters, losses) = Default::default();
+        EdgeStatus { member: 0, counters, losses, streams: 2, unacknowledged: 0, root: Some(root) }
+    }
+
+    #[test]
+    fn fairness_is_labelled_proven_only_if_every_clock_is_bounded() {
+        let bounded = fairness(&status(Some(200)));
+        assert_eq!(bounded["delivery_window"], json!({ "p50_us": 0.5, "p99_us": 0.5, "label": "proven" }));
+        assert_eq!(bounded["share_proven_within_1_us"]["value"], 1.0);
+        let unbounded = fairness(&status(None));
+        assert_eq!(unbounded["delivery_window"]["label"], "estimated");
+        assert_eq!(
+            (&unbounded["clock_error_bound_us"], &unbounded["share_within_1_us"]["value"]),
+            (&Value::Null, &json!(1.0))
+        );
+        assert_eq!(unbounded["share_proven_within_1_us"]["value"], 0.0);
+    }
+
+    #[test]
+    fn fairness_page_and_metrics_are_served_over_http() {
+        let (found, seen) = std::sync::mpsc::channel();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a client");
+            drop(found.send(respond(stream, || Some(status(Some(0))))));
+        });
+        let mut client = TcpStream::connect(address).expect("it listens");
+        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("text");
+        assert!(seen.recv().expect("it answers").is_ok());
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("walras_edge_epoch 3"), "{answer}");
+    }
 }
