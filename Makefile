@@ -12,7 +12,7 @@ VENV = sdk/python/.venv
 CLIENTS = sdk/ethereum
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-golden test-page test-ethereum test-python python net-test check bench soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python python net-test check bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -44,17 +44,28 @@ demo: build ## Start a local exchange with traders and the page
 # Checks come first where the tools for them are there: they are the cheapest.
 HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
 
-# Many tests wait for networks, so two suites run side by side once everything is built. What is built for the Rust
+# Many tests wait for networks, so three suites run side by side once everything is built. What is built for the Rust
 # tests is not built again.
 test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
-	+@$(MAKE) --no-print-directory --jobs=2 --output-sync=target BUILT=yes test-rust test-golden test-python test-page test-ethereum
+	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
+	  test-rust test-networks test-golden test-python test-page test-ethereum
 
 test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
 
+# Tests of running networks and processes, which hardly use a processor while they wait.
+NETWORKS = cluster epochs founding kill lane_restart late light pay pay_bls pay_watch restart signer staking switch \
+  validators wallet
+OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(basename $(wildcard crates/*/tests/*.rs)))))
+TEST = CARGO_INCREMENTAL=0 $(CARGO) test --locked --workspace
+
 # Its progress is shown as it comes.
 test-rust: $(if $(BUILT),,test-build)
-	+CARGO_INCREMENTAL=0 $(CARGO) test --locked
+	+$(TEST) --lib --bins $(OTHERS:%=--test %)
+	+$(TEST) --doc
+
+test-networks: $(if $(BUILT),,test-build)
+	$(TEST) $(NETWORKS:%=--test %)
 
 # Prices have the same last bit in optimised code.
 test-golden:
@@ -120,8 +131,15 @@ check: ## Formatting, lints, documentation, licences and duplicates of dependenc
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
 	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
 
+# Daily prices and volumes of 50 assets: one file SYMBOL-usd-max.csv each, with columns snapped_at, price, market_cap and
+# total_volume, as coingecko.com exports them.
+DATA = $(or $(WALRAS_DATA),../shared/data)
+
 bench: build ## Run every measurement
-	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
+	for suite in scaling assets hard thin decomposition figure2 figure8; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
+	@if [ -d "$(DATA)/coingecko" ]; then ./$(WALRAS) bench clearing --suite coingecko --data "$(DATA)/coingecko"; \
+	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
+	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all
 	for suite in matching exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 

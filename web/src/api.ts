@@ -244,6 +244,16 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   }
 }
 
+/** The answer to `POST v1/{path}` with `body` as JSON. Throws an `ApiError`. */
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  const headers = { accept: "application/json", "content-type": "application/json" };
+  const response = await fetch(new URL("v1/" + path, document.baseURI), { method: "POST", headers, body: JSON.stringify(body) }).catch(() => {
+    throw new ApiError(0, "unreachable", "The node does not answer.");
+  });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
 /** A path of the interface whose parts may contain any character. */
 export function path(...parts: (string | number)[]): string {
   return parts.map((part) => encodeURIComponent(part)).join("/");

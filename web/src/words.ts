@@ -1,6 +1,7 @@
 /** Times, counts, codes and errors as people say them. */
 import { ApiError, type IdOutcome, type Operation, type Outcome } from "./api";
 import { formatAmount } from "./amount";
+import { Told } from "./trade/told";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
@@ -137,6 +138,7 @@ export function money(units: string, symbol: string, decimals: number): string {
 
 /** An error in plain words, with what can be done about it. */
 export function explain(error: unknown): string {
+  if (error instanceof Told) return error.message;
   if (!(error instanceof ApiError)) return `This view failed: ${error instanceof Error ? error.message : String(error)}`;
   if (error.status === 0) return "The node does not answer. The page tries again by itself.";
   if (error.status === 404) return sentence(error.message, "The node does not know this.");

@@ -357,6 +357,89 @@ describe("the page", () => {
   });
 });
 
+describe.runIf(given)("orders from the page", () => {
+  type Market = { price: string | null };
+  const row = (text: string) => page.locator(".own-orders tbody tr", { hasText: text });
+  const says = (text: string) => page.locator(".own-orders tbody").getByText(text, { exact: false }).first().waitFor();
+
+  /** The first market of the two assets that a demo pays its public accounts in. */
+  async function toMarket(): Promise<{ base: string; quote: string; price: number }> {
+    const { assets } = await get<{ assets: { symbol: string; asset: number }[] }>("assets");
+    const [quote, base] = [0, 1].map((number) => assets.find((one) => one.asset === number)!.symbol);
+    await until("the market has a price", async () => (await get<Market>(`markets/${base}/${quote}/book`)).price !== null);
+    await open(`#/market/${base}/${quote}`);
+    await state("live");
+    return { base: base!, quote: quote!, price: Number((await get<Market>(`markets/${base}/${quote}/book`)).price) };
+  }
+
+  async function order(side: "buy" | "sell", amount: string, price: number): Promise<void> {
+    await page.check(`input[name=side][value=${side}]`, { force: true });
+    await page.fill("#order-amount", amount);
+    await page.fill("#order-price", price.toFixed(4));
+    await page.click(".ticket .place");
+  }
+
+  it("are placed, filled, kept over a reload, explained and cancelled", async () => {
+    const { base, quote, price } = await toMarket();
+    await page.selectOption("#trader", { label: await page.locator("#trader option", { hasText: "Public demo account 1" }).innerText() });
+    await until("the balance is shown", async () => /[1-9]/.test((await page.locator("[data-balances]").innerText())));
+    await page.fill("#order-amount", "2");
+    await page.fill("#order-price", (2 * price).toFixed(4));
+    await page.locator(".preview", { hasText: `You sell ` }).waitFor();
+    await order("buy", "2", 2 * price);
+    await says("Filled at");
+    // One that nobody takes rests, also for who comes back later.
+    await order("sell", "3", 50 * price);
+    await says(`3 ${base} rest`);
+    await picture("ticket");
+    await page.reload();
+    await says("Filled at");
+    await says(`3 ${base} rest`);
+    await row(`3 ${base} rest`).locator("button", { hasText: "Cancel" }).click();
+    await says("Cancelled");
+    // What cannot be paid is refused with amounts.
+    await order("sell", "900000000", price);
+    await says("Refused:");
+    await order("buy", "0.0000000000001", price);
+    await page.locator(".notice", { hasText: "places after the point" }).first().waitFor();
+    expect(quote).not.toBe(base);
+    expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+  });
+
+  it("are signed by a key that the browser keeps encrypted", async () => {
+    const { base, price } = await toMarket();
+    await page.selectOption("#trader", "new");
+    await page.fill("#passphrase", "a good passphrase");
+    await page.click(".key-form button");
+    await page.locator(".trader button", { hasText: "Get demo money" }).click();
+    await until("the money is there", async () => (await page.locator("[data-balances]").innerText()).includes(`100 ${base}`));
+    await order("sell", "1.5", price / 2);
+    await says("Filled at");
+    // After a reload the key is locked: nothing is signed without the passphrase.
+    await page.reload();
+    await state("live");
+    expect(await page.locator(".ticket .place").isDisabled()).toBe(true);
+    await page.selectOption("#trader", "unlock");
+    await page.fill("#passphrase", "another passphrase");
+    await page.click(".key-form button");
+    await page.locator(".notice", { hasText: "The passphrase is wrong." }).waitFor();
+    await page.fill("#passphrase", "a good passphrase");
+    await page.click(".key-form button");
+    await says("Filled at");
+    // The account of a new key does not exist before its first money.
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  it("fit a phone", async () => {
+    await page.setViewportSize({ width: 375, height: 800 });
+    await toMarket();
+    await page.locator(".ticket").waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    expect(await page.evaluate(paleTexts)).toEqual([]);
+    await picture("ticket-phone");
+  });
+});
+
 describe.skipIf(given)("the page before a node that fails", () => {
   const reconnects = async (fault: () => void, words: string) => {
     await open("");

@@ -102,6 +102,8 @@ pub struct ClearingOptions {
     pub books: Option<usize>,
     /// Books with more offers are not measured by the suites over sizes, including figure 2.
     pub most: usize,
+    /// Threads of the suites of hostile, minimum and thin books, each with books of its own; others run on one.
+    pub threads: usize,
 }
 
 /// Called with what is being measured, the number of books done, and the total.
@@ -115,13 +117,14 @@ pub type ProgressStep<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
 pub fn run(options: &ClearingOptions, step: &mut ProgressStep) -> Result<Value, HistoryError> {
     let books = options.books.unwrap_or(options.suite.usual_books());
     let alone = pool(1);
+    let extent = adversarial::Extent { books, threads: options.threads };
     let rows: Vec<Value> = match &options.suite {
         Suite::Scaling => alone.install(|| sizes::scaling(books, options.most, step)),
         Suite::Assets => alone.install(|| sizes::assets(books, options.most, step)),
         Suite::Hard => alone.install(|| hard::run(books, step)),
-        Suite::Hostile => alone.install(|| adversarial::hostile_books(books, step)),
-        Suite::Minimum => alone.install(|| adversarial::minimum_books(books, step)),
-        Suite::Thin => alone.install(|| adversarial::thin_books(books, step)),
+        Suite::Hostile => adversarial::hostile_books(extent, step),
+        Suite::Minimum => adversarial::minimum_books(extent, step),
+        Suite::Thin => adversarial::thin_books(extent, step),
         Suite::Coingecko(folder) => {
             let history = history(folder, books)?;
             alone.install(|| days::run(&history, step))

@@ -1,7 +1,8 @@
 //! Tables and figures of Onyx (Haseeb et al., SIGCOMM 2025), each with the label of how its numbers came about.
 //!
-//! *Monte Carlo*: the paper's own models, drawn again. *Simulated*: the cores of `fairnet` on one event queue, or the
-//! matching engine behind both kinds of queue. *Arithmetic*: counted from a plan. *Quoted*: from the paper.
+//! *Measured*: the nodes of the edge on sockets of this machine. *Monte Carlo*: the paper's own models, drawn again.
+//! *Simulated*: the cores of `fairnet` on one event queue, or the matching engine behind both kinds of queue.
+//! *Arithmetic*: counted from a plan. *Quoted*: from the paper.
 //!
 //! The simulator is calibrated on two cells of the paper, the median and the 99th percentile of table 2 without
 //! receiver hedging (139 and 248 µs, taken as H = 0), which therefore are no results here.
@@ -10,6 +11,7 @@ mod chart;
 mod lateness;
 mod models;
 mod orders;
+mod sockets;
 mod trees;
 
 use std::path::Path;
@@ -45,8 +47,8 @@ pub struct Exhibit {
 }
 
 /// All tables and figures that can be shown.
-pub static EXHIBITS: [Exhibit; 25] = {
-    use ChartLabel::{Arithmetic, MonteCarlo, Quoted, Simulated};
+pub static EXHIBITS: [Exhibit; 30] = {
+    use ChartLabel::{Arithmetic, Measured, MonteCarlo, Quoted, Simulated};
     const fn exhibit(
         name: &'static str,
         title: &'static str,
@@ -60,6 +62,8 @@ pub static EXHIBITS: [Exhibit; 25] = {
         exhibit("table-2", "receiver hedging, 100 participants", Simulated, trees::table_2),
         exhibit("table-3", "latency by depth and fan-out", Simulated, trees::table_3),
         exhibit("table-4", "proxies of a hedged tree", Arithmetic, trees::table_4),
+        exhibit("figure-1", "latency between two machines over time", Quoted, models::figure_1),
+        exhibit("figure-5", "a tree against direct sends", Measured, sockets::figure_5),
         exhibit("figure-6", "delivery window, latency and holding time", Simulated, trees::figure_6),
         exhibit("figure-7", "latency of 100 and 1,000 receivers", Simulated, trees::figure_7),
         exhibit("figure-9", "bursts of orders, with and without classes", Simulated, orders::figure_9),
@@ -81,23 +85,31 @@ pub static EXHIBITS: [Exhibit; 25] = {
         exhibit("figure-28", "lateness, 2 of 10 lose", Simulated, lateness::figure_28),
         exhibit("figure-29", "lateness, 5 of 10 lose", Simulated, lateness::figure_29),
         exhibit("figure-30", "lateness, all of 10 lose", Simulated, lateness::figure_30),
+        exhibit("proxy-rate", "a proxy against the raw loop", Measured, sockets::proxy_rates),
+        exhibit("release-span", "one thread releases to many receivers", Measured, sockets::release_spans),
+        exhibit("validation-d", "sockets against the simulator on emulated links", Measured, sockets::validation_d),
     ]
 };
 
 /// There is no such table or figure.
 #[derive(Debug, thiserror::Error)]
-#[error("no {0}: `walras bench onyx --list` lists what there is; the others need sockets")]
+#[error("no {0}: `walras bench onyx --list` lists what there is")]
 pub struct NoExhibit(String);
 
-/// The tables and figures of these numbers, or all.
+/// The tables and figures of these numbers, exhibits of these names, or all.
 ///
 /// # Errors
 /// If one does not exist.
-pub fn chosen(figures: &[u32], tables: &[u32], all: bool) -> Result<Vec<&'static Exhibit>, NoExhibit> {
+pub fn chosen(
+    figures: &[u32],
+    tables: &[u32],
+    names: &[String],
+    all: bool,
+) -> Result<Vec<&'static Exhibit>, NoExhibit> {
     if all {
         return Ok(EXHIBITS.iter().collect());
     }
-    let names = tables.iter().map(|number| format!("table-{number}"));
+    let names = names.iter().cloned().chain(tables.iter().map(|number| format!("table-{number}")));
     let names = names.chain(figures.iter().map(|number| format!("figure-{number}")));
     let find = |name: String| EXHIBITS.iter().find(|exhibit| exhibit.name == name).ok_or(NoExhibit(name));
     names.map(find).collect()

@@ -233,6 +233,7 @@ fn start(
             share: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tls: variant == LaneVariant::Tls,
+            proven: Vec::new(),
             backed: backed.clone(),
             peers: None,
             limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },

@@ -18,12 +18,25 @@ fn row<'a>(exhibit: &'a Value, series: &str) -> &'a Value {
 #[test]
 fn exhibits_are_found_by_their_numbers() {
     let names = |figures: &[u32], tables: &[u32]| -> Vec<&str> {
-        chosen(figures, tables, false).expect("exhibits").iter().map(|exhibit| exhibit.name).collect()
+        chosen(figures, tables, &[], false).expect("exhibits").iter().map(|exhibit| exhibit.name).collect()
     };
     assert_eq!(names(&[15, 7], &[4]), ["table-4", "figure-15", "figure-7"]);
-    assert_eq!(chosen(&[], &[], true).expect("all").len(), EXHIBITS.len());
-    let refused = chosen(&[5], &[], false).err().expect("it needs sockets").to_string();
-    assert!(refused.starts_with("no figure-5"), "{refused}");
+    assert_eq!(chosen(&[], &[], &[], true).expect("all").len(), EXHIBITS.len());
+    let refused = chosen(&[8], &[], &[], false).err().expect("it is not there yet").to_string();
+    assert!(refused.starts_with("no figure-8"), "{refused}");
+}
+
+#[test]
+fn measured_exhibits_are_labelled_and_a_release_is_one_loop() {
+    let names = ["proxy-rate".to_string(), "release-span".to_string()];
+    let exhibits = chosen(&[5], &[], &names, false).expect("exhibits");
+    assert!(exhibits.iter().all(|exhibit| exhibit.label == ChartLabel::Measured));
+    let spans = shown("release-span");
+    let rows = spans["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row["release, ns"].as_f64() > Some(0.0)));
+    let rates = shown("proxy-rate");
+    assert!(rates["rows"].as_array().expect("rows").iter().all(|row| row["ratio"].as_f64() > Some(0.0)), "{rates}");
 }
 
 #[test]
@@ -68,7 +81,7 @@ fn lateness_is_nothing_without_losses_and_grows_with_them() {
 #[test]
 fn figures_are_reproducible_by_seed_and_no_plot_lacks_its_label() {
     let folder = tempfile::tempdir().expect("a folder");
-    let exhibits = chosen(&[17, 22, 24], &[4], false).expect("exhibits");
+    let exhibits = chosen(&[17, 22, 24], &[4], &[], false).expect("exhibits");
     let report = |seed| {
         let options = OnyxOptions { seed, is_quick: true };
         run(&exhibits, &options, Some(folder.path()), &mut |_| ()).expect("files")

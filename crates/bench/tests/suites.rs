@@ -6,7 +6,7 @@ use serde_json::Value;
 
 fn rows(suite: Suite, books: usize, most: usize) -> Vec<Value> {
     let mut steps = 0;
-    let options = ClearingOptions { suite, books: Some(books), most };
+    let options = ClearingOptions { suite, books: Some(books), most, threads: 2 };
     let report = run(&options, &mut |_, done, of| {
         assert!(done < of);
         steps += 1;
@@ -41,6 +41,26 @@ fn hard_books_are_counted_by_kind() {
     assert_eq!(row["of"], few);
     let unfilled = rows.iter().filter(|row| row["not_full"].is_u64());
     assert_eq!(unfilled.count() as u64, all["not_full_with_reason"].as_u64().expect("a number"));
+}
+
+#[test]
+fn books_are_the_same_on_any_number_of_threads_and_open_ones_are_named() {
+    let rows = |threads| {
+        let options = ClearingOptions { suite: Suite::Hostile, books: Some(300), most: 0, threads };
+        let report = run(&options, &mut |_, _, _| {}).expect("no file is read");
+        let rows = report["rows"].as_array().expect("a list").clone();
+        rows.into_iter().filter(|row| row["shape"] != Value::Null && row["slowest"].is_null()).collect::<Vec<_>>()
+    };
+    let (one, three) = (rows(1), rows(3));
+    let counts = |rows: &[Value]| -> Vec<Value> {
+        let names = ["shape", "of", "full", "proved", "open", "open_seeds", "looks"];
+        rows.iter().map(|row| names.iter().map(|name| row[*name].clone()).collect()).collect()
+    };
+    assert_eq!(counts(&one), counts(&three));
+    let all = one.iter().find(|row| row["shape"] == "all").expect("a row for all");
+    let of = |name: &str| all[name].as_u64().expect("a number");
+    assert_eq!((of("of"), of("full") + of("proved") + of("open")), (300, 300));
+    assert!(of("open") > 0 && all["open_seeds"].as_array().is_some_and(|seeds| !seeds.is_empty()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use clearing::workload;
 use clearing::{Clearing, Offer, Params, Rate, SortedOffers, Spending, clear, verify};
-use primitives::{AssetId, Price};
+use primitives::{AssetId, Fraction, Price};
 
 #[test]
 fn hard_books_are_full() {
@@ -21,6 +21,19 @@ fn hard_books_are_full() {
 
 /// Books of few units, or of dear units, in which amounts at the first prices leave some asset short. They all have a
 /// full clearing: by the repair of amounts, by prices moved according to the lack, or by a deeper band.
+/// A band of 3·2^-20 is narrower than the grain in which offers far from the margin are added up.
+#[test]
+fn the_narrowest_band_is_full() {
+    let (epsilon, mu) = (Fraction::power_of_two(20), Fraction::power_of_two(18));
+    let mut offers = workload::cycles(50, 6_400, 0);
+    offers.iter_mut().for_each(|offer| offer.amount *= 1_000);
+    let sorted = SortedOffers::new(50, &offers);
+    let params = Params { epsilon, mu, ..Params::default() };
+    let clearing = clear(&sorted.book(), &params, None).expect("a proper book");
+    verify(&sorted.book(), &params, &clearing).expect("it verifies");
+    assert!(clearing.full, "{:?}", clearing.report);
+}
+
 #[test]
 fn whole_units_are_found_where_they_are_rare() {
     for seed in [11, 94, 151, 289, 313, 526, 579, 595, 670, 699, 711, 944] {

@@ -73,6 +73,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("POST", "/v1/transactions", Role::Submit),
     ("POST", "/v1/transactions/batch", Role::Submit),
     ("POST", "/v1/typed-data", Role::Read),
+    ("POST", "/v1/transactions/prepare", Role::Read),
     ("GET", "/v1/ethereum/{hash}", Role::Read),
     ("GET", "/v1/ethereum/{hash}/output", Role::Read),
     ("POST", "/v1/ethereum", Role::Submit),

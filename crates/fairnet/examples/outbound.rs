@@ -36,7 +36,8 @@ fn main() {
     for sequence in 1..=20 {
         let now = sequence * 100_000;
         let deadline = deadlines.next(now);
-        let header = PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
+        let header =
+            PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline, sent: now, is_unfair: false };
         let mut bytes = Vec::new();
         header.seal(&key, format!("price {}", 100 + sequence).as_bytes(), &mut bytes);
         plan.children(Spot::ROOT, sequence).for_each(|to| send(&mut queue, now + HOP, to, &bytes));

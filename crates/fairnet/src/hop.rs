@@ -19,6 +19,8 @@ pub enum HopInput<T> {
     Child(MergeInput<T>),
     /// The parent can take this many more orders.
     Ready(u64),
+    /// There is another parent: it has granted nothing yet, and must hear the promises again.
+    Parent,
 }
 
 /// What a hop does.
@@ -64,6 +66,11 @@ impl<T> Hop<T> {
         self.queue.len()
     }
 
+    /// Orders that the parent can still take.
+    pub fn credit(&self) -> u64 {
+        self.credit
+    }
+
     /// Orders of one child that its sequencer holds back.
     pub fn waiting(&self, child: u32) -> usize {
         self.merge.waiting(child)
@@ -83,6 +90,10 @@ impl<T> Hop<T> {
             HopInput::Ready(orders) => {
                 self.credit = self.credit.saturating_add(orders);
                 self.send(out);
+            }
+            HopInput::Parent => {
+                self.credit = 0;
+                self.sent = [MergeKey::default(); 2];
             }
         }
     }

@@ -19,6 +19,7 @@
 //! | [`Merge`], [`Loq`], [`Hop`] | proxies, root | orders in sequence, urgent ones first |
 //! | [`Bundles`] | root | orders for the batch market, cut off by stamps |
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
+//! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
 //! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
 //!
 //! Each module restates its part of the paper, its properties, and where it deviates and why.
@@ -29,18 +30,23 @@
 //! path cannot be measured by probes, so without a declaration the bound includes half of the least round trip.
 
 mod bundles;
+mod bytes;
 mod classes;
 mod deadlines;
 mod estimator;
+mod fairness;
 mod gaps;
 mod hold;
 mod hop;
+mod link;
 mod loq;
 mod merge;
+mod node;
 mod packet;
 mod plan;
 mod relay;
 mod roster;
+mod seating;
 mod seen;
 pub mod sim;
 mod tokens;
@@ -50,12 +56,21 @@ pub use bundles::{Bundle, BundleInput, BundledOrder, Bundles};
 pub use classes::{ClassRequest, KillBarrier, MidHistory, MidState, OrderClasses, QuoteSide, Stamps};
 pub use deadlines::{DeadlineRules, Deadlines, DelayFold, DelayMeter, FoldEffect, percentile};
 pub use estimator::{ClockEstimate, Estimator, EstimatorRules, ProbePair};
+pub use fairness::{DeliveryWindow, MedianAndP99, WindowFigures, Windows};
 pub use gaps::{GapEffect, GapInput, GapRules, Gaps};
 pub use hold::{ClockState, Hold, HoldInput, HoldKey, HoldRules, Released, Unfair};
 pub use hop::{Hop, HopEffect, HopInput};
+pub use link::{
+    EdgeOrder, LinkError, LinkMessage, LinkPurpose, LinkSeal, LinkTerms, MESSAGE_BYTES_MAX, ORDER_BYTES_MAX,
+    ShownSample,
+};
 pub use loq::{Loq, QueuePolicy, lateness};
 pub use merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
-pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, RewindRequest};
+pub use node::{
+    EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder,
+    ProxyNode, RootNode, ShownPacket,
+};
+pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};
 pub use plan::{Plan, PlanError, PlanRequest, Plans, Spot, TreeCost};
 pub use relay::{
     ByteBudget, FirstCopy, PacketDrop, PacketRing, Relay, RelayEffect, RelayInput, RelayLimits, RewindRefusal,
@@ -63,6 +78,7 @@ pub use relay::{
 pub use roster::{
     FairnessEntry, FairnessEvent, FairnessLog, MemberRole, Roster, RosterEffect, RosterInput, RosterRules,
 };
+pub use seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating, SeatingShape};
 pub use seen::SeenWindow;
 pub use tokens::{Admission, Duplicates, FeedEvent, FeedMerge, OrderToken, Positioned, Tokens};
 

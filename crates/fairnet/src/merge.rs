@@ -331,7 +331,9 @@ impl<T> Merge<T> {
         self.skipped -= usize::from(state.is_skipped);
         *state = StreamState { is_present: true, probation, ..StreamState::default() };
         for class in &mut self.classes {
-            class.marks[at] = class.marks[at].max(class.frontier);
+            // What the place's last stream promised binds nobody; what it left in the queue goes first.
+            let last = class.queues[at].back().map_or(MergeKey::default(), |queued| queued.order.key.above());
+            class.marks[at] = last.max(class.frontier);
         }
         self.refresh(at);
     }

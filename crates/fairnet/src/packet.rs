@@ -13,7 +13,11 @@
 //! | 8–17 | session |
 //! | 18–25 | sequence |
 //! | 26–33 | deadline, ns |
-//! | 34–49 | MAC of all other bytes |
+//! | 34–41 | when the root sent it, ns: receivers measure delays |
+//! | 42–57 | MAC of all other bytes |
+//!
+//! A request to send packets again is a datagram of its own: format version with the highest bit set, epoch, tree,
+//! first packet, count, MAC.
 //!
 //! # Deviations from the paper
 //!
@@ -22,10 +26,13 @@
 use crate::Nanos;
 
 /// Bytes of an envelope before the payload.
-pub const ENVELOPE_BYTES: usize = 50;
-const TAG_AT: usize = 34;
+pub const ENVELOPE_BYTES: usize = 58;
+/// Bytes of a request to send packets again.
+pub const REWIND_BYTES: usize = 33;
+const TAG_AT: usize = 42;
 const VERSION: u8 = 1;
 const UNFAIR: u8 = 1;
+const REWIND_VERSION: u8 = 0x80 | VERSION;
 
 /// What the root says about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +47,8 @@ pub struct PacketHeader {
     pub sequence: u64,
     /// When receivers shall see it.
     pub deadline: Nanos,
+    /// When the root sent it.
+    pub sent: Nanos,
     /// The root itself could not be fair: its clock was not good enough.
     pub is_unfair: bool,
 }
@@ -76,6 +85,10 @@ impl PacketKey {
         PacketKey(hasher.finalize().into())
     }
 
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> PacketKey {
+        PacketKey(bytes)
+    }
+
     pub(crate) fn tag(&self, domain: u8, parts: &[&[u8]]) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(&[domain]);
@@ -94,6 +107,7 @@ pub(crate) fn is_equal(one: &[u8; 16], two: &[u8]) -> bool {
 
 const PACKET: u8 = 0;
 const REWIND: u8 = 1;
+pub(crate) const LINK: u8 = 2;
 
 impl PacketHeader {
     fn head(&self) -> [u8; TAG_AT] {
@@ -105,6 +119,7 @@ impl PacketHeader {
         head[8..18].copy_from_slice(&self.session);
         head[18..26].copy_from_slice(&self.sequence.to_be_bytes());
         head[26..34].copy_from_slice(&self.deadline.to_be_bytes());
+        head[34..42].copy_from_slice(&self.sent.to_be_bytes());
         head
     }
 
@@ -132,6 +147,7 @@ impl PacketHeader {
             tree: u16::from_be_bytes([head[2], head[3]]),
             sequence: eight(18),
             deadline: eight(26),
+            sent: eight(34),
             is_unfair: head[1] == UNFAIR,
         };
         Ok((header, payload))
@@ -176,5 +192,32 @@ impl RewindRequest {
     /// Whether the member `from` made this request.
     pub fn is_authentic(&self, from: u64, key: &PacketKey) -> bool {
         is_equal(&self.tag_of(key, from), &self.tag)
+    }
+
+    /// The datagram of this request.
+    pub fn encode(&self) -> [u8; REWIND_BYTES] {
+        let mut bytes = [0; REWIND_BYTES];
+        bytes[0] = REWIND_VERSION;
+        bytes[1..5].copy_from_slice(&self.epoch.to_be_bytes());
+        bytes[5..7].copy_from_slice(&self.tree.to_be_bytes());
+        bytes[7..15].copy_from_slice(&self.first.to_be_bytes());
+        bytes[15..17].copy_from_slice(&self.count.to_be_bytes());
+        bytes[17..].copy_from_slice(&self.tag);
+        bytes
+    }
+
+    /// The request that a datagram is; `None` if it is none.
+    pub fn decode(bytes: &[u8]) -> Option<RewindRequest> {
+        let bytes: &[u8; REWIND_BYTES] = bytes.try_into().ok()?;
+        if bytes[0] != REWIND_VERSION {
+            return None;
+        }
+        Some(RewindRequest {
+            epoch: u32::from_be_bytes(std::array::from_fn(|at| bytes[1 + at])),
+            tree: u16::from_be_bytes([bytes[5], bytes[6]]),
+            first: u64::from_be_bytes(std::array::from_fn(|at| bytes[7 + at])),
+            count: u16::from_be_bytes([bytes[15], bytes[16]]),
+            tag: std::array::from_fn(|at| bytes[17 + at]),
+        })
     }
 }

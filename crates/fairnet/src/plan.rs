@@ -112,7 +112,7 @@ fn fan_out(receivers: u32, depth: u32) -> u32 {
 }
 
 /// The integer nearest to log10 N, at least 1: the boundary between d and d + 1 is 10^(d + 1/2).
-fn depth_by_rule(receivers: u32) -> u32 {
+pub(crate) fn depth_by_rule(receivers: u32) -> u32 {
     let square = u128::from(receivers).pow(2);
     (1..DEPTH_MAX).find(|depth| square < 10u128.pow(2 * depth + 1)).unwrap_or(DEPTH_MAX)
 }

@@ -56,7 +56,26 @@ pub enum FairnessEvent {
 }
 
 impl FairnessEvent {
-    fn words(&self) -> [u64; 3] {
+    /// The event that three words are, as a member reports it; `None` if they are none.
+    pub fn from_words([kind, member, value]: [u64; 3]) -> Option<FairnessEvent> {
+        Some(match kind {
+            0 => FairnessEvent::Evicted(member, value),
+            1 => FairnessEvent::Admitted(member),
+            2 => FairnessEvent::Skipped(member, value),
+            3 => FairnessEvent::Readmitted(member),
+            4 => FairnessEvent::Restamped(member, value),
+            5 => FairnessEvent::Excluded(member),
+            6 => FairnessEvent::Included(member),
+            7 => FairnessEvent::Late(member, value),
+            8 => FairnessEvent::Clock(member, value),
+            9 => FairnessEvent::Diverged(member),
+            10 => FairnessEvent::OutsideWindow(member),
+            _ => return None,
+        })
+    }
+
+    /// Kind, member and value: what is hashed, and what a member sends.
+    pub fn words(&self) -> [u64; 3] {
         match *self {
             FairnessEvent::Evicted(member, silent) => [0, member, silent],
             FairnessEvent::Admitted(member) => [1, member, 0],
@@ -233,6 +252,11 @@ impl Roster {
     /// Members of a role, ascending.
     pub fn members(&self, role: MemberRole) -> impl Iterator<Item = u64> + '_ {
         self.present.iter().filter(move |(_, present)| present.role == role).map(|(member, _)| *member)
+    }
+
+    /// Whether this is a member now.
+    pub fn has(&self, member: u64) -> bool {
+        self.present.contains_key(&member)
     }
 
     /// The log of fairness events.

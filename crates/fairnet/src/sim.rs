@@ -18,13 +18,17 @@
 //! (a) constant delays: the closed form, exactly; (b) one egress queue: M/D/1, within 2 %; (c) an unhedged tree: direct
 //! sampling, Kolmogorov–Smirnov distance below 0.02; (e) ten seeds and their interval; (f) each law switched off.
 
+mod audit;
 mod calendar;
+mod edge;
 mod law;
 mod montecarlo;
 mod spread;
 mod tree;
 
+pub use audit::{EdgeAudit, payload_number};
 pub use calendar::Calendar;
+pub use edge::{EdgeFaults, EdgeReport, EdgeSetup, run_edge};
 pub use law::{DelayLaw, LawTable, SimDice, Spikes};
 pub use montecarlo::{HedgeModel, SprayModel, hedged_delays, sprayed_delays};
 pub use spread::{Spread, interval, kolmogorov_smirnov};

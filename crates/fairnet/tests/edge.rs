@@ -206,7 +206,7 @@ impl World {
     fn publish(&mut self, now: Nanos, sequence: u64) {
         let deadline = self.deadlines.next(now);
         let epoch = self.plan.epoch();
-        let header = PacketHeader { epoch, session: SESSION, tree: 0, sequence, deadline, is_unfair: false };
+        let header = PacketHeader { epoch, session: SESSION, tree: 0, sequence, deadline, sent: now, is_unfair: false };
         let mut bytes = Vec::new();
         header.seal(&key(epoch), &body(sequence), &mut bytes);
         self.relay(now, 0, RelayInput::Packet(&bytes), Some(&bytes));

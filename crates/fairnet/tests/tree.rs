@@ -16,7 +16,7 @@ fn plan(receivers: u32, hedging: u32) -> Plan {
 }
 
 fn header(sequence: u64) -> PacketHeader {
-    PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline: 1_000, is_unfair: false }
+    PacketHeader { epoch: 1, session: SESSION, tree: 0, sequence, deadline: 1_000, sent: 0, is_unfair: false }
 }
 
 fn sealed(header: &PacketHeader, payload: &[u8]) -> Vec<u8> {
@@ -140,7 +140,7 @@ proptest! {
         }
         if let Ok((header, payload)) = PacketHeader::open(&bytes) {
             let again = sealed(&header, payload);
-            prop_assert_eq!((&again[..34], &again[50..]), (&bytes[..34], &bytes[50..]));
+            prop_assert_eq!((&again[..42], &again[ENVELOPE_BYTES..]), (&bytes[..42], &bytes[ENVELOPE_BYTES..]));
             prop_assert!(PacketHeader::is_authentic(&again, &PacketKey::of_epoch(&SECRET, header.epoch)));
         }
     }
@@ -279,7 +279,7 @@ fn spoofed_rewind_is_refused_and_budgeted() {
     let mut relay = relay(Spot { layer: 1, index: 0 }, &plan(100, 0));
     let key = PacketKey::of_epoch(&SECRET, 1);
     for sequence in 1..=50 {
-        effects(&mut relay, 0, RelayInput::Packet(&sealed(&header(sequence), &[0; 8_142])));
+        effects(&mut relay, 0, RelayInput::Packet(&sealed(&header(sequence), &[0; 8_192 - ENVELOPE_BYTES])));
     }
     let request = RewindRequest::seal(1, 0, (1, 50), 42, &key);
     let refused = |why| vec![RelayEffect::Refused(why)];

@@ -105,11 +105,13 @@ impl<D: Disk> Machine<D> {
         mut self,
         mut heard: mpsc::Receiver<Event>,
         positions: std::sync::mpsc::Sender<u64>,
-        backed: Vec<(OutputId, Output)>,
+        [backed, proven]: [Vec<(OutputId, Output)>; 2],
         tick: Duration,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a timer");
-        backed.into_iter().for_each(|(id, output)| self.step(LaneInput::Backed(id, output), &positions));
+        let backed = backed.into_iter().map(|(id, output)| LaneInput::Backed(id, output));
+        let proven = proven.into_iter().map(|(id, output)| LaneInput::Proven(id, output));
+        backed.chain(proven).for_each(|known| self.step(known, &positions));
         runtime.block_on(async {
             let mut events = Vec::new();
             // Trees are closed, and budgets refilled, only while requests or news arrive.
@@ -258,9 +260,11 @@ impl<D: Disk> Machine<D> {
                     write_spender(self.out.entry(peer).or_default(), &output, spender.as_ref());
                 }
                 LaneEffect::Refuse { peer, refusal } => self.refuse(peer, number, &refusal),
-                LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {
-                    (self.post)(effect)
-                }
+                LaneEffect::Vote { .. }
+                | LaneEffect::Shown(_)
+                | LaneEffect::Barred { .. }
+                | LaneEffect::View { .. }
+                | LaneEffect::Destroy => (self.post)(effect),
                 LaneEffect::Mute(reason) => {
                     let log = self.log.place();
                     tracing::error!(%reason, log, "this shard signs nothing until its next lane epoch");

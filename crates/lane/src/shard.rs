@@ -79,6 +79,8 @@ pub struct ShardSetup {
     pub tls: bool,
     /// The outputs that the ledger has created with this home so far.
     pub backed: Vec<(OutputId, Output)>,
+    /// Outputs with this home that verdicts of certified blocks have proved.
+    pub proven: Vec<(OutputId, Output)>,
     /// The committee's shards, which are asked how far this one had signed; `None` if there is no one to ask.
     pub peers: Option<LaneDirectory>,
     /// Its limits.
@@ -187,7 +189,8 @@ impl LaneShard {
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
     pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
-        let ShardSetup { settings, key, bls_key, share, listen, tls, backed, peers, limits, known, post } = setup;
+        let ShardSetup { settings, key, bls_key, share, listen, tls, backed, proven, peers, limits, known, post } =
+            setup;
         let tls = if tls { Some(acceptor(&key)?) } else { None };
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
@@ -227,7 +230,7 @@ impl LaneShard {
             spawn(
                 "lane-machine",
                 Box::new(move || {
-                    machine.run(heard, positions, backed, limits.tick);
+                    machine.run(heard, positions, [backed, proven], limits.tick);
                     drop(lock);
                 }),
             )?,

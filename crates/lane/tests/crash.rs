@@ -82,6 +82,7 @@ fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
         share: None,
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         tls: false,
+        proven: Vec::new(),
         backed,
         peers: None,
         limits: ShardLimits::default(),

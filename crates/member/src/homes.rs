@@ -1,8 +1,9 @@
 //! The shards of one home: those that run, and those that could not be started.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use payments::{LaneFact, OutputId, ViewParts};
+use payments::{LaneFact, OutputId, PaymentBody, ViewParts};
 use primitives::Digest;
 
 use crate::ShardTerm;
@@ -35,8 +36,8 @@ pub(crate) struct HomeShards {
     starting: BTreeSet<u16>,
     /// With what they are started.
     pub term: ShardTerm,
-    /// Payments that shards bar and that the ledger has not confirmed.
-    pub barred: BTreeSet<Digest>,
+    /// Payments that shards bar and that the ledger has not confirmed, as far as a block has said what they are.
+    pub barred: BTreeMap<Digest, Option<Arc<PaymentBody>>>,
     /// The shards' parts of views in open cases.
     pub parts: BTreeMap<OutputId, ViewParts>,
 }
@@ -50,7 +51,7 @@ impl HomeShards {
             late,
             starting: BTreeSet::new(),
             term,
-            barred: BTreeSet::new(),
+            barred: BTreeMap::new(),
             parts: BTreeMap::new(),
         }
     }
@@ -84,7 +85,14 @@ impl HomeShards {
         self.late.remove(&shard);
         self.starting.remove(&shard);
         if self.late.is_empty() {
-            self.term.backed = Vec::new();
+            (self.term.backed, self.term.proven) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// The logs of shards that have started bar these payments. What the payments are was said in earlier blocks.
+    pub fn note_barred(&mut self, barred: &BTreeSet<Digest>) {
+        for payment in barred {
+            self.barred.entry(*payment).or_default();
         }
     }
 

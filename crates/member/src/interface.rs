@@ -35,8 +35,10 @@ pub enum MemberInput {
     Prepared(HomeEpoch, bool),
     /// The result of [`MemberEffect::Start`].
     Started(HomeEpoch, u16, ShardStart),
-    /// Keys and logs of a home are removed, or cannot be now: the result of [`MemberEffect::Remove`].
+    /// The keys of a home are removed, or cannot be now: the result of [`MemberEffect::Remove`].
     Removed(HomeEpoch, bool),
+    /// The logs of a home are removed, or cannot be now: the result of [`MemberEffect::Forget`].
+    Forgotten(HomeEpoch, bool),
     /// The result of [`MemberEffect::Work`]: what the work made, or `None` if the keys cannot be read.
     Worked(Box<KeyWork>, Option<Vec<BridgeOperation>>),
     /// Whether the pool took a post: the result of [`MemberEffect::Post`].
@@ -79,8 +81,10 @@ pub enum MemberEffect {
     StopListening(HomeEpoch),
     /// Drop a shard.
     Stop(HomeEpoch, u16),
-    /// Wipe the keys of a home and remove its logs.
+    /// Wipe the keys of a home. Its logs stay.
     Remove(HomeEpoch),
+    /// Remove the logs of a home, whose keys are wiped.
+    Forget(HomeEpoch),
     /// Make posts with the keys of an epoch ([`KeyWork::perform`]).
     Work(Box<KeyWork>),
     /// Put a post into the pool, under the next free number of the member's account.

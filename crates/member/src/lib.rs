@@ -36,7 +36,8 @@
 //! - If the genesis asks for group keys: deal for the next epoch when all members have registered, and complain about
 //!   wrong shares.
 //! - Upon blocks whose posts contradict each other: accuse their signer.
-//! - When no certified fact needs a home any more: stop its shards, wipe its keys, remove its logs.
+//! - When no certified fact needs a home any more: stop its shards, wipe its keys. Its logs stay for
+//!   [`payments::LOG_EPOCHS`]: they are evidence if the network restarts.
 //!
 //! # Properties
 //!

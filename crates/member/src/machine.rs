@@ -6,7 +6,10 @@ mod owing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{LaneBridge, Ledger};
-use payments::{BridgeEvent, CommitteeLife, HomeEpoch, LaneEffect, LaneFact, LaneInput, OutputId, SPEND_EPOCHS};
+use payments::{
+    BridgeEvent, BridgeOperation, CommitteeLife, HomeEpoch, LOG_EPOCHS, LaneEffect, LaneFact, LaneInput, OutputId,
+    SPEND_EPOCHS,
+};
 use primitives::{Digest, Height};
 
 use crate::homes::HomeShards;
@@ -48,8 +51,9 @@ pub struct LaneMember {
     is_halted: bool,
     /// Told to their shards once certified.
     confirmed: Vec<ConfirmedBar>,
-    /// Homes whose keys and logs are to be removed.
+    /// Homes whose keys are to be removed, and those of which only logs are left.
     removing: BTreeSet<HomeEpoch>,
+    logged: BTreeSet<HomeEpoch>,
     posts: Posts,
     witness: LaneWitness,
     /// The last epoch of whose key generation it has checked its shares since its start.
@@ -83,6 +87,7 @@ impl LaneMember {
             is_halted: false,
             confirmed: Vec::new(),
             removing: BTreeSet::new(),
+            logged: BTreeSet::new(),
             posts: Posts::default(),
             witness: LaneWitness::new(),
             looked: 0,
@@ -101,10 +106,12 @@ impl LaneMember {
         match input {
             MemberInput::Applied(block) => self.on_applied(block),
             MemberInput::Certified(height) => self.certified = self.certified.max(height),
-            MemberInput::Reported(home, shard, effect) => self.on_report(home, shard, effect),
+            MemberInput::Reported(home, shard, effect) => self.on_report(home, shard, effect, &lane(ledger).network()),
             MemberInput::Prepared(home, is_durable) => self.on_prepared(home, is_durable, ledger),
             MemberInput::Started(home, shard, start) => self.on_started(home, shard, start, ledger),
             MemberInput::Removed(home, removed) => self.on_removed(home, removed),
+            MemberInput::Forgotten(home, true) => drop(self.logged.remove(&home)),
+            MemberInput::Forgotten(_, false) => {}
             MemberInput::Worked(work, posts) => self.on_worked(&work, posts),
             MemberInput::Posted(key, false) => self.posts.refused(&key, ledger.height()),
             MemberInput::Posted(_, true) => {}
@@ -191,7 +198,8 @@ impl LaneMember {
         self.cases = cases.map(|(of, bodies)| (of.output.id, OpenCase::new(*of, bodies, ledger.height()))).collect();
         for home in (bridge.oldest()..=self.now).filter(|home| is_alive(state, *home)) {
             let backed = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
-            self.open(home, ShardTerm::of(state, home, self.now, backed).expect("its epoch counts"));
+            let proven = bridge.proven(home).map(|(id, output)| (*id, *output)).collect();
+            self.open(home, ShardTerm::of(state, home, self.now, [backed, proven]).expect("its epoch counts"));
         }
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
     }
@@ -241,7 +249,7 @@ impl LaneMember {
     /// Notes what the log of a shard that has started bars.
     fn note_barred(&mut self, home: HomeEpoch, barred: BTreeSet<Digest>, ledger: &Ledger) {
         if !self.has(MemberMistake::VerdictNotTold) {
-            self.homes.get_mut(&home).into_iter().for_each(|of| of.barred.extend(&barred));
+            self.homes.get_mut(&home).into_iter().for_each(|of| of.note_barred(&barred));
             self.note_confirmed(ledger);
         }
     }
@@ -251,10 +259,10 @@ impl LaneMember {
     fn note_confirmed(&mut self, ledger: &Ledger) {
         let (height, resolver) = (ledger.height(), lane(ledger).bridge().resolver());
         for (home, of) in &mut self.homes {
-            let (confirmed, barred) = of.barred.iter().partition(|payment| resolver.confirms(payment));
-            of.barred = barred;
+            let confirmed: Vec<Digest> = of.barred.keys().copied().filter(|of| resolver.confirms(of)).collect();
+            of.barred.retain(|payment, _| !confirmed.contains(payment));
             let of_home = |payment| ConfirmedBar { height, home: *home, payment };
-            self.confirmed.extend(BTreeSet::into_iter(confirmed).map(of_home));
+            self.confirmed.extend(confirmed.into_iter().map(of_home));
         }
     }
 
@@ -277,6 +285,8 @@ impl LaneMember {
     /// After each block: removes what is over, and tries again what failed before.
     fn try_again(&mut self) {
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
+        let long_past = self.logged.iter().filter(|home| self.now.saturating_sub(**home) > LOG_EPOCHS);
+        self.effects.extend(long_past.map(|home| MemberEffect::Forget(*home)));
         let late: Vec<HomeEpoch> = self.homes.iter().filter(|(_, of)| of.late() > 0).map(|(home, _)| *home).collect();
         for home in late {
             self.homes.get_mut(&home).into_iter().for_each(HomeShards::pass_block);
@@ -296,6 +306,7 @@ impl LaneMember {
     fn on_event(&mut self, event: BridgeEvent, ledger: &Ledger) {
         match event {
             BridgeEvent::Backed(id, output) => self.tell_home(self.now, &LaneInput::Backed(id, output)),
+            BridgeEvent::Proven(home, id, output) => self.tell_home(home, &LaneInput::Proven(id, output)),
             BridgeEvent::Epoch(epoch) => self.begin(epoch, ledger),
             BridgeEvent::Halted(halted) => {
                 self.is_halted = halted;
@@ -332,7 +343,7 @@ impl LaneMember {
         let others = self.homes.keys().filter(|home| shares_address(**home, epoch));
         self.effects.extend(others.map(|home| MemberEffect::StopListening(*home)));
         // The ledger may be ahead of certified blocks: outputs that it backs by now are told once they are certified.
-        let term = ShardTerm::of(lane(ledger), epoch, epoch, Vec::new());
+        let term = ShardTerm::of(lane(ledger), epoch, epoch, Default::default());
         term.into_iter().for_each(|term| self.open(epoch, term));
         self.prepare_next();
     }
@@ -353,7 +364,7 @@ impl LaneMember {
         homes.into_iter().for_each(|home| self.tell_home(home, fact));
     }
 
-    /// Stops the shards of homes that no certified fact needs any more. Their keys and logs are to be removed.
+    /// Stops the shards of homes that no certified fact needs any more. Their keys are to be removed.
     fn remove_ended(&mut self, ledger: &Ledger) {
         let ended: Vec<HomeEpoch> = self.homes.keys().copied().filter(|home| self.is_over(*home, ledger)).collect();
         for home in ended {
@@ -377,12 +388,16 @@ impl LaneMember {
     fn on_removed(&mut self, home: HomeEpoch, removed: bool) {
         if removed || self.has(MemberMistake::KeysKept) {
             self.removing.remove(&home);
+            self.logged.insert(home);
         }
     }
 
-    fn on_report(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect) {
+    fn on_report(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect, network: &Digest) {
         match effect {
-            LaneEffect::Vote { case, payment, answer } => self.on_vote(case, payment, answer),
+            LaneEffect::Vote { case, payment, signature, answer } => {
+                self.posts.owe(BridgeOperation::Vote { case, payment, signature, answer });
+            }
+            LaneEffect::Shown(certified) => self.on_shown(home, *certified, network),
             LaneEffect::Barred { case, paid } => self.on_barred(home, shard, case, paid),
             LaneEffect::View { case, paid, answer } => self.on_view(home, case, paid, answer),
             // That a home is over follows from the ledger; the rest is between a shard and its clients.

@@ -1,12 +1,12 @@
 //! Mistakes that a member could make: a check that never fires proves nothing.
 //!
 //! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a
-//! seed (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the one that needs a rare case.
+//! seed (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the two that need rare cases.
 //!
 //! | mistake | seed, blocks | what is found |
 //! |---|---|---|
-//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 29, 34 | a view is lost |
-//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 57, 34 | a member has not registered for the next epoch |
+//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 23, 34 | a view is lost |
+//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 47, 34 | a member has not registered for the next epoch |
 //! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
 //! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
 //! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
@@ -15,9 +15,10 @@
 //! | [`CasesNotTold`](MemberMistake::CasesNotTold) | 0, 34 | a shard does not know a case |
 //! | [`VerdictNotTold`](MemberMistake::VerdictNotTold) | 0, 34 | a shard bars a confirmed payment |
 //! | [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) | a test of its own (`tests/member/cases.rs`) | a shard bars a confirmed payment |
+//! | [`ShownNotPosted`](MemberMistake::ShownNotPosted) | a test of its own (`tests/member/cases.rs`) | a certificate is not posted |
 //! | [`LogMadeAgain`](MemberMistake::LogMadeAgain) | 1, 34 | an output is certified twice |
 //! | [`NeedlessComplaints`](MemberMistake::NeedlessComplaints) | 0, 34 | a correct member is excluded from a key generation |
-//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 1, 34 | a member has not registered for the next epoch |
+//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 4, 34 | a member has not registered for the next epoch |
 
 /// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub enum MemberMistake {
     /// Shards are not told of a certificate that was shown after the case had expired: they bar its payment until a
     /// restart.
     LateCertificateNotTold,
+    /// The certificate of a payment that shards bar is not posted although they were shown it.
+    ShownNotPosted,
     /// A log that is missing at the start is made anew, instead of signing nothing without it.
     LogMadeAgain,
     /// A member complains about every dealing, and so reveals its shares.
@@ -54,7 +57,7 @@ pub enum MemberMistake {
 
 impl MemberMistake {
     /// All mistakes.
-    pub const ALL: [MemberMistake; 13] = [
+    pub const ALL: [MemberMistake; 14] = [
         MemberMistake::ReportNotAskedAgain,
         MemberMistake::PostNotRepeated,
         MemberMistake::PostRepeatedEarly,
@@ -65,6 +68,7 @@ impl MemberMistake {
         MemberMistake::CasesNotTold,
         MemberMistake::VerdictNotTold,
         MemberMistake::LateCertificateNotTold,
+        MemberMistake::ShownNotPosted,
         MemberMistake::LogMadeAgain,
         MemberMistake::NeedlessComplaints,
         MemberMistake::PreparationGivenUp,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ledger::LaneBridge;
-use payments::{BridgeKey, BridgeOperation, KeyGeneration};
+use payments::{BridgeKey, BridgeOperation, KeyGeneration, PaymentBody};
 use primitives::Height;
 
 use crate::MemberMistake;
@@ -97,6 +97,9 @@ fn is_owed(operation: &BridgeOperation, lane: &LaneBridge) -> bool {
             let awaits = |of: &KeyGeneration| of.awaits_complaints() && !of.out().contains(&complaint.dealer);
             bridge.generation(*epoch).is_some_and(awaits)
         }
-        BridgeOperation::Redeem { .. } | BridgeOperation::Resolve { .. } | BridgeOperation::Halt { .. } => false,
+        BridgeOperation::Redeem { payment, .. } => {
+            PaymentBody::parse(payment).is_ok_and(|body| resolver.awaits_certificate(&body))
+        }
+        BridgeOperation::Resolve { .. } | BridgeOperation::Halt { .. } => false,
     }
 }

@@ -21,6 +21,8 @@ pub struct ShardTerm {
     pub now: HomeEpoch,
     /// The outputs that certified blocks have created with this home.
     pub backed: Vec<(OutputId, Output)>,
+    /// The outputs with this home that verdicts of certified blocks have proved.
+    pub proven: Vec<(OutputId, Output)>,
 }
 
 impl ShardTerm {
@@ -29,12 +31,12 @@ impl ShardTerm {
         lane: &LaneBridge,
         home: HomeEpoch,
         now: HomeEpoch,
-        backed: Vec<(OutputId, Output)>,
+        [backed, proven]: [Vec<(OutputId, Output)>; 2],
     ) -> Option<ShardTerm> {
         let committee = lane.committee(home)?.clone();
         let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
         let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
-        Some(ShardTerm { rules: lane.rules(), committee, previous, generation, now, backed })
+        Some(ShardTerm { rules: lane.rules(), committee, previous, generation, now, backed, proven })
     }
 
     /// Follows certified blocks, for shards that start later. They are told of cases and halts when they start.
@@ -42,6 +44,7 @@ impl ShardTerm {
         match fact {
             LaneInput::Epoch(epoch) => self.now = *epoch,
             LaneInput::Backed(id, output) => self.backed.push((*id, *output)),
+            LaneInput::Proven(id, output) => self.proven.push((*id, *output)),
             _ => {}
         }
     }

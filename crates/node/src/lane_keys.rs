@@ -97,7 +97,8 @@ pub fn make_first_lane_key_secrets(data: &Path, shards: u16, safe: Option<&LaneK
     (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe)).collect()
 }
 
-/// Overwrites and removes the keys of an epoch, and removes its logs, if there are any.
+/// Overwrites and removes the keys of an epoch, if there are any. Its logs stay: they are evidence at a restart from an
+/// older snapshot.
 pub(crate) fn destroy(lane: &Path, home: HomeEpoch) -> io::Result<()> {
     let of_home = lane.join(home.to_string());
     let shards = match std::fs::read_dir(&of_home) {
@@ -118,7 +119,15 @@ pub(crate) fn destroy(lane: &Path, home: HomeEpoch) -> io::Result<()> {
             }
         }
     }
-    std::fs::remove_dir_all(&of_home)
+    Ok(())
+}
+
+/// Removes the logs of an epoch, whose keys are destroyed, if there are any.
+pub(crate) fn forget(lane: &Path, home: HomeEpoch) -> io::Result<()> {
+    match std::fs::remove_dir_all(lane.join(home.to_string())) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// The epochs that have a directory.

@@ -148,6 +148,7 @@ impl LaneHost {
                 None
             }
             MemberEffect::Remove(home) => Some(MemberInput::Removed(home, self.remove(home))),
+            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, self.forget(home))),
             MemberEffect::Work(work) => {
                 let posts = self.work(&work);
                 Some(MemberInput::Worked(work, posts))
@@ -262,6 +263,7 @@ impl LaneHost {
             listen,
             tls,
             backed: term.backed.clone(),
+            proven: term.proven.clone(),
             peers,
             limits: ShardLimits::default(),
             known: self.seat.known.clone(),
@@ -288,8 +290,17 @@ impl LaneHost {
             let directory = self.directory.join(home.to_string());
             tracing::error!(
                 %error, directory = %directory.display(),
-                "cannot remove keys and logs of a past epoch; trying again with each block"
+                "cannot destroy keys of a past epoch; trying again with each block"
             );
+        }
+        removed.is_ok()
+    }
+
+    fn forget(&self, home: HomeEpoch) -> bool {
+        let removed = lane_keys::forget(&self.directory, home);
+        if let Err(error) = &removed {
+            let directory = self.directory.join(home.to_string());
+            tracing::warn!(%error, directory = %directory.display(), "cannot remove the logs of an epoch long past");
         }
         removed.is_ok()
     }

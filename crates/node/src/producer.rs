@@ -69,8 +69,10 @@ fn wait_until_due(shared: &Shared) -> bool {
 /// Takes pending transactions for a block.
 pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<PoolEntry>, ProposedLane) {
     let mut quota = ledger::Quota::default();
-    let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
-    let entries = mempool.take_while(shared.config.blocks.transactions, admits);
+    let mut admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
+    let most = shared.config.blocks.transactions;
+    let mut entries = mempool.take_duties(most.div_ceil(2), &mut admits);
+    entries.extend(mempool.take_while(most - entries.len(), admits));
     (entries, mempool.ethereum.take(LANE_BYTES, shared.now_ms()))
 }
 

@@ -193,7 +193,8 @@ impl Backend for Reads {
 
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead> {
         let ledger = self.exchange.shared.read_ledger();
-        let (home, Output { to, asset, amount }) = ledger.lane()?.bridge().find_backed(&OutputId(id.0))?;
+        let (bridge, id) = (ledger.lane()?.bridge(), OutputId(id.0));
+        let (home, Output { to, asset, amount }) = bridge.find_backed(&id).or_else(|| bridge.find_proven(&id))?;
         let Recipient::Key(to) = to else { return None };
         Some(LaneOutputRead { home, to, asset, amount })
     }

@@ -249,6 +249,54 @@ fn check_proofs(server: SocketAddr, id: &str) {
     assert_eq!(get(server, &place)["amount"], Value::Null);
 }
 
+/// Nothing but a key and a way to send bytes: the node lays out what is signed, and says what it does.
+#[test]
+fn a_prepared_transaction_is_signed_without_a_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    with_node(config(), folder.path(), |server| {
+        let asked = |more: Value| {
+            let mut body = json!({"account": address(1), "operation":
+                {"type": "create_offer", "sell": "EUR", "buy": "BTC", "amount": "1250", "limit": "400"}});
+            body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            call(server, "POST", "/v1/transactions/prepare", "application/json", body.to_string().as_bytes())
+        };
+        let (status, prepared) = asked(json!({"key": key(1).public()}));
+        assert_eq!(status, 200, "{prepared}");
+        let says = prepared["says"].as_str().expect("words");
+        // 400 units of BTC for one of EUR are 0.0004 whole ones.
+        assert!(
+            says.contains("sells 12.5 EUR for at least 0.0004 BTC each") && says.contains("fee is 0.01 USD"),
+            "{says}"
+        );
+        assert!(says.starts_with(&address(1).checked()) && says.contains("number 1,"), "{says}");
+        let hex = prepared["signing_bytes"].as_str().expect("bytes").trim_start_matches("0x").to_owned();
+        let bytes: Vec<u8> =
+            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect();
+        let send = |signature: &[u8]| {
+            let body = json!({"transaction": prepared["unsigned"], "signature": format!("0x{}", to_hex(signature))});
+            let path = "/v1/transactions?wait=committed";
+            call(server, "POST", path, "application/json", body.to_string().as_bytes())
+        };
+        let (status, short) = send(&[1; 63]);
+        assert!(status == 400 && short["error"]["message"].as_str().is_some_and(|m| m.contains("64 bytes")), "{short}");
+        assert_eq!(send(&key(2).sign(&bytes).0).1["error"]["code"], "bad_signature");
+        let (status, sent) = send(&key(1).sign(&bytes).0);
+        assert_eq!((status, &sent["id"], &sent["status"]), (200, &prepared["id"], &json!("committed")), "{sent}");
+        assert_eq!(sent["outcome"]["left"], "1250");
+        // Without a key it is laid out for a wallet; typed data is nothing for another key.
+        let (_, for_wallet) = asked(json!({"sequence": "2"}));
+        assert!(for_wallet["typed_data"].is_object() && for_wallet["signing_bytes"].is_null(), "{for_wallet}");
+        let wrong =
+            json!({"account": address(1), "key": key(1).public(), "operation": {"type": "unstake", "units": "1"}});
+        let (status, refused) =
+            call(server, "POST", "/v1/typed-data", "application/json", wrong.to_string().as_bytes());
+        assert!(
+            status == 400 && refused["error"]["message"].as_str().is_some_and(|m| m.contains("prepare")),
+            "{refused}"
+        );
+    });
+}
+
 #[test]
 fn every_refusal_has_its_code_and_changes_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -345,6 +393,7 @@ fn bad_requests_are_named() {
             ("/v1/transactions", json, b"{", 400, "malformed", "line 1"),
             ("/v1/transactions", json, b"{", 400, "malformed", "such as {\"transaction\":\"0x…\"}"),
             ("/v1/typed-data", json, b"[]", 400, "malformed", "such as {\"account\":\"0x…\""),
+            ("/v1/transactions/prepare", json, b"[]", 400, "malformed", "such as {\"account\":\"0x…\""),
             ("/v1/transactions", json, b"{\"transaction\":\"0x0\"}", 400, "malformed", "not hexadecimal"),
             (
                 "/v1/transactions",

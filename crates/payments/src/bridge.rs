@@ -10,7 +10,7 @@
 //! |---|---|---|---|---|
 //! | withdraw | the asset is listed | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
 //! | redeem | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Payment`]`)` | fee |
-//! | resolve | [`Bridge::check`] | `Spent(0)`: the bid | `KeepOne(`[`BridgeKey::Case`]`)` | fee, bid |
+//! | resolve | [`Bridge::check`] | `Spent(0)`: the bids | `KeepOne(`[`BridgeKey::Cases`]`)` | fee, bids |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
 //! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
@@ -42,6 +42,7 @@
 
 mod bids;
 mod boards;
+mod contest;
 mod encoding;
 mod interface;
 mod operation;
@@ -57,6 +58,7 @@ use bids::CaseBid;
 pub use bids::{case_weight, cases_per_block};
 use boards::Board;
 pub use boards::with_told_board;
+pub use contest::ContestClaim;
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
 pub use operation::BridgeOperation;
 pub(crate) use operation::{read_payment, write_payment};
@@ -68,7 +70,7 @@ use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
     BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CertifiedPayment, CheckBudget, Claim, Complaint, ContestedOutput,
     Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence,
-    LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, PaymentBody,
+    LaneRefusal, LaneRegistration, LaneSchedule, LaneTime, Output, OutputId, OutputProof, Payment, PaymentBody,
     PaymentCertificate, Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
     halt_digest, owner_message, view_digest,
 };
@@ -98,7 +100,9 @@ pub struct Bridge {
     rules: BridgeRules,
     clock: LaneClock,
     resolver: Resolver,
-    backed: BTreeMap<HomeEpoch, BTreeMap<OutputId, Output>>,
+    backed: HomeOutputs,
+    /// Key outputs of payments that stand by a verdict. Their units are part of what other outputs have brought.
+    proven: HomeOutputs,
     totals: BTreeMap<AssetId, EscrowTotals>,
     deposits: BTreeMap<OutputId, (Address, Amount)>,
     /// The sum of `deposits`.
@@ -116,6 +120,8 @@ pub struct Bridge {
 #[derive(Default)]
 struct BridgeStep {
     events: Vec<BridgeEvent>,
+    /// Outputs that verdicts prove.
+    proven: Vec<BridgeEntry>,
     /// Cases whose deposits were added or removed.
     deposits: BTreeSet<OutputId>,
     /// Claims that were added, and those that were paid in part or in full.
@@ -123,6 +129,9 @@ struct BridgeStep {
     /// How often a claim was looked at, or a rule was applied to a case.
     looks: usize,
 }
+
+/// Outputs by home.
+type HomeOutputs = BTreeMap<HomeEpoch, BTreeMap<OutputId, Output>>;
 
 /// Bids of a block by output: each with its account.
 type Bids = BTreeMap<OutputId, (Amount, Address)>;
@@ -135,6 +144,7 @@ impl Bridge {
             clock: LaneClock::new(rules.schedule),
             resolver: Resolver::new(rules.network, rules.schedule.case_heights()),
             backed: BTreeMap::new(),
+            proven: BTreeMap::new(),
             totals: BTreeMap::new(),
             deposits: BTreeMap::new(),
             deposited: 0,
@@ -231,6 +241,16 @@ impl Bridge {
         self.backed.iter().find_map(|(home, outputs)| Some((*home, *outputs.get(id)?)))
     }
 
+    /// Key outputs of payments that stand by a verdict, with this home: their exits need no other proof.
+    pub fn proven(&self, home: HomeEpoch) -> impl Iterator<Item = (&OutputId, &Output)> {
+        self.proven.get(&home).into_iter().flatten()
+    }
+
+    /// Like [`Bridge::find_backed`], of outputs that a verdict proves.
+    pub fn find_proven(&self, id: &OutputId) -> Option<(HomeEpoch, Output)> {
+        self.proven.iter().find_map(|(home, outputs)| Some((*home, *outputs.get(id)?)))
+    }
+
     /// Whether the state before a block permits the operation. An operation that was already done is permitted: a
     /// copy does nothing.
     ///
@@ -251,15 +271,8 @@ impl Bridge {
                     Ok(()) | Err(NotHonoured::Contradiction) => Ok(()),
                 }
             }
-            BridgeFact::Resolve { contested, parent, .. } => {
-                let is_expired = self.resolver.is_expired(contested.home, &contested.output.id);
-                if !self.clock.may_open(contested.home) || is_expired {
-                    return Err(BridgeRefusal::TooLate(contested.home));
-                }
-                let SpentOutput { id, asset, amount } = contested.output;
-                let output = Output { to: Recipient::Key(contested.owner), asset, amount };
-                let backed = || self.backed.get(&contested.home).and_then(|outputs| outputs.get(&id)) == Some(&output);
-                if parent.is_some() || backed() { Ok(()) } else { Err(BridgeRefusal::UnknownOutput) }
+            BridgeFact::Resolve { cases, .. } => {
+                cases.iter().try_for_each(|(contested, parent)| self.check_contested(contested, parent.is_some()))
             }
             BridgeFact::View { case, paid: Some((home, digest)), .. } => {
                 if self.resolver.concerns(case, *home, digest) { Ok(()) } else { Err(BridgeRefusal::NoCase) }
@@ -302,6 +315,18 @@ impl Bridge {
         }
     }
 
+    /// Whether an output may be contested now: its case is not too late, and it exists.
+    fn check_contested(&self, contested: &ContestedOutput, is_proved: bool) -> Result<(), BridgeRefusal> {
+        let (home, SpentOutput { id, asset, amount }) = (contested.home, contested.output);
+        if !self.clock.may_open(home) || self.resolver.is_expired(home, &id) {
+            return Err(BridgeRefusal::TooLate(home));
+        }
+        let output = Output { to: Recipient::Key(contested.owner), asset, amount };
+        let has = |outputs: &HomeOutputs| outputs.get(&home).and_then(|of| of.get(&id)) == Some(&output);
+        let exists = is_proved || has(&self.backed) || has(&self.proven);
+        if exists { Ok(()) } else { Err(BridgeRefusal::UnknownOutput) }
+    }
+
     /// Whether a registration has the BLS keys that the genesis requires.
     fn fits(&self, of: &LaneRegistration) -> bool {
         match self.rules.bls {
@@ -330,6 +355,7 @@ impl Bridge {
         let now = self.clock.epoch();
         self.resolver.prune(now);
         self.backed = self.backed.split_off(&self.resolver.oldest());
+        self.proven = self.proven.split_off(&self.resolver.oldest());
         self.registrations = self.registrations.split_off(&(self.resolver.oldest(), 0));
         self.turn_board(&mut events);
         events
@@ -337,10 +363,14 @@ impl Bridge {
 
     /// All entries that are written and not dropped, including open ones, in no order.
     pub fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
-        let backed = self
-            .backed
-            .iter()
-            .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
+        let all = |outputs: &'_ HomeOutputs, entry: fn(HomeEpoch, &OutputId, &Output) -> BridgeEntry| {
+            let of_home = |(home, of): (&HomeEpoch, &BTreeMap<OutputId, Output>)| {
+                let home = *home;
+                of.iter().map(move |(id, output)| entry(home, id, output)).collect::<Vec<_>>()
+            };
+            outputs.iter().flat_map(of_home).collect::<Vec<_>>()
+        };
+        let backed = all(&self.backed, BridgeEntry::backed).into_iter().chain(all(&self.proven, BridgeEntry::proven));
         let deposits = self.deposits.iter().map(|(id, deposit)| BridgeEntry::deposit(id, Some(deposit)));
         let registered = self.registrations.values().map(BridgeEntry::registration);
         let open = deposits.chain(self.queue.entries());
@@ -387,9 +417,7 @@ impl Bridge {
                     self.back(now, id, output, events);
                 }
                 BridgeFact::Redeem(body) => cases.push(CaseFact::Certified(body)),
-                BridgeFact::Resolve { opener, bid, contested, parent } => {
-                    bids.push(CaseBid { bid, opener, contested, parent });
-                }
+                BridgeFact::Resolve { opener, bid, cases } => bids.extend(CaseBid::of_all(opener, bid, cases)),
                 BridgeFact::Vote { case, validator, payment } => {
                     cases.push(CaseFact::Vote { case, validator, payment });
                 }
@@ -451,6 +479,7 @@ impl Bridge {
         }
         self.pay(&mut step);
         debug_assert_eq!(halted, self.clock.is_halted(), "a halt begins with the next height");
+        entries.append(&mut step.proven);
         entries.extend(step.deposits.iter().map(|id| BridgeEntry::deposit(id, self.deposits.get(id))));
         entries.extend(step.claims.iter().map(|(asset, place)| self.queue.entry(*asset, place)));
         entries.sort_unstable_by_key(|entry| entry.key);

@@ -232,8 +232,8 @@ mod watch;
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
 pub use bridge::{
-    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals, case_weight,
-    cases_per_block, with_told_board,
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, ContestClaim, EscrowClaim, EscrowTotals,
+    case_weight, cases_per_block, with_told_board,
 };
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
@@ -270,7 +270,7 @@ pub use threshold::{
 pub use validator::{LaneAddress, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{
     BindingCount, CaseEnd, CaseFacts, CommitteeLife, EXIT_EPOCHS, EXPIRY_EPOCHS, HOME_PORTS, KEPT_EPOCHS, LAPSE_EPOCHS,
-    LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,
+    LOG_EPOCHS, LaneTime, OPEN_EPOCHS, REDEEM_EPOCHS_MAX, SIGN_EPOCHS_MAX, UnprovenView, ViewClaim,
 };
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

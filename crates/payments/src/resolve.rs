@@ -9,15 +9,18 @@
 //!
 //! The *exit* E(o) spends only output o, whole, to the ledger account of its owner.
 //!
-//! 1. **Open.** `resolve(o)` carries o's proof, the owner's signature on E(o) and a deposit. Its commit opens a case.
-//! 2. **Vote.** For a case, a validator of o's home that has signed a payment T of o posts T with that signature.
-//!    Otherwise it locks o to E(o), durably, and posts that signature.
+//! 1. **Open.** `resolve(o)` carries o's proof, the owner's signature on E(o) and a bid. Its commit opens a case. All
+//!    inputs of a stuck payment are contested by one `resolve`, and open one case each.
+//! 2. **Vote.** For a case, a validator of o's home that has signed a payment T of o posts T with that signature and
+//!    that of T's owner. Otherwise it locks o to E(o), durably, and posts that signature. A vote for another payment
+//!    than an exit does not exist without the owner's signature: nobody invents candidates.
 //! 3. **View.** When the votes committed up to the end of a block are first *binding*, they fix the *candidates*: all
 //!    payments voted for, except E(o). Given candidates, a validator bars them, durably, in every shard: until a
 //!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
 //!    which of them any of its shards had acknowledged or accepted before, with its certificate, or that it had none.
 //!    A view that names a payment counts as that certificate; without it there is no such view. A shard that accepted
-//!    a payment and whose log lacks the certificate signs no view.
+//!    a payment and whose log lacks the certificate signs no view. Whoever bars a candidate and is shown its
+//!    certificate posts it.
 //!    A member without registered keys counts as a vote for something else and as an empty view: it cannot sign.
 //! 4. **Verdict**, in this order, from committed facts:
 //!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
@@ -29,6 +32,9 @@
 //!    * **the case expires**: the third epoch after the one in which it was opened begins, or so many block heights
 //!      have passed as eight epochs have. Nothing is credited and nothing is void, bars stay, and the case is not
 //!      opened again. A certificate that comes later still confirms its payment.
+//! 5. **Way home.** A confirmed payment's outputs to keys are *proven* by the ledger: they can be contested, and their
+//!    home signs their exits, without the payment's certificate, which perhaps nobody has. What it may sign, and how
+//!    long that is redeemed: `verdicts.rs`.
 //!
 //! # Why it is safe
 //!
@@ -55,6 +61,15 @@
 //! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.
 //! * **All votes of a block count for the candidates**, so that the order inside a block changes nothing.
 //! * **A view names no opening and no candidates.** An output has one case, ever, and its candidates are fixed once.
+//! * **A view names only a payment that somebody voted for.** Its summary does not say what the payment spends; a vote
+//!   has the payment. Within f Byzantine members a certified payment of the output is among the votes once candidates
+//!   are fixed. For any other the certificate is redeemed with the payment, which confirms it at once, too.
+//! * **A member that restarts after a case has expired** no longer knows what the case's candidates were: the state has
+//!   dropped them. It refuses their certificates, as their bars stay, and whoever shows one posts it.
+//! * **Epochs are pruned as a range**: those after the oldest that is kept stay in the state. They answer for nothing
+//!   that the predicate [`CommitteeLife::is_kept`] does not keep, and are at most eight.
+//! * **Proven outputs only go home.** An owner with the certificate spends them as any other. A payment of them without
+//!   it would leave a log that has the payment and not the parent's certificate, which a restart counts on.
 
 mod encoding;
 mod entry;
@@ -413,6 +428,9 @@ impl Resolver {
             Ok(()) => {}
         }
         let home = body.payment.home;
+        if self.is_contested(body) {
+            step.events.push(CaseEvent::Proven(body.clone()));
+        }
         self.note_certified(home, body.digest, step);
         let Some(facts) = self.epochs.get_mut(&home) else { return };
         let mut first = false;
@@ -427,6 +445,18 @@ impl Resolver {
         if first {
             step.events.push(CaseEvent::Stands(body.clone()));
         }
+    }
+
+    /// Whether a case about an input of a payment is open or has expired.
+    fn is_contested(&self, body: &PaymentBody) -> bool {
+        let home = body.payment.home;
+        body.input_ids().any(|input| self.cases.contains_key(&input) || self.is_expired(home, &input))
+    }
+
+    /// Whether a certificate of this contested payment would make it stand, and the ledger has none.
+    pub fn awaits_certificate(&self, body: &PaymentBody) -> bool {
+        let is_free = !self.is_certified(body.payment.home, &body.digest) && self.check(body).is_ok();
+        is_free && self.epochs.contains_key(&body.payment.home) && self.is_contested(body)
     }
 
     /// Whether the candidates of an open case are fixed, so that views count.
@@ -631,6 +661,7 @@ impl Resolver {
         if let Verdict::Confirmed(digest, _) = verdict
             && let Some(body) = case.bodies.get(&digest)
         {
+            step.events.push(CaseEvent::Proven(body.clone()));
             self.certify(body, step);
         }
         if let Some(taken) = taken {

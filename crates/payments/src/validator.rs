@@ -38,8 +38,8 @@ const BLS_ANSWER_COST: u32 = 4;
 #[derive(Clone, Debug)]
 enum Asker {
     Peer(LanePeer, AnswerScheme),
-    /// A vote in a case for the payment with this encoding.
-    Vote(OutputId, Vec<u8>),
+    /// A vote in a case for the payment with this encoding, with its owner's signature unless it is the exit.
+    Vote(OutputId, Vec<u8>, Option<Signature>),
     View(OutputId, Option<Box<CertifiedPayment>>),
 }
 
@@ -94,10 +94,14 @@ pub struct LaneValidator {
     /// Payments whose certificates are in the log.
     certificates: SpentSet,
     backed: HashMap<OutputId, Output>,
+    /// Outputs of payments that stand by a verdict: their exits need no other proof.
+    proven: HashMap<OutputId, Output>,
     /// Candidates of open cases, and void payments.
     barred: HashSet<Digest>,
     barred_outputs: HashMap<OutputId, Digest>,
     viewed: HashMap<OutputId, Digest>,
+    /// Barred payments whose certificates were shown since the last tick, and those not yet reported.
+    shown: HashMap<Digest, Option<Box<CertifiedPayment>>>,
     open_cases: BTreeMap<OutputId, ContestedOutput>,
     halted: bool,
     destroyed: bool,
@@ -146,9 +150,11 @@ impl LaneValidator {
             acknowledged: SpentSet::new(fingerprint_key),
             certificates: SpentSet::new(fingerprint_key),
             backed: HashMap::new(),
+            proven: HashMap::new(),
             barred: HashSet::new(),
             barred_outputs: HashMap::new(),
             viewed: HashMap::new(),
+            shown: HashMap::new(),
             open_cases: BTreeMap::new(),
             halted: false,
             destroyed: false,
@@ -177,12 +183,16 @@ impl LaneValidator {
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
         let certificates = &mut self.certificates;
-        let (barred, viewed, closed) = (&mut Vec::new(), &mut self.viewed, &mut false);
+        let (barred, viewed, closed, unproven) = (&mut Vec::new(), &mut self.viewed, &mut false, &mut false);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
             Record::Payment(payment, _) => payment.inputs().for_each(|input| spent.insert(&input.id.0, offset)),
-            Record::Acknowledgement(summary) => acknowledged.insert(&summary.digest(&network).0, offset),
+            Record::Acknowledgement(summary) => {
+                let digest = summary.digest(&network);
+                *unproven |= certificates.candidates(&digest.0).is_empty();
+                acknowledged.insert(&digest.0, offset);
+            }
             Record::Bar(payment) => barred.push(payment),
             Record::View(case, digest) => drop(viewed.insert(case, digest)),
             Record::Certificate(of) => certificates.insert(&of.digest(&network).0, offset),
@@ -190,6 +200,10 @@ impl LaneValidator {
         })?;
         if *closed {
             return Err(MuteReason::ClosedLog);
+        }
+        // A crash cuts a log at its end, so a certificate never goes before what relies on it.
+        if *unproven {
+            return Err(MuteReason::DamagedLog);
         }
         barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
@@ -254,6 +268,8 @@ impl LaneValidator {
                     }
                     effects.push(LaneEffect::Refuse { peer, refusal });
                 }
+                let shown = self.shown.values_mut().filter_map(Option::take);
+                effects.extend(shown.map(LaneEffect::Shown));
                 self.mute_if_rolled_back(&mut effects);
                 if self.open.values().any(|leaves| leaves.len() >= self.settings.leaves) {
                     self.close(&mut effects);
@@ -261,6 +277,7 @@ impl LaneValidator {
             }
             LaneInput::Tick => {
                 self.budgets.refill();
+                self.shown.clear();
                 self.close(&mut effects);
             }
             LaneInput::Synced(position) => {
@@ -277,6 +294,7 @@ impl LaneValidator {
                 self.destroy_if_ended(&mut effects);
             }
             LaneInput::Backed(id, output) => drop(self.backed.insert(id, output)),
+            LaneInput::Proven(id, output) => drop(self.proven.insert(id, output)),
             LaneInput::Halted(halted) => self.halted = halted,
             LaneInput::CaseOpened(contested) => {
                 self.open_cases.insert(contested.output.id, contested);
@@ -539,11 +557,11 @@ impl LaneValidator {
             if self.halted {
                 return Err(LaneRefusal::Halted);
             }
-            self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
             // Look-ups first: hashes are cheaper than signatures, and nobody pays for money that does not exist.
             let proofs = proofs.read(inputs)?;
+            self.check_barred(payment, &proofs, budget)?;
             self.check_ids(payment, &proofs)?;
             let sends_anyone_home = self.phase().sends_anyone_home() || is_late_exit;
             if !sends_anyone_home {
@@ -560,10 +578,44 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// Refuses a payment of an output that a barred payment would have created.
-    fn check_barred(&self, payment: &PaymentView<'_>) -> Result<(), LaneRefusal> {
-        let barred = payment.inputs().find_map(|input| self.barred_outputs.get(&input.id));
-        barred.map_or(Ok(()), |by| Err(LaneRefusal::Barred(*by)))
+    /// Refuses a payment of an output that a barred payment would have created. A certificate of it is reported.
+    fn check_barred(
+        &mut self,
+        payment: &PaymentView<'_>,
+        proofs: &[OutputProof],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let mut inputs = payment.inputs().zip(proofs);
+        let barred = inputs.find_map(|(input, proof)| Some((*self.barred_outputs.get(&input.id)?, proof)));
+        let Some((by, proof)) = barred else { return Ok(()) };
+        if let OutputProof::Payment(proof) = proof {
+            self.note_shown(by, &proof.summary, &proof.certificate, budget)?;
+        }
+        Err(LaneRefusal::Barred(by))
+    }
+
+    /// Reports the certificate of a barred payment, if it holds: whoever is shown one posts it.
+    fn note_shown(
+        &mut self,
+        barred: Digest,
+        summary: &PaymentSummary,
+        certificate: &PaymentCertificate,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let is_of_barred = summary.digest(&self.settings.rules.network) == barred;
+        if !is_of_barred || self.shown.contains_key(&barred) {
+            return Ok(());
+        }
+        let committees = [Some(&self.settings.committee), self.settings.previous.as_ref()];
+        let committee = committees.into_iter().flatten().find(|committee| committee.epoch() == summary.home);
+        let committee = committee.ok_or(LaneRefusal::UnknownCommittee(summary.home))?;
+        let kind = StatementKind::Confirmation;
+        verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
+        // What does not fit into a post is of no use to the ledger.
+        CertifiedPayment::bytes(summary, certificate)?;
+        let shown = CertifiedPayment { summary: *summary, certificate: certificate.clone() };
+        self.shown.insert(barred, Some(Box::new(shown)));
+        Ok(())
     }
 
     /// Records, once, that a payment has a certificate; returns its digest.
@@ -578,6 +630,7 @@ impl LaneValidator {
         let digest = summary.digest(&self.settings.rules.network);
         if !self.is_acknowledged(log, &digest, budget)? {
             if self.barred.contains(&digest) {
+                self.note_shown(digest, summary, certificate, budget)?;
                 return Err(LaneRefusal::Barred(digest));
             }
             self.check_room(self.acknowledged.len(), 1)?;
@@ -675,7 +728,7 @@ impl LaneValidator {
         for (input, proof) in payment.inputs().zip(proofs) {
             let output = expected(&input);
             match proof {
-                OutputProof::Ledger => match self.backed.get(&input.id) {
+                OutputProof::Ledger => match self.known_output(&input.id, payment.is_exit()) {
                     None => return Err(LaneRefusal::UnknownOutput(input.id)),
                     Some(backed) if *backed != output => return Err(LaneRefusal::ProofOfAnother(input.id)),
                     Some(_) => {}
@@ -689,6 +742,11 @@ impl LaneValidator {
             }
         }
         Ok(())
+    }
+
+    /// An output that the ledger knows: it created it, or a verdict proves it. The latter may only go home.
+    fn known_output(&self, id: &OutputId, is_exit: bool) -> Option<&Output> {
+        self.backed.get(id).or_else(|| self.proven.get(id).filter(|_| is_exit))
     }
 
     fn check_proofs(&mut self, proofs: &[OutputProof], budget: &mut CheckBudget) -> Result<(), LaneRefusal> {
@@ -774,7 +832,7 @@ mod tests {
     use primitives::AssetId;
 
     use super::*;
-    use crate::{AssetRule, Holding, build_payment, new_log};
+    use crate::{AssetRule, Holding, Payment, build_payment, new_log};
 
     struct Memory(Vec<u8>);
 
@@ -803,6 +861,34 @@ mod tests {
             checks_per_peer: 100,
             checks_per_tick: 100,
             roots_per_validator: 1,
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_whose_log_lacks_the_certificate_mutes_its_shard() {
+        let key = || SecretKey::from_seed([1; 32]);
+        let settings = settings(&key());
+        let payment = Payment::exit(
+            settings.rules.network,
+            0,
+            key().public(),
+            SpentOutput { id: OutputId([5; 32]), asset: AssetId(0), amount: 5 },
+        );
+        let mut bytes = Vec::new();
+        payment.summary().write(&mut bytes);
+        let certificate = PaymentCertificate::Answers(Vec::new());
+        let certified = CertifiedPayment::bytes(&payment.summary(), &certificate).expect("small");
+        for (with_certificate, muted) in [(false, Some(MuteReason::DamagedLog)), (true, None)] {
+            let mut log = Memory(new_log(&settings.owner(), [3; 32]));
+            let (log_key, mut end) = record::recover(&log, &settings.owner(), |_, _| {}).expect("empty");
+            for (kind, bytes) in [(RecordKind::Certificate, &certified), (RecordKind::Acknowledgement, &bytes)] {
+                if with_certificate || kind != RecordKind::Certificate {
+                    log_key.write(&mut log.0, end, kind, &[bytes]);
+                    end = log.length();
+                }
+            }
+            let (validator, _) = LaneValidator::open(settings.clone(), key(), [4; 32], Some(&log));
+            assert_eq!(validator.muted(), muted);
         }
     }
 

@@ -23,6 +23,27 @@
 //! epoch for one epoch more, and one predicate, [`CommitteeLife::is_kept`], answers for redemption, evidence, facts
 //! about inputs, and keys: what is redeemable is known, and what is known is redeemable.
 //!
+//! # Rules 1 and 2 of the design, sentence by sentence
+//!
+//! | rule | where |
+//! |---|---|
+//! | a view that names a payment brings its certificate | [`ViewClaim::proven`]; layout in `bridge/operation.rs` |
+//! | L from binding empty views, and not early | [`CaseFacts::end`], [`LaneTime::may_lapse`] |
+//! | a member without keys is an empty view and a vote for something else | `resolve.rs`, `absent` |
+//! | a vote for a payment other than the exit carries its owner's signature | `bridge/operation.rs`, `check_voted` |
+//! | the certificate lies in the log before what relies on it | `validator.rs`, `keep_certificates` |
+//! | a bit without its certificate: no view, no signature | `validator/cases.rs`, `bar`; `validator.rs`, `recover` |
+//! | acknowledge only what fits into a view | `CertifiedPayment::bytes` |
+//! | who is shown the certificate of a barred candidate posts it | `validator.rs`, `note_shown`; `member`, `on_shown` |
+//! | expiry: nothing credited or void, not reopened, listed | [`LaneTime::is_expired`]; `Resolver::expired` |
+//! | only a confirmation lifts a bar | `validator/cases.rs`, `lift_bar` |
+//! | proven outputs apart from backed ones; their exits | `Bridge::proven`; [`CommitteeLife::after`] |
+//! | one predicate keeps an epoch | [`CommitteeLife::is_kept`] |
+//! | all inputs of a stuck payment at once | `bridge/contest.rs`, `ContestClaim` |
+//! | stake waits at most U block heights | `ledger`, `LaneBridge::stake_heights` |
+//!
+//! Where the code deviates, `resolve.rs` says why.
+//!
 //! ```text
 //! case of home h   opening ≤ h+2   lapses from h+4   expires at h+5   exits ≤ h+5   redemption ≤ h+6
 //! ```
@@ -43,6 +64,9 @@ pub const KEPT_EPOCHS: u64 = 1;
 pub const SIGN_EPOCHS_MAX: u64 = OPEN_EPOCHS + EXPIRY_EPOCHS;
 /// The last epoch in which a certificate is redeemable, counted from its committee's.
 pub const REDEEM_EPOCHS_MAX: u64 = SIGN_EPOCHS_MAX + KEPT_EPOCHS;
+/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them: it
+/// is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
+pub const LOG_EPOCHS: u64 = SPEND_EPOCHS + 8;
 /// Ports that a shard uses in turn, one for each home that may be alive at once. A home uses the port of the home this
 /// many epochs before it.
 pub const HOME_PORTS: u64 = 8;
@@ -53,6 +77,8 @@ const _: () = assert!(LAPSE_EPOCHS >= 2 && LAPSE_EPOCHS < EXPIRY_EPOCHS);
 const _: () = assert!(OPEN_EPOCHS + EXPIRY_EPOCHS - 1 + EXIT_EPOCHS <= SIGN_EPOCHS_MAX);
 // Without a case nothing changes: redemption through c+3.
 const _: () = assert!(SPEND_EPOCHS + KEPT_EPOCHS == REDEEM_EPOCHS);
+// Logs outlast the epochs that the ledger keeps.
+const _: () = assert!(LOG_EPOCHS > REDEEM_EPOCHS_MAX);
 // All homes that may be kept, and the next one, have ports of their own.
 const _: () = assert!(REDEEM_EPOCHS_MAX + 2 <= HOME_PORTS);
 

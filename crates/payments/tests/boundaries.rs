@@ -150,7 +150,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     // One view brings its certificate: it stands, and the bar is lifted.
     let mut bridge = bridge(&coins, BTreeMap::new());
     bridge.begin();
-    bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested: case, parent: None }]);
+    bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, cases: vec![(case, None)] }]);
     let vote = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: bodies[0].clone() };
     let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
     let other = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: exit.clone() };
@@ -492,7 +492,8 @@ fn a_contradiction_is_not_paid_and_halts_the_lane() {
 fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     let coins = [genesis(0, 1, 10)];
     let mut bridge = bridge(&coins, BTreeMap::new());
-    let resolve = |contested, parent| BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested, parent };
+    let resolve =
+        |contested, parent| BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, cases: vec![(contested, parent)] };
     let case = contested(&coins[0], 0, 1);
     assert_eq!(bridge.check(&resolve(case, None)), Ok(()));
     let stolen = contested(&coins[0], 0, 2);
@@ -520,16 +521,19 @@ fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     };
     let operation = |number| BridgeOperation::Resolve {
         bid: 3,
-        contested: case,
-        signature: sign(number),
-        proof: OutputProof::Ledger,
+        outputs: vec![ContestClaim { contested: case, signature: sign(number), proof: OutputProof::Ledger }],
     };
     assert_eq!(verify(&operation(1)), Ok(()));
     assert_eq!(verify(&operation(2)), Err(LaneRefusal::WrongOwnerSignature));
     // A vote, a view and a halt need the validator's own signature.
     let payer = owner(1).public();
     let signed = |kind, digest| forge(&committee(4), 2, kind, &payer, digest);
-    let vote = |answer| BridgeOperation::Vote { case: case.output.id, payment: exit.payment.encode(), answer };
+    let vote = |answer| BridgeOperation::Vote {
+        case: case.output.id,
+        payment: exit.payment.encode(),
+        signature: None,
+        answer,
+    };
     let viewed =
         |paid, answer| BridgeOperation::View { case: case.output.id, committee: 0, owner: payer, paid, answer };
     let view = |answer| viewed(None, answer);
@@ -645,7 +649,7 @@ fn a_member_without_keys_counts_as_an_empty_view_and_a_vote_for_something_else()
         let x = body(&build_payment(&self::rules(), &owner(1), 1, 1, vec![coin.clone()], to).expect("correct"));
         let case = contested(&coin, 1, 1);
         let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
-        step(vec![BridgeFact::Resolve { opener: account, bid: 3, contested: case, parent: None }]);
+        step(vec![BridgeFact::Resolve { opener: account, bid: 3, cases: vec![(case, None)] }]);
         let vote =
             |validator, payment: &Arc<PaymentBody>| BridgeFact::Vote { case: id, validator, payment: payment.clone() };
         let events = step(vec![vote(0, &x), vote(1, &exit)]);

@@ -2,6 +2,8 @@
 
 mod lane;
 
+use std::collections::BTreeMap;
+
 use lane::*;
 use payments::*;
 use primitives::Digest;
@@ -67,7 +69,8 @@ fn a_part_is_of_one_member_and_signed_by_it() {
     let later = LaneRegistration::make(&NETWORK, 4, 2, &keys, &secret(5, 2)).0;
     let (network, snapshot) = (NETWORK, Digest([3; 32]));
     let logs = vec![own];
-    let part = RestartPart { network, restart: 1, snapshot, member: 0, first, logs, shown, registrations: vec![later] };
+    let (registrations, boards) = (vec![later], BTreeMap::from([(4, vec![1, 2, 3]), (5, Vec::new())]));
+    let part = RestartPart { network, restart: 1, snapshot, member: 0, first, logs, shown, registrations, boards };
     let parse = |bytes: &[u8]| RestartPart::parse(bytes, |member| Some(secret(5, member.into()).public()));
     let bytes = part.sign(&registrar);
     assert_eq!(parse(&bytes), Ok(part.clone()));
@@ -92,7 +95,7 @@ fn certificates_in_blocks_are_evidence() {
         for member in 0..votes {
             let answer = forge(&committee, member, StatementKind::Confirmation, &owner(1).public(), payment.digest);
             let payment = payment.payment.clone();
-            posted.see(&NETWORK, &BridgeOperation::Vote { case, payment, answer });
+            posted.see(&NETWORK, &BridgeOperation::Vote { case, payment, signature: None, answer });
         }
         posted.shown(4)
     };

@@ -151,11 +151,11 @@ impl World {
         for effect in effects {
             match effect {
                 LaneEffect::Answer { kind, digest, answer, .. } => self.collect(kind, &digest, answer),
-                LaneEffect::Vote { case, payment, answer } => {
+                LaneEffect::Vote { case, payment, signature, answer } => {
                     let body = Arc::new(PaymentBody::parse(&payment).unwrap());
                     // Anyone can read the ledger: votes are signatures like others.
                     self.collect(StatementKind::Confirmation, &body.digest, answer.clone());
-                    self.pending.push(BridgeOperation::Vote { case, payment, answer });
+                    self.pending.push(BridgeOperation::Vote { case, payment, signature, answer });
                 }
                 LaneEffect::Barred { case, paid } => {
                     let mut parts = ViewParts::new(1);
@@ -272,9 +272,10 @@ impl World {
         let committee = self.committees[contested.home as usize].clone();
         for validator in 0..committee.quorums().faulty {
             let digest = spenders[validator * 7 % spenders.len()];
-            let payment = self.known[&digest].signed.payment.clone();
+            let signed = &self.known[&digest].signed;
+            let (payment, signature) = (signed.payment.clone(), Some(signed.signature));
             let answer = forge(&committee, validator, StatementKind::Confirmation, &contested.owner, digest);
-            self.pending.push(BridgeOperation::Vote { case: contested.output.id, payment, answer });
+            self.pending.push(BridgeOperation::Vote { case: contested.output.id, payment, signature, answer });
         }
     }
 
@@ -302,7 +303,8 @@ impl World {
         let (proof, exit) = (coin.proof.clone(), exit_of(&contested));
         assert_eq!(*id, contested.output.id);
         let signature = owner(CHEAT).sign(&owner_message(&NETWORK, *home, &exit.digest));
-        self.pending.push(BridgeOperation::Resolve { bid: 3, contested, signature, proof });
+        self.pending
+            .push(BridgeOperation::Resolve { bid: 3, outputs: vec![ContestClaim { contested, signature, proof }] });
     }
 
     fn post(&mut self, digest: &Digest) {

@@ -247,8 +247,8 @@ fn a_void_payment_is_not_confirmed_by_its_certificate() {
         let ruled: Vec<_> = (0..2 * HEIGHTS).flat_map(|_| verdicts(&block(&mut bridge, vec![]))).collect();
         assert_eq!(ruled, [(a.id, Verdict::Lapsed)][..usize::from(is_void)]);
         let child = Holding { id: x.output_ids().next().expect("it has one"), ..a.clone() };
-        let (contested, parent) = (contested(&child, 0, 2), Some((0, x.digest)));
-        block(&mut bridge, vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested, parent }]);
+        let cases = vec![(contested(&child, 0, 2), Some((0, x.digest)))];
+        block(&mut bridge, vec![BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, cases }]);
         assert!(bridge.resolver().certified().any(|digest| *digest == x.digest));
         assert_eq!(bridge.resolver().confirms(&x.digest), !is_void);
     }

@@ -6,6 +6,10 @@
 //! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
+//! Members' duties in the payment lane ([`primitives::is_lane_duty`]) wait in a queue of their own, with room of its
+//! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the pool or
+//! the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
+//!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
 //! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever
 //! pay, so an account may do this once for each block.
@@ -14,11 +18,17 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::EthereumPool;
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
-use primitives::{Address, Amount, Body, Height, Operation, SecretKey, Sequence, Transaction, TransactionId};
+use primitives::{
+    Address, Amount, Body, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, is_lane_duty,
+};
 use rayon::prelude::*;
 
 /// Batches smaller than this are judged on one thread.
 const PARALLEL_LEN: usize = 64;
+/// Pending duties of members that a pool holds, besides its limit.
+pub const DUTIES_MAX: usize = 4_096;
+/// The place of a transaction that no substitute finds.
+const NOWHERE: i64 = i64::MIN / 2;
 
 /// A pending transaction.
 #[derive(Clone, Debug)]
@@ -42,6 +52,17 @@ pub enum Reject {
     Refused(Refusal),
 }
 
+impl PoolEntry {
+    /// Whether it is marked as a member's duty in the lane.
+    fn is_duty(&self) -> bool {
+        is_duty(&self.transaction)
+    }
+}
+
+fn is_duty(transaction: &Transaction) -> bool {
+    matches!(&transaction.body.operation, Operation::Lane(post) if is_lane_duty(post))
+}
+
 impl From<ReserveError> for Reject {
     fn from(error: ReserveError) -> Reject {
         match error {
@@ -55,6 +76,10 @@ impl From<ReserveError> for Reject {
 pub struct Mempool {
     limit: usize,
     queue: VecDeque<PoolEntry>,
+    /// Members' duties, which are taken first.
+    duties: VecDeque<PoolEntry>,
+    /// Pending duties, including those taken and not settled.
+    duties_pending: usize,
     /// The place of the first queued transaction; the next one has the next place.
     front: i64,
     /// Transactions forwarded to another validator, and when.
@@ -72,11 +97,14 @@ pub struct Mempool {
 }
 
 impl Mempool {
-    /// A pool for at most `limit` transactions, including those of a block that is being applied.
+    /// A pool for at most `limit` transactions, including those of a block that is being applied, and for
+    /// [`DUTIES_MAX`] duties of members.
     pub fn new(limit: usize) -> Mempool {
         Mempool {
             limit,
             queue: VecDeque::new(),
+            duties: VecDeque::new(),
+            duties_pending: 0,
             front: 0,
             handed: VecDeque::new(),
             ids: HashSet::new(),
@@ -105,13 +133,13 @@ impl Mempool {
 
     /// Number of transactions that [`Mempool::take`] can still give.
     pub fn ready(&self) -> usize {
-        self.queue.len()
+        self.queue.len() + self.duties.len()
     }
 
     /// Arrival of the oldest pending transaction, of either kind.
     pub fn oldest_ms(&self) -> Option<u64> {
-        let native = self.queue.front().map(|entry| entry.arrived_ms);
-        native.into_iter().chain(self.ethereum.waits_since_ms()).min()
+        let first = [self.queue.front(), self.duties.front()].into_iter().flatten();
+        first.map(|entry| entry.arrived_ms).chain(self.ethereum.waits_since_ms()).min()
     }
 
     /// The highest pending sequence number of an account.
@@ -167,10 +195,17 @@ impl Mempool {
         if self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
         }
-        if self.ids.len() >= self.limit {
+        if self.is_full_for(entry) {
             return Err(Reject::Full);
         }
         self.reserved.admit(&entry.transaction, ledger).map_err(Reject::from)
+    }
+
+    fn is_full_for(&self, entry: &PoolEntry) -> bool {
+        match entry.is_duty() {
+            true => self.duties_pending >= DUTIES_MAX,
+            false => self.ids.len() - self.duties_pending >= self.limit,
+        }
     }
 
     fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, ledger: &Ledger) -> Result<(), Reject> {
@@ -182,7 +217,7 @@ impl Mempool {
             Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) => return self.substitute(entry, ledger),
             verdict => verdict?,
         }
-        if self.ids.len() >= self.limit {
+        if self.is_full_for(&entry) {
             self.reserved.release(&entry.transaction, ledger.fee());
             return Err(Reject::Full);
         }
@@ -192,6 +227,11 @@ impl Mempool {
 
     /// Queues a transaction that has reserved what it may spend.
     fn insert(&mut self, entry: PoolEntry) {
+        if entry.is_duty() {
+            self.note(&entry, NOWHERE);
+            self.duties_pending += 1;
+            return self.duties.push_back(entry);
+        }
         let place = self.front + self.queue.len() as i64;
         self.note(&entry, place);
         self.queue.push_back(entry);
@@ -210,7 +250,8 @@ impl Mempool {
         let conflict = Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT));
         let body = &entry.transaction.body;
         let Some((place, before)) = self.queued(&body.account, body.sequence) else { return conflict };
-        if before.transaction.body.until >= body.until || self.substituted.contains(&body.account) {
+        let ends_later = body.until > before.transaction.body.until;
+        if !ends_later || entry.is_duty() || self.substituted.contains(&body.account) {
             return conflict;
         }
         let before = before.clone();
@@ -251,25 +292,41 @@ impl Mempool {
         if self.ends_first > height {
             return;
         }
-        let (ended, going_on): (Vec<_>, Vec<_>) =
-            self.queue.drain(..).partition(|entry| entry.transaction.body.until <= height);
-        self.queue = going_on.into();
-        ended.iter().for_each(|entry| self.remove(entry, fee));
+        let ends = |entry: &PoolEntry| entry.transaction.body.until <= height;
+        let (ended, others): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(ends);
+        let (ended_duties, duties): (Vec<_>, Vec<_>) = self.duties.drain(..).partition(ends);
+        (self.queue, self.duties) = (others.into(), duties.into());
+        ended.iter().chain(&ended_duties).for_each(|entry| self.remove(entry, fee));
         (0..self.queue.len()).for_each(|at| self.place_again(at));
-        self.ends_first = self.queue.iter().map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
+        let pending = self.queue.iter().chain(&self.duties);
+        self.ends_first = pending.map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
-    /// Takes the oldest pending transactions, at most `count`. Their reservations stay until they are settled.
+    /// Takes duties, and then the oldest of the other pending transactions, at most `count`. Their reservations stay
+    /// until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
+        let mut taken = self.take_duties(count, |_| true);
+        taken.extend(self.take_others(count - taken.len()));
+        taken
+    }
+
+    /// Takes the oldest duties while they `fit`, at most `count`.
+    pub fn take_duties(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
+        let fitting = self.duties.iter().take(count).take_while(|entry| fits(entry)).count();
+        let ids = &self.ids;
+        self.duties.drain(..fitting).filter(|entry| ids.contains(&entry.id)).collect()
+    }
+
+    fn take_others(&mut self, count: usize) -> Vec<PoolEntry> {
         let (ids, count) = (&self.ids, count.min(self.queue.len()));
         self.front += count as i64;
         self.queue.drain(..count).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
-    /// Takes the oldest pending transactions while they `fit`, at most `count`; see [`Mempool::take`].
+    /// Takes the oldest pending transactions that are no duties while they `fit`, at most `count`.
     pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
-        self.take(fitting)
+        self.take_others(fitting)
     }
 
     /// Records that transactions that were taken have been forwarded to another validator. They are not given out
@@ -301,6 +358,10 @@ impl Mempool {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
                 self.ends_first = self.ends_first.min(entry.transaction.body.until);
+                if entry.is_duty() {
+                    self.duties.push_front(entry);
+                    continue;
+                }
                 self.queue.push_front(entry);
                 self.front -= 1;
                 self.place_again(0);
@@ -320,6 +381,8 @@ impl Mempool {
             self.queue.pop_front();
             self.front += 1;
         }
+        let ids = &self.ids;
+        self.duties.retain(|entry| ids.contains(&entry.id));
     }
 
     /// Notes the place of a queued transaction that has moved.
@@ -330,6 +393,7 @@ impl Mempool {
     }
 
     fn release(&mut self, transaction: &Transaction, fee: Amount) {
+        self.duties_pending -= usize::from(is_duty(transaction));
         self.reserved.release(transaction, fee);
         let body = &transaction.body;
         if let Some(waiting) = self.sequences.get_mut(&body.account) {

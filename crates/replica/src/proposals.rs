@@ -158,19 +158,21 @@ fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
     pool.ethereum.restore(&ethereum.transactions, now.milliseconds());
 }
 
-/// As many pending native transactions as fit, and the room that is left.
-fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>, usize) {
+/// As many pending native transactions as fit, and the room that is left. Members' duties come first, in half of the
+/// room: what others pay for keeps no vote out, and duties keep no transaction out for ever.
+fn fitting(pool: &mut Mempool, room: usize, count: usize) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
-    let fits = |entry: &PoolEntry| {
+    let mut fill = |left: &mut usize, entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
-        let fits = bytes <= room;
-        if fits {
-            room -= bytes;
-        }
-        fits && quota.admits(&entry.transaction)
+        let fits = bytes <= *left && quota.admits(&entry.transaction);
+        *left -= if fits { bytes } else { 0 };
+        fits
     };
-    let entries = pool.take_while(count, fits);
-    (entries, room)
+    let mut share = room.div_ceil(2);
+    let mut entries = pool.take_duties(count.div_ceil(2), |entry| fill(&mut share, entry));
+    let mut left = room / 2 + share;
+    entries.extend(pool.take_while(count - entries.len(), |entry| fill(&mut left, entry)));
+    (entries, left)
 }
 
 fn payload(proposer: Index, assembled: &Assembled, time_ms: u64) -> Payload {

@@ -27,7 +27,7 @@ pub enum Bench {
   walras bench clearing
   walras bench clearing --suite assets --json
   walras bench clearing --suite hostile --books 1000000
-  walras bench clearing --suite thin --books 100000
+  walras bench clearing --suite thin --books 1000000 --threads 2
   walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
@@ -39,6 +39,9 @@ pub enum Bench {
         /// Skip books with more offers than this, in suites with several sizes.
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(100..))]
         most: u32,
+        /// Threads of the suites hostile, minimum and thin, each with books of its own; others run on one.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: u32,
         /// Folder of the daily prices, for the suite that needs them.
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
@@ -227,10 +230,11 @@ pub enum Bench {
         runs: u32,
     },
     /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues. Each is labelled
-    /// Monte Carlo, simulated, arithmetic or quoted.
+    /// measured, Monte Carlo, simulated, arithmetic or quoted.
     #[command(after_help = "Examples:
   walras bench onyx --list
   walras bench onyx --table 3 --json
+  walras bench onyx --name proxy-rate,release-span
   walras bench onyx --figure 15 --folder figures     # writes figures/figure-15.csv and .svg
   walras bench onyx --all --quick --folder figures")]
     #[command(group = exhibits())]
@@ -241,6 +245,9 @@ pub enum Bench {
         /// Numbers of tables.
         #[arg(long, value_delimiter = ',')]
         table: Vec<u32>,
+        /// Names of other exhibits: proxy-rate, release-span, validation-d.
+        #[arg(long, value_delimiter = ',')]
+        name: Vec<String>,
         /// Every table and figure that there is.
         #[arg(long)]
         all: bool,
@@ -422,9 +429,10 @@ impl Bench {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let mut say = |step: &str| eprintln!("{step} …");
         match self {
-            Bench::Clearing { suite, books, most, data } => {
+            Bench::Clearing { suite, books, most, threads, data } => {
                 let books = books.map(|books| books as usize);
-                let options = bench::clearing::ClearingOptions { suite: suite.of(data), books, most: most as usize };
+                let (suite, most, threads) = (suite.of(data), most as usize, threads as usize);
+                let options = bench::clearing::ClearingOptions { suite, books, most, threads };
                 let report = clearing(&options)?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
@@ -518,12 +526,12 @@ impl Bench {
                 let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
                 print_figures(&bench::matching::run(&options, &mut say), json);
             }
-            Bench::Onyx { figure, table, all, list, quick, seed, folder } => {
+            Bench::Onyx { figure, table, name, all, list, quick, seed, folder } => {
                 if list {
                     print_figures(&bench::onyx::list(), json);
                     return Ok(ExitCode::SUCCESS);
                 }
-                let exhibits = bench::onyx::chosen(&figure, &table, all)?;
+                let exhibits = bench::onyx::chosen(&figure, &table, &name, all)?;
                 let options = bench::onyx::OnyxOptions { seed, is_quick: quick };
                 let report = bench::onyx::run(&exhibits, &options, folder.as_deref(), &mut say)?;
                 print_exhibits(&report, json);
@@ -584,7 +592,7 @@ impl Bench {
 
 /// What to show must be said, in one way or several.
 fn exhibits() -> clap::ArgGroup {
-    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "all", "list"])
+    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "name", "all", "list"])
 }
 
 /// One JSON document, or of each exhibit its title, its label, how it was made and its rows.

@@ -17,6 +17,7 @@ use store::{Options, RealDisk};
 use crate::demo_developer::DeveloperDemo;
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
 use crate::developers::{DEVELOPER_KEYS, developers};
+use crate::edge::DemoEdge;
 use crate::init::DEMO_CHAIN;
 use crate::node_command::StopSignals;
 use crate::traders::{Sent, Traders, genesis};
@@ -34,6 +35,7 @@ const INTERVAL_MS: u64 = 500;
   walras demo                          # until Ctrl-C, page at the address that it prints
   walras demo --seconds 20 --json      # a summary at the end, for scripts
   walras demo --assets 50 --traders 2000 --rate 10000
+  walras demo --edge                   # with 20 participants behind proxies, and a page of fairness
   walras demo --developer              # a chain to develop contracts on, with anvil's methods
 
 Kill any one of the processes that it names: the others keep working; the demo restarts it, and it catches up.")]
@@ -45,6 +47,13 @@ pub struct Demo {
     /// pending, and the methods with which anvil and hardhat change accounts and time and go back to snapshots.
     #[arg(long, conflicts_with_all = ["validators", "traders", "rate", "seed"])]
     developer: bool,
+    /// Also run a market edge, fed with the prices of each batch: 20 participants behind two layers of proxies, and a
+    /// page of fairness.
+    #[arg(long, conflicts_with = "developer")]
+    edge: bool,
+    /// Where the page of fairness is; another port is used if this is not free.
+    #[arg(long, default_value = "127.0.0.1:8090", requires = "edge")]
+    edge_listen: SocketAddr,
     /// Number of validators, 1 to 16.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     validators: u8,
@@ -133,8 +142,10 @@ impl Demo {
         let mut network =
             DemoNetwork::start(&folder, &genesis, count, [self.listen, self.ethereum_listen], interval_ms)?;
         self.greet(&network, &say);
+        let mut edge = self.edge.then(|| DemoEdge::start(&folder, self.edge_listen)).transpose()?;
+        edge.iter().for_each(|edge| greet_edge(edge, &say));
         let begun = Instant::now();
-        let tally = self.trade(&mut network, traders, &stopped, &say)?;
+        let tally = self.trade(&mut network, traders, &stopped, &mut edge, &say)?;
         let seconds = begun.elapsed().as_secs_f64();
         network.stop();
         let disk =
@@ -143,7 +154,7 @@ impl Demo {
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
         let sound = audit.is_ok();
-        self.report(&tally, seconds, audit, json)?;
+        self.report(&tally, seconds, audit, edge.as_ref(), json)?;
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -203,6 +214,7 @@ impl Demo {
         network: &mut DemoNetwork,
         mut traders: Traders,
         stopped: &AtomicBool,
+        edge: &mut Option<DemoEdge>,
         say: &impl Fn(String),
     ) -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
@@ -221,7 +233,9 @@ impl Demo {
             let acts = traders.act(network.identity(), until, count);
             tally.rejected += self.submit(network, &mut traders, acts);
             network.tend(say)?;
+            edge.as_mut().map_or(Ok(()), |edge| edge.tend(say))?;
             for (block, utility) in network.new_blocks() {
+                edge.iter_mut().for_each(|edge| edge.publish(&block));
                 tally.add(&block, utility);
                 for fill in block.batch.fills.iter().filter(|fill| fill.left == 0) {
                     traders.filled(&fill.place.account, fill.place.id);
@@ -231,6 +245,7 @@ impl Demo {
             if told.elapsed() >= STANDING {
                 told = Instant::now();
                 say(format!("validators at heights {}", network.standing()));
+                edge.iter().for_each(|edge| say(edge.line()));
             }
             std::thread::sleep(TICK.saturating_sub(last.elapsed()));
         }
@@ -262,6 +277,7 @@ impl Demo {
         tally: &Tally,
         seconds: f64,
         audit: Result<Vec<ledger::Audit>, ledger::AuditError>,
+        edge: Option<&DemoEdge>,
         json: bool,
     ) -> anyhow::Result<()> {
         let mean = tally.utility.iter().sum::<f64>() / tally.utility.len().max(1) as f64;
@@ -285,6 +301,7 @@ impl Demo {
                 "assets": self.assets,
                 "traders": self.traders,
                 "seed": self.seed,
+                "edge": edge.map(DemoEdge::report),
             });
             writeln!(out, "{report}")?;
             return Ok(());
@@ -304,7 +321,15 @@ impl Demo {
         )?;
         writeln!(out, "fullness       {} of {} batches not full", tally.not_full, tally.blocks)?;
         writeln!(out, "conservation   {conservation}: every unit of every asset is accounted for")?;
+        edge.map_or(Ok(()), |edge| writeln!(out, "{}", edge.line()))?;
         Ok(())
+    }
+}
+
+fn greet_edge(edge: &DemoEdge, say: &impl Fn(String)) {
+    say(format!("The market edge: fairness at http://{}", edge.page()));
+    for (name, process) in edge.processes() {
+        say(format!("  {name}: process {process}"));
     }
 }
 
@@ -326,7 +351,7 @@ fn line(block: &BlockReceipts) -> String {
 }
 
 /// A flag that Ctrl-C or SIGTERM sets; a second signal ends the process at once.
-fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("threads")?;

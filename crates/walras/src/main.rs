@@ -15,6 +15,7 @@ mod demo_developer;
 mod demo_network;
 mod developers;
 mod durable;
+mod edge;
 mod explained;
 mod export;
 mod export_contracts;
@@ -98,6 +99,13 @@ enum Command {
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
     Verify(verify::VerifyArgs),
+    /// Plan the tree of the market edge, and make its secret.
+    #[command(subcommand)]
+    Fairnet(edge::Fairnet),
+    /// Run a proxy of a venue's market edge.
+    Proxy(edge::ProxyCommand),
+    /// Run gateways of a venue's market edge.
+    Gateway(edge::GatewayCommand),
     /// Replay a file of orders through the matching engine of continuous markets.
     Match(match_file::MatchArgs),
     /// Run measurements.
@@ -156,6 +164,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
         Command::Match(matched) => matched.run(json),
+        Command::Fairnet(fairnet) => fairnet.run(json),
+        Command::Proxy(proxy) => proxy.run(),
+        Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),
         Command::Replay(replay) => replay.run(json),
         Command::Bench(bench) => bench.run(json),

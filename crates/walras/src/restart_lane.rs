@@ -71,6 +71,10 @@ impl LaneRestart<'_> {
         damaged.iter().for_each(|error| eprintln!("{error}: it is no evidence"));
         let after = lane.bridge().clock().epoch() + 1;
         let registrations = latest.lane().into_iter().flat_map(|lane| lane.bridge().all_registrations());
+        let boards = latest.lane().into_iter().flat_map(|lane| {
+            let board = |epoch| Some((epoch, lane.bridge().board_bytes(epoch)?));
+            lane.group_keys().filter(|epoch| *epoch >= after).filter_map(board)
+        });
         let mut shown = posted_certificates(&data, network, lane.terms().members.len())?;
         shown.extend(shown_receipts(receipts, &network)?);
         let part = RestartPart {
@@ -82,6 +86,7 @@ impl LaneRestart<'_> {
             logs,
             shown,
             registrations: registrations.filter(|of| of.epoch >= after).cloned().collect(),
+            boards: boards.collect(),
         };
         let bytes = part.sign(&operator.key);
         std::fs::write(to, &bytes).with_context(|| to.display().to_string())?;

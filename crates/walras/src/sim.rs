@@ -9,6 +9,7 @@ use ::sim::validators::{self, run_twins, run_validators};
 use ::sim::{Failure, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, run, run_lane};
 use anyhow::Context;
 use consensus::Protocol;
+use fairnet::sim::{EdgeReport, EdgeSetup, run_edge};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
   walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
+  walras sim --edge --seeds 200    # the market edge: lost and forged datagrams, proxies and gateways that die
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant is violated, and prints the seed that shows it.")]
@@ -49,6 +51,9 @@ pub struct Sim {
     /// Instead: the payment lane, shards and payers with the ledger's blocks.
     #[arg(long, conflicts_with_all = ["consensus", "crash_points", "blocks"])]
     lane: bool,
+    /// Instead: the market edge, root, proxies and gateways; market data out and orders in.
+    #[arg(long, conflicts_with_all = ["consensus", "lane", "crash_points", "blocks"])]
+    edge: bool,
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
@@ -91,6 +96,9 @@ impl Sim {
         }
         if self.lane {
             return run_lanes(seeds, json);
+        }
+        if self.edge {
+            return Ok(run_edges(seeds, json));
         }
         if self.consensus {
             return run_consensus(seeds, self.protocol()?, self.twins, json);
@@ -198,8 +206,30 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("group_keys", sum(|report| report.group_keys)),
         ("aggregates", sum(|report| report.aggregates)),
         ("thresholds", sum(|report| report.thresholds)),
+        ("cases", sum(|report| report.cases)),
+        ("expired", sum(|report| report.expired)),
+        ("proven", sum(|report| report.proven)),
+        ("withheld", sum(|report| report.withheld)),
+        ("shown", sum(|report| report.shown)),
+        ("stripped", sum(|report| report.stripped)),
+        ("unregistered", sum(|report| report.unregistered)),
+        ("poor", sum(|report| report.poor)),
     ];
     Ok(print_report(&counts, &failures, "walras sim --lane", json))
+}
+
+fn run_edges(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
+    let results = run_all(seeds, |seed| {
+        let report = run_edge(&EdgeSetup::drawn(seed));
+        let what = report.violations.join("; ");
+        if what.is_empty() { Ok(report) } else { Err(Failure { seed, height: 0, what }) }
+    });
+    let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let sum = |count: &dyn Fn(&EdgeReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
+    let mut counts = vec![("seeds", results.len() as u64), ("events", sum(&|report| report.events))];
+    let names = results.iter().flatten().next().map(|report| report.counters.clone()).unwrap_or_default();
+    counts.extend(names.iter().map(|(name, _)| (*name, sum(&|report| report.count(name)))));
+    print_report(&counts, &failures, "walras sim --edge", json)
 }
 
 /// Prints the totals and the failed seeds: each is replayed with `command --seed N`.

@@ -177,6 +177,8 @@ fn told() -> BTreeSet<String> {
         assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is not a metric");
         names.insert(told.to_string());
     }
+    // The root of a market edge reports its own beside its page of fairness.
+    names.extend(words(&self::text(&root().join("crates/walras/src/edge/page.rs")), "walras_edge_"));
     names
 }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, ProofRow};
 
 /// Limit prices: 64-bit floating point, little-endian, or decimal numbers as text.
 #[derive(FromPyObject, IntoPyObject)]
@@ -150,7 +150,7 @@ impl Book {
         trades: Vec<(u32, u32, u64)>,
         pools: Vec<(u32, u32, u32, u64, u64)>,
         buys: Vec<(u32, u64)>,
-        full: bool,
+        full: (bool, Vec<ProofRow>),
     ) -> PyResult<Outcome> {
         let valuations = valuations(&prices)?;
         Ok(Outcome::claimed(params(&shares.0, &shares.1)?, valuations, trades, pools, buys, full))

@@ -1,8 +1,14 @@
 //! A clearing as Python reads it.
 
-use clearing::{Clearing, Params, PoolTrade, Purchase, Report, SortedOffers, Spending, Trade};
+use clearing::{
+    Clearing, Division, Obstacle, Params, PoolTrade, Purchase, Reason, Report, SortedOffers, Spending, Trade,
+    UnitsProof,
+};
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
+
+/// A proof that no clearing is full: positions of its assets, and its divisions as (offer, whether of units paid, most).
+pub(crate) type ProofRow = (Vec<u32>, Vec<(u32, bool, u64)>);
 
 /// Prices and trades, and how they were found.
 #[pyclass(frozen)]
@@ -23,7 +29,7 @@ impl Outcome {
         trades: Vec<(u32, u32, u64)>,
         pools: Vec<(u32, u32, u32, u64, u64)>,
         buys: Vec<(u32, u64)>,
-        full: bool,
+        (full, proofs): (bool, Vec<ProofRow>),
     ) -> Outcome {
         let trade = |(sell, buy, sold)| Trade { sell: AssetId(sell), buy: AssetId(buy), sold };
         let mut trades: Vec<Trade> = trades.into_iter().map(trade).collect();
@@ -34,7 +40,8 @@ impl Outcome {
         };
         let pools = pools.into_iter().map(pool).collect();
         let buys = buys.into_iter().map(|(order, paid)| Purchase { order, paid }).collect();
-        let clearing = Clearing { valuations, trades, pools, buys, full, report: Report::default() };
+        let report = Report { obstacles: proofs.into_iter().map(proved).collect(), ..Report::default() };
+        let clearing = Clearing { valuations, trades, pools, buys, full, report };
         Outcome { params, priced: vec![true; clearing.valuations.len()], clearing, seconds: None }
     }
 
@@ -48,6 +55,13 @@ impl Outcome {
     fn trade_column(&self, of: fn(&Trade) -> u64) -> Vec<u8> {
         self.clearing.trades.iter().flat_map(|trade| of(trade).to_le_bytes()).collect()
     }
+}
+
+/// The obstacle that carries a claimed proof.
+fn proved((assets, divisions): ProofRow) -> Obstacle {
+    let assets: Vec<AssetId> = assets.into_iter().map(AssetId).collect();
+    let divisions = divisions.into_iter().map(|(offer, is_paid, most)| Division { offer, is_paid, most }).collect();
+    Obstacle { reason: Reason::Units, assets: assets.clone(), proof: Some(UnitsProof { assets, divisions }) }
 }
 
 #[pymethods]
@@ -109,6 +123,23 @@ impl Outcome {
     #[getter]
     fn short(&self) -> Vec<u32> {
         self.clearing.report.obstacles.iter().flat_map(|obstacle| &obstacle.assets).map(|asset| asset.0).collect()
+    }
+
+    /// Why the clearing is not full, one name for each set of assets that trade together.
+    #[getter]
+    fn reasons(&self) -> Vec<&'static str> {
+        self.clearing.report.obstacles.iter().map(|obstacle| obstacle.reason.name()).collect()
+    }
+
+    /// Proofs that no clearing is full.
+    #[getter]
+    fn proofs(&self) -> Vec<ProofRow> {
+        let row = |proof: &UnitsProof| {
+            let assets = proof.assets.iter().map(|asset| asset.0).collect();
+            let divisions = proof.divisions.iter().map(|division| (division.offer, division.is_paid, division.most));
+            (assets, divisions.collect())
+        };
+        self.clearing.report.obstacles.iter().filter_map(|obstacle| obstacle.proof.as_ref()).map(row).collect()
     }
 
     /// Name of the solver, iterations, demand queries, parts of the interior-point method, imbalance and seconds.

@@ -400,6 +400,31 @@ def test_parquet_of_pandas_and_arrow_reads_like_the_table(tmp_path: Path) -> Non
         assert walras.verify(table, printed).full
 
 
+def test_proofs_that_no_whole_units_exist_are_checked(tmp_path: Path) -> None:
+    # 5,164 C must sell and are worth 10.9 B; the two others can trade 10 B or 11.
+    rows = [("B", "C", 2_934, "473.8"), ("C", "A", 5_164, "0.5"), ("A", "B", 3_000_000, "0.0021")]
+    offers = pd.DataFrame(rows, columns=["sell", "buy", "amount", "min_price"])
+    clearing = walras.clear(offers)
+    assert (clearing.full, clearing.reasons) == (False, ["units"])
+    [proof] = clearing.proofs
+    assert proof.assets == ("A", "B", "C")
+    assert not walras.verify(offers, clearing).full
+    assert pickle.loads(pickle.dumps(clearing)).to_json() == clearing.to_json()
+    # The proof of this book is none for one that has a full clearing.
+    full = offers.assign(amount=[2_934, 5_214, 3_000_000])
+    other = walras.clear(full)
+    assert other.full and other.proofs == []
+    claim = json.loads(other.to_json()) | {"proofs": json.loads(clearing.to_json())["proofs"]}
+    with pytest.raises(walras.ViolationError, match="proof"):
+        walras.verify(full, claim)
+    binary = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
+    if binary.exists():
+        pq.write_table(pa.Table.from_pandas(offers), tmp_path / "offers.parquet")
+        (tmp_path / "clearing.json").write_text(clearing.to_json())
+        files = ["--offers", tmp_path / "offers.parquet", "--clearing", tmp_path / "clearing.json"]
+        subprocess.run([binary, "verify", *files], check=True)
+
+
 def test_pools_and_buys_agree_with_the_command_line(tmp_path: Path) -> None:
     binary = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
     if not binary.exists():

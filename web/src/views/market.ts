@@ -1,5 +1,6 @@
 /** One pair: the picture of its latest batch, its prices, its book and its trades. */
 import { curvesPanel } from "./curves";
+import { ticketPanels } from "./ticket";
 import type { View } from "./view";
 import {
   formatAmount,
@@ -38,6 +39,7 @@ export function marketView(live: Live, base: string, quote: string): View {
   const history = historyChart(350);
   const book = bookPanel(live, base, quote);
   const trades = tradesTable(live, base, quote);
+  const ticket = ticketPanels(live, base, quote);
   let points: HistoryPoint[] = [];
   let latest: Traded | null = null;
   let drawn: HistoryPoint[] | null = null;
@@ -50,8 +52,8 @@ export function marketView(live: Live, base: string, quote: string): View {
     h(
       "div",
       { class: "market-grid" },
-      h("div", {}, picture.element, panel("Batch prices", {}, history.element)),
-      h("div", {}, book.element, panel("Latest trades", {}, trades.element)),
+      h("div", {}, picture.element, ticket.orders, panel("Batch prices", {}, history.element)),
+      h("div", {}, ticket.element, book.element, panel("Latest trades", {}, trades.element)),
     ),
   );
 
@@ -73,6 +75,7 @@ export function marketView(live: Live, base: string, quote: string): View {
     const answer = await get<Book>(`${path("markets", base, quote)}/book?levels=${LEVELS}`, signal);
     if (answer.price !== null && answer.price_height !== null) saw(answer.price_height, answer.price);
     book.show(answer);
+    ticket.show(answer);
     problem.say(null);
   }
 
@@ -104,6 +107,7 @@ export function marketView(live: Live, base: string, quote: string): View {
     const newest = points.at(-1);
     if (newest) saw(newest.height, newest.price);
     head.update(points);
+    ticket.update();
     if (drawn === points || live.assets.size === 0) return;
     drawn = points;
     history.show(points, { symbol: base, decimals: live.decimals(base) }, { symbol: quote, decimals: live.decimals(quote) });
@@ -119,6 +123,7 @@ export function marketView(live: Live, base: string, quote: string): View {
       bookLoading.close();
       historyLoading.close();
       picture.close();
+      ticket.close();
       history.close();
     },
   };

@@ -109,6 +109,8 @@ impl Sample {
             fields.insert(name.into(), spread(values));
         }
         let finite: Vec<f64> = self.utility.iter().copied().filter(|ratio| ratio.is_finite()).collect();
+        // Books where nothing trades although something could: their ratio is infinite.
+        fields.insert("unrealized_utility_infinite".into(), (self.utility.len() - finite.len()).into());
         fields.insert("unrealized_utility_mean".into(), mean(&finite).into());
         fields.insert("unrealized_utility_worst".into(), finite.into_iter().fold(0.0, f64::max).into());
         fields.into()

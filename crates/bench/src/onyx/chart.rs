@@ -10,6 +10,8 @@ use super::Exhibit;
 /// How numbers came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChartLabel {
+    /// On sockets of this machine.
+    Measured,
     /// Models of the paper, drawn again.
     MonteCarlo,
     /// The cores on one event queue.
@@ -24,6 +26,7 @@ impl ChartLabel {
     /// As it is printed.
     pub fn name(self) -> &'static str {
         match self {
+            ChartLabel::Measured => "measured",
             ChartLabel::MonteCarlo => "Monte Carlo",
             ChartLabel::Simulated => "simulated",
             ChartLabel::Arithmetic => "arithmetic",

@@ -104,6 +104,13 @@ fn quoted(rows: &[(&str, &str)]) -> Chart {
     Chart { method: "from the paper's text".into(), columns: vec!["what", "value"], table, ..Chart::default() }
 }
 
+pub(super) fn figure_1(_: &OnyxOptions) -> Chart {
+    quoted(&[
+        ("p90 latency between two machines of one region, by second", "varies over time"),
+        ("spikes of latency", "rare, unpredictable, and several times the usual latency"),
+    ])
+}
+
 pub(super) fn figure_18(_: &OnyxOptions) -> Chart {
     quoted(&[
         ("total losses without redundancy, 175,000 messages/s, 60 minutes", "at most 0.005 %"),

@@ -10,9 +10,10 @@ use crate::search::PartView;
 use crate::value::Value;
 
 /// Adjacent offers share a lot if their limits are within this part of their distance from the rate, or within the
-/// least, in logarithms of prices.
+/// least, in logarithms of prices; of a band that is narrow, within this part of its half.
 const GRAIN: f64 = 1.0 / 8.0;
 const GRAIN_LEAST: f64 = 1e-5;
+const GRAIN_BAND: f64 = 0.25;
 
 /// One variable: offers with about the same limit.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ impl Lots {
             }
             let empty = Lot { pair: at as u32, sell: pair.sell, buy: pair.buy, ..Lot::EMPTY };
             let rate = logs[pair.sell as usize] - logs[pair.buy as usize] - self.raise;
-            let mut open = Open { rate, sum: None };
+            let mut open = Open { rate, least: GRAIN_LEAST.min(GRAIN_BAND * self.reach), sum: None };
             let runs = view.supply.curve(index).runs();
             for run in 0..runs.len() {
                 self.fill_run(runs, run, &empty, &mut open);
@@ -164,6 +165,8 @@ struct Sum {
 struct Open {
     /// The logarithm of the limit at which offers are at the margin.
     rate: f64,
+    /// Limits that differ by so little are about one.
+    least: f64,
     sum: Option<Sum>,
 }
 
@@ -179,7 +182,7 @@ impl Open {
     /// Whether offers with limits from `first` to `last` are about at one.
     fn is_one(&self, first: f64, last: f64) -> bool {
         let far = f64::max(first - self.rate, self.rate - last).max(0.0);
-        last - first <= GRAIN_LEAST.max(GRAIN * far)
+        last - first <= self.least.max(GRAIN * far)
     }
 
     /// Whether all offers with limits from `first` to `last` belong to the same lot.

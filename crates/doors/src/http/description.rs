@@ -89,12 +89,15 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
 
 /// Transactions are sent as bytes, or as hexadecimal in JSON.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
-    if path == "/v1/typed-data" {
-        let properties = json!({
+    if path == "/v1/typed-data" || path == "/v1/transactions/prepare" {
+        let mut properties = json!({
             "account": {"type": "string", "pattern": ADDRESS},
             "sequence": {"type": ["string", "null"], "pattern": NUMBER},
             "operation": {"oneOf": OPERATIONS.map(described_operation)},
         });
+        if path == "/v1/transactions/prepare" {
+            properties["key"] = json!({"type": ["string", "null"], "pattern": DIGEST});
+        }
         let required = ["account", "operation"];
         let body =
             json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
@@ -111,7 +114,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     let mut properties = Map::new();
     properties.insert(name.into(), schema);
     if path == "/v1/transactions" {
-        let description = "what a wallet answered, for an `unsigned` of /v1/typed-data";
+        let description = "the signature, for an `unsigned` of /v1/transactions/prepare or /v1/typed-data";
         let signature = json!({"type": "string", "pattern": TRANSACTION, "description": description});
         properties.insert("signature".into(), signature);
     }

@@ -38,6 +38,7 @@ mod lane;
 mod markets;
 mod operator;
 mod parameters;
+mod prepare;
 mod probes;
 mod refused;
 mod transactions;
@@ -205,6 +206,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(transactions::send))
         .routes(routes!(transactions::send_batch))
         .routes(routes!(typed_data::typed_data))
+        .routes(routes!(prepare::prepare))
         .routes(routes!(ethereum::ethereum_receipt))
         .routes(routes!(ethereum::ethereum_output))
         .routes(routes!(ethereum::send_ethereum))

@@ -13,7 +13,7 @@ use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, Transaction
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::typed_data::with_signature;
+use super::prepare::with_signature;
 use super::{Api, parse, proof_bytes};
 use crate::backend::{Answer, Found};
 use crate::door::Visitor;

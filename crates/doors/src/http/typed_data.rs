@@ -22,8 +22,10 @@ const FORM: &str = r#"{"account":"0x…","operation":{"type":"pay","to":"0x…",
 /// A transaction to be signed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+pub(super) struct Wanted {
     account: String,
+    /// The ed25519 key that signs; a wallet signs where it is missing.
+    pub(super) key: Option<String>,
     /// By default the account's next one.
     sequence: Option<Number>,
     /// The last height at which it may count.
@@ -130,6 +132,20 @@ impl Api {
         })
     }
 
+    /// The body of a transaction, with the account's next number and the usual end where none are given; and the
+    /// identity of the network.
+    pub(super) fn wanted_body(&self, wanted: Wanted) -> Result<(Body, primitives::Digest), Failure> {
+        let account: Address = parse("account", &wanted.account)?;
+        let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
+        let sequence = sequence.unwrap_or_else(|| self.next_sequence(&account));
+        let operation = self.wanted(wanted.operation)?;
+        let views = self.published().views();
+        let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
+        let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
+        let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
+        Ok((Body { chain, account, sequence, until, operation }, network))
+    }
+
     fn next_sequence(&self, account: &Address) -> u64 {
         let waiting = self.backend.pending_sequence(account);
         let highest = self.backend.account(account).account.map_or(0, |account| account.window.highest());
@@ -138,7 +154,7 @@ impl Api {
 }
 
 /// The typed data in the form of `eth_signTypedData_v4`, and the transaction up to its signature.
-fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
+pub(super) fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
     let data = TypedData::of(body);
     let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
     let domain = [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("salt", "bytes32")];
@@ -175,15 +191,6 @@ fn chain_number(chain: u64) -> Value {
     if chain < DOUBLES { chain.into() } else { chain.to_string().into() }
 }
 
-/// Appends the signature of a wallet to the transaction that it signed.
-pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {
-    let mut bytes = bytes_of_hex("transaction", unsigned)?;
-    let signature = WalletSignature::from_bytes(&bytes_of_hex("signature", signature)?)
-        .map_err(|error| Failure::malformed(format!("signature: {error}")))?;
-    bytes.extend_from_slice(&signature.0);
-    Ok(bytes)
-}
-
 /// The data that an Ethereum wallet signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
@@ -193,16 +200,13 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
     let wanted: Wanted = serde_json::from_slice(&whole(body)?)
         .map_err(|error| Failure::malformed(format!("the body is not JSON such as {FORM}: {error}")))?;
+    if wanted.key.is_some() {
+        let told = "key: a wallet signs typed data; ask /v1/transactions/prepare for the bytes that another key signs";
+        return Err(Failure::malformed(told));
+    }
     api.blocking(move |api| {
-        let account: Address = parse("account", &wanted.account)?;
-        let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
-        let sequence = sequence.unwrap_or_else(|| api.next_sequence(&account));
-        let operation = api.wanted(wanted.operation)?;
-        let views = api.published().views();
-        let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
-        let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
-        let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
-        Ok(Json(described(&Body { chain, account, sequence, until, operation }, network)))
+        let (body, network) = api.wanted_body(wanted)?;
+        Ok(Json(described(&body, network)))
     })
     .await?
 }

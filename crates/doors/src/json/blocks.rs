@@ -95,6 +95,30 @@ pub struct TypedDataBody {
     pub typed_data: serde_json::Value,
 }
 
+/// A transaction to be signed without a library.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PreparedBody {
+    /// Its sequence number.
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
+    /// Its id, which the signature does not change.
+    pub id: String,
+    /// What it does, in words.
+    pub says: String,
+    /// What an ed25519 key signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_bytes: Option<String>,
+    /// The hash of the typed data, which a wallet's key signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The input of `eth_signTypedData_v4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed_data: Option<serde_json::Value>,
+    /// Its bytes up to the signature.
+    pub unsigned: String,
+}
+
 /// The operation of a transaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]

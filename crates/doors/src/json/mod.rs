@@ -18,8 +18,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, ResultBody, Results, SolverBody,
-    TradeBody, TransactionBody, TransactionOutcome, TypedDataBody, block,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, PreparedBody, ResultBody, Results,
+    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody, block,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,

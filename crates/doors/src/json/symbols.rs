@@ -36,7 +36,7 @@ impl Symbols {
     }
 
     /// The symbol of an asset, or its number if there is no such asset: rejected transactions may name any.
-    fn name(&self, asset: AssetId) -> String {
+    pub(crate) fn name(&self, asset: AssetId) -> String {
         self.0.get(asset.0 as usize).map_or_else(|| asset.to_string(), |(symbol, _)| symbol.clone())
     }
 

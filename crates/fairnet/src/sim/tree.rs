@@ -219,7 +219,15 @@ impl TreeRun {
 
     fn header(&self, number: u32) -> PacketHeader {
         let (epoch, deadline) = (self.setup.plan.epoch(), self.packets[number as usize].deadline);
-        PacketHeader { epoch, session: SESSION, tree: 0, sequence: u64::from(number) + 1, deadline, is_unfair: false }
+        PacketHeader {
+            epoch,
+            session: SESSION,
+            tree: 0,
+            sequence: u64::from(number) + 1,
+            deadline,
+            sent: 0,
+            is_unfair: false,
+        }
     }
 
     /// The packet number by which parents are chosen.

@@ -142,6 +142,7 @@ impl Network {
             share: None,
             listen: self.directory.addresses[validator][shard],
             tls: self.directory.tls,
+            proven: Vec::new(),
             backed: (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect(),
             peers: (self.shards.len() > 1).then(|| self.directory.clone()),
             limits: self.limits,

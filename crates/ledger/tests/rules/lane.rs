@@ -4,10 +4,28 @@
 use std::collections::BTreeMap;
 
 use crate::world::*;
-use ledger::{GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, Refusal, Restore, RootPart, Roots, Snapshot};
+use ledger::{
+    Genesis, GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, RULES, Refusal, Restore, RootPart, Roots,
+    Snapshot,
+};
 use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCertificate, Verdict};
 use primitives::{Amount, Operation};
 use proptest::prelude::*;
+
+/// The rules of late verdicts are those of rules 5, which no release had: a chain that began under older ones, with homes
+/// that are alive under them, is refused by its number, from its genesis and from a snapshot.
+#[test]
+fn a_lane_of_older_rules_is_refused_by_number() {
+    let older = RULES - 1;
+    let genesis = Genesis { rules: older, ..genesis(Some(terms())) };
+    assert_eq!(Ledger::new(&genesis).map(drop), Err(GenesisError::Rules(older)));
+    let world = World::new(terms());
+    let mut head = Snapshot::of(&world.ledger).next().expect("a head");
+    // Kind, format, and then the number of the rules.
+    head[2..6].copy_from_slice(&older.to_le_bytes());
+    let refused = Restore::default().push(&head).expect_err("another number");
+    assert!(refused.to_string().contains(&format!("the chain follows rules {older}")), "{refused}");
+}
 
 #[test]
 fn money_goes_into_the_lane_and_comes_back() {

@@ -2,7 +2,7 @@
 
 use crate::world::*;
 use ledger::{LANE_CHECKS_PER_SUB_BLOCK, Outcome, Refusal};
-use payments::{BridgeOperation, OutputProof, PaymentBody, case_weight, cases_per_block, owner_message};
+use payments::{BridgeOperation, ContestClaim, OutputProof, PaymentBody, case_weight, cases_per_block, owner_message};
 use primitives::{Amount, Operation, is_lane_duty};
 
 /// Person whose account is that of a member: where keys do not change, of its first key.
@@ -27,10 +27,14 @@ fn duty(operation: &Operation) -> Operation {
 
 /// A case that anybody opens in the name of its owner: the signature is on the exit, not on the bid.
 fn resolve(world: &World, coin: &Coin, bid: Amount) -> Operation {
+    post(&BridgeOperation::Resolve { bid, outputs: vec![claim(world, coin)] })
+}
+
+fn claim(world: &World, coin: &Coin) -> ContestClaim {
     let contested = contested(coin);
     let exit = PaymentBody::new(contested.exit(world.network()));
     let signature = key(coin.owner).sign(&owner_message(&world.network(), coin.home, &exit.digest));
-    post(&BridgeOperation::Resolve { bid, contested, signature, proof: OutputProof::Ledger })
+    ContestClaim { contested, signature, proof: OutputProof::Ledger }
 }
 
 fn burnt_balance(world: &World) -> u64 {
@@ -164,7 +168,67 @@ fn a_flood_of_redemptions_leaves_room_for_duties() {
 #[test]
 fn a_case_costs_its_work_at_every_size() {
     let weights: Vec<u64> = [1, 4, 7, 28].map(case_weight).to_vec();
-    assert_eq!(weights, [6, 24, 56, 616]);
+    assert_eq!(weights, [7, 28, 63, 644]);
     let cases: Vec<usize> = [1, 4, 28, 256].map(|n| cases_per_block(payments::Quorums::new(n))).to_vec();
     assert_eq!(cases, [16, 16, 16, 2]);
+}
+
+/// A certificate of a contested payment is a duty of each member, once; any other redemption is not.
+#[test]
+fn the_certificate_of_a_contested_payment_is_a_duty() {
+    let mut world = with_accounts();
+    let coin = world.withdraw(1, USD, 1_000);
+    let redemption = world.redemption(&world.pay(&coin, &[(2, 1_000)]));
+    world.block(vec![(1, resolve(&world, &coin, CASE_DEPOSIT))]);
+    assert_eq!(world.outcome(2, duty(&redemption)), Some(Refusal::NO_LANE_DUTY), "of members only");
+    assert_eq!(world.outcome(MEMBER + 2, duty(&redemption)), None);
+    assert_eq!(world.ledger.lane().expect("there is one").bridge().resolver().open_cases(), 0, "the payment stands");
+    assert_eq!(world.outcome(MEMBER + 3, duty(&redemption)), Some(Refusal::NO_LANE_DUTY), "once");
+}
+
+/// The inputs of a stuck payment are contested by one operation. They come before the outputs of equal bids, and what
+/// is not opened returns.
+#[test]
+fn inputs_are_contested_together() {
+    let mut world = World::new(terms());
+    let most = cases_per_block(payments::Quorums::new(4));
+    world.block((0..most + 2).map(|_| (1, withdrawal(1, EUR, 100))).collect());
+    let coins: Vec<Coin> = (1..=most as u64 + 2).map(|number| world.coin(1, number, 0, EUR, 100)).collect();
+    let together = |world: &World, coins: &[&Coin], bid| {
+        let mut outputs: Vec<ContestClaim> = coins.iter().map(|coin| claim(world, coin)).collect();
+        outputs.sort_by_key(|of| of.contested.output.id);
+        post(&BridgeOperation::Resolve { bid, outputs })
+    };
+    let all: Vec<&Coin> = coins[..3].iter().collect();
+    assert_eq!(world.outcome(2, together(&world, &all, CASE_DEPOSIT - 1)), Some(Refusal::WRONG_CASE_DEPOSIT));
+    assert_eq!(
+        world.outcome(2, together(&world, &all, u64::MAX / 2)),
+        Some(Refusal::WRONG_CASE_DEPOSIT),
+        "no sum overflows"
+    );
+    let (before, refused) = (world.balance(2, USD), world.balance(3, USD));
+    let single = |coin: &Coin| (3, together(&world, &[coin], CASE_DEPOSIT));
+    let mut bids: Vec<(u8, Operation)> = coins[3..].iter().map(single).collect();
+    bids.push((2, together(&world, &all, CASE_DEPOSIT + 1)));
+    world.block(bids);
+    let resolver = world.ledger.lane().expect("there is one").bridge().resolver();
+    assert!(coins[..3].iter().all(|coin| resolver.is_open(&coin.id)) && resolver.open_cases() == most);
+    assert_eq!(world.balance(2, USD), before - FEE - 3 * (CASE_DEPOSIT + 1));
+    let opened = most as u64 - 3;
+    assert_eq!(world.balance(3, USD), refused - (opened + 2) * FEE - opened * CASE_DEPOSIT, "two bids return");
+}
+
+/// Of outputs that are contested together only those are paid for that the block opens.
+#[test]
+fn what_a_higher_bid_has_opened_is_not_paid_for_twice() {
+    let mut world = World::new(terms());
+    let coins = [world.withdraw(1, EUR, 100), world.withdraw(1, EUR, 100)];
+    let mut outputs = coins.iter().map(|coin| claim(&world, coin)).collect::<Vec<_>>();
+    outputs.sort_by_key(|of| of.contested.output.id);
+    let both = post(&BridgeOperation::Resolve { bid: CASE_DEPOSIT, outputs });
+    let before = [2, 3].map(|person| world.balance(person, USD));
+    let higher = resolve(&world, &coins[1], CASE_DEPOSIT + 1);
+    world.block(vec![(2, both), (3, higher)]);
+    let paid: Vec<u64> = [2, 3].iter().zip(before).map(|(of, before)| before - world.balance(*of, USD)).collect();
+    assert_eq!(paid, [FEE + CASE_DEPOSIT, FEE + CASE_DEPOSIT + 1]);
 }

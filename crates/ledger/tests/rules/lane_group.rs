@@ -4,11 +4,12 @@
 use crate::world::*;
 use ledger::{Applied, LaneBls, LaneTerms, Ledger, Outcome, Refusal};
 use payments::{
-    AnswerScheme, BlsAggregate, BlsCollector, BlsSecretKey, BlsSignature, BridgeEvent, BridgeOperation, Dealing,
-    HomeEpoch, KeyGeneration, LaneCommittee, LaneRegistration, Payment, PaymentBody, PaymentCertificate, StatementKind,
-    dealing_of_shard, false_dealing, with_told_board,
+    AnswerScheme, BlsAggregate, BlsCollector, BlsSecretKey, BlsSignature, BridgeEvent, BridgeOperation,
+    CertifiedPayment, Dealing, HomeEpoch, KeyGeneration, LaneCommittee, LaneRegistration, Output, Payment, PaymentBody,
+    PaymentCertificate, Recipient, RestartPart, ShownPayment, StatementKind, dealing_of_shard, false_dealing,
+    with_told_board,
 };
-use primitives::{Operation, SecretKey};
+use primitives::{Digest, Operation, SecretKey};
 
 const EPOCH_HEIGHTS: u64 = 32;
 const MEMBERS: u8 = 4;
@@ -356,4 +357,56 @@ fn a_genesis_with_bls_keys_that_cannot_be_is_refused() {
     let mut unknown = bytes(LaneBls::None);
     unknown[7] = 3;
     assert!(borsh::from_slice::<LaneTerms>(&unknown).is_err());
+}
+
+/// An operator's part of a restart, without logs.
+fn part(world: &World, base: &Digest, member: u8, shown: &[ShownPayment], boards: bool) -> RestartPart {
+    let lane = world.ledger.lane().expect("there is one");
+    let board = |epoch| Some((epoch, lane.bridge().board_bytes(epoch)?));
+    RestartPart {
+        network: world.network(),
+        restart: 1,
+        snapshot: Digest([0; 32]),
+        member,
+        first: Some(LaneRegistration::make(base, 0, member, &[fresh(member, 99)], &registrar(member))),
+        logs: Vec::new(),
+        shown: shown.to_vec(),
+        registrations: lane.bridge().all_registrations().cloned().collect(),
+        boards: lane.group_keys().filter_map(board).filter(|_| boards).collect(),
+    }
+}
+
+/// Members make a group key after the snapshot from which the network restarts: parts bring its board, and what was
+/// certified under the key counts.
+#[test]
+fn threshold_certificates_of_epochs_after_the_snapshot_count_at_a_restart() {
+    let mut world = World::new(with(LaneBls::Threshold));
+    let coin = world.withdraw(5, USD, 1_000);
+    let snapshot = world.ledger.clone();
+    register(&mut world, 0..MEMBERS);
+    let dealt = (0..MEMBERS).map(|dealer| (1 + dealer, deals(&world, dealer))).collect();
+    assert!(world.block(dealt).outcomes.iter().all(|outcome| *outcome == Outcome::Applied));
+    until(&mut world, |world| world.epoch() == 1);
+    // The first committee signs a payment into the second epoch, which signs the next one with its group key.
+    let to = Output { to: Recipient::Key(key(6).public()), asset: USD, amount: 1_000 };
+    let first = Payment { into: 1, outputs: vec![to], ..world.pay(&coin, &[(6, 1_000)]) };
+    let body = PaymentBody::new(first.clone());
+    let sign = |member| world.answer(0, member, StatementKind::Confirmation, &first.owner, body.digest);
+    let answers = PaymentCertificate::Answers((0..3).map(sign).collect());
+    let id = body.output_ids().next().expect("it has one");
+    let held = Coin { id, home: 1, owner: 6, asset: USD, amount: 1_000 };
+    let second = world.pay(&held, &[(7, 1_000)]);
+    let group = certified(&world, AnswerScheme::Share, &second, &[0, 1, 2]).expect("q shares");
+    let shown = [(&first, answers), (&second, group)].map(|(payment, certificate)| ShownPayment {
+        body: Some(PaymentBody::new(payment.clone())),
+        certified: CertifiedPayment { summary: payment.summary(), certificate },
+    });
+    let base = Digest([5; 32]);
+    let claims = |boards: bool| {
+        let parts: Vec<RestartPart> = (0..3).map(|member| part(&world, &base, member, &shown, boards)).collect();
+        let (carried, _) = snapshot.lane().expect("there is one").carry(&base, &parts).expect("a sound list");
+        carried.claims.into_values().collect::<Vec<Output>>()
+    };
+    assert_eq!(claims(true), second.outputs);
+    assert_eq!(claims(false), [], "without the board nobody can verify it");
 }

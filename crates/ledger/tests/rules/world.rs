@@ -7,8 +7,8 @@ use ledger::{
     Refusal, Restore, Roots, Signatures, Snapshot,
 };
 use payments::{
-    BridgeOperation, Claim, ContestedOutput, HomeEpoch, LaneAnswer, LaneCommittee, Output, OutputId, Payment,
-    PaymentBody, PaymentCertificate, Recipient, SpentOutput, StatementKind,
+    BridgeOperation, Claim, ContestClaim, ContestedOutput, HomeEpoch, LaneAnswer, LaneCommittee, Output, OutputId,
+    Payment, PaymentBody, PaymentCertificate, Recipient, SpentOutput, StatementKind,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, PublicKey, SecretKey, Sequence, Signature, SubBlock,
@@ -226,13 +226,15 @@ impl World {
         let exit = PaymentBody::new(contested.exit(self.network()));
         let message = payments::owner_message(&self.network(), coin.home, &exit.digest);
         let (signature, proof) = (key(coin.owner).sign(&message), payments::OutputProof::Ledger);
-        post(&BridgeOperation::Resolve { bid: deposit, contested, signature, proof })
+        post(&BridgeOperation::Resolve { bid: deposit, outputs: vec![ContestClaim { contested, signature, proof }] })
     }
 
     pub fn vote(&self, coin: &Coin, member: usize, payment: &Payment) -> Operation {
         let digest = PaymentBody::new(payment.clone()).digest;
         let answer = self.answer(coin.home, member, StatementKind::Confirmation, &payment.owner, digest);
-        post(&BridgeOperation::Vote { case: coin.id, payment: payment.encode(), answer })
+        let message = payments::owner_message(&self.network(), coin.home, &digest);
+        let signature = (!payment.is_exit()).then(|| key(coin.owner).sign(&message));
+        post(&BridgeOperation::Vote { case: coin.id, payment: payment.encode(), signature, answer })
     }
 
     pub fn halt(&self, member: usize) -> Operation {

@@ -6,7 +6,7 @@ use payments::{
     BridgeOperation, CaseEvent, CertifiedPayment, ContestedOutput, HomeEpoch, LaneAnswer, LaneInput, OutputId,
     PaymentBody, ViewParts,
 };
-use primitives::{Height, PublicKey};
+use primitives::{Digest, Height, PublicKey};
 
 use super::LaneMember;
 use super::owing::ASK_BLOCKS;
@@ -62,7 +62,7 @@ impl LaneMember {
             CaseEvent::Alarm(digest) => {
                 tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
             }
-            CaseEvent::Stands(_) => {}
+            CaseEvent::Stands(_) | CaseEvent::Proven(_) => {}
         }
     }
 
@@ -70,7 +70,7 @@ impl LaneMember {
     fn bar(&mut self, homes: [HomeEpoch; 2], candidates: &[Arc<PaymentBody>]) {
         let is_forgotten = self.has(MemberMistake::LateCertificateNotTold);
         for (_, of) in self.homes.iter_mut().filter(|(home, _)| homes.contains(home) && !is_forgotten) {
-            of.barred.extend(candidates.iter().map(|body| body.digest));
+            of.barred.extend(candidates.iter().map(|body| (body.digest, Some(body.clone()))));
         }
     }
 
@@ -84,10 +84,6 @@ impl LaneMember {
             })
             .collect();
         facts.into_iter().for_each(|fact| self.tell(home, shard, fact));
-    }
-
-    pub(super) fn on_vote(&mut self, case: OutputId, payment: Vec<u8>, answer: LaneAnswer) {
-        self.posts.owe(BridgeOperation::Vote { case, payment, answer });
     }
 
     /// A shard bars the candidates of a case. Once all shards of the home do, the one that signs for the owner signs
@@ -120,6 +116,23 @@ impl LaneMember {
     ) {
         let Some(owner) = self.contested_owner(&case) else { return };
         self.posts.owe(BridgeOperation::View { case, committee, owner, paid, answer });
+    }
+
+    /// Somebody has shown a shard the certificate of a payment that it bars: the ledger gets it, and the bar is lifted
+    /// once it has. After a restart the member does not know what the candidates of an expired case were; whoever has
+    /// the payment posts it then.
+    pub(super) fn on_shown(&mut self, home: HomeEpoch, of: CertifiedPayment, network: &Digest) {
+        if self.has(MemberMistake::ShownNotPosted) {
+            return;
+        }
+        let digest = of.digest(network);
+        let barred = self.homes.get(&home).and_then(|of| of.barred.get(&digest)).cloned().flatten();
+        let candidates = self.cases.values().flat_map(|case| case.candidates.iter().flatten());
+        let Some(body) = barred.or_else(|| candidates.into_iter().find(|body| body.digest == digest).cloned()) else {
+            return;
+        };
+        let (payment, certificate) = (body.payment.encode(), of.certificate);
+        self.posts.owe(BridgeOperation::Redeem { payment, certificate });
     }
 
     fn contested_owner(&self, case: &OutputId) -> Option<PublicKey> {

@@ -1,6 +1,9 @@
 //! Contested outputs: what a member asks its shards, and what it tells them.
 
-use payments::{Claim, Holding, Output, PaymentCertificate, Recipient, SignedPayment, StatementKind, build_payment};
+use payments::{
+    CertifiedPayment, Claim, Holding, Output, PaymentCertificate, Recipient, Resolver, SignedPayment, StatementKind,
+    build_payment,
+};
 
 use crate::*;
 
@@ -84,41 +87,99 @@ fn a_certificate_that_is_shown_after_its_case_has_expired_lifts_the_bar() {
     assert!(!is_bar_lifted(Some(MemberMistake::LateCertificateNotTold)), "the mistake is not found");
 }
 
-fn is_bar_lifted(mistake: Option<MemberMistake>) -> bool {
-    let mut world = World::among(false, 3, mistake);
+fn resolver(world: &World) -> &Resolver {
+    world.ledger.lane().expect("there is one").bridge().resolver()
+}
+
+/// The certificate of a payment by three other members.
+fn certificate(world: &World, digest: &Digest) -> PaymentCertificate {
+    PaymentCertificate::Answers([1, 2, 3].map(|member| signed(world, member, &key(1), digest)).to_vec())
+}
+
+/// A payment of a contested output that shards bar.
+fn barred(world: &mut World) -> (Vec<u8>, Digest) {
     let (id, home) = world.withdraw();
     let lane = world.ledger.lane().expect("there is one");
     let output = Output { to: Recipient::Key(key(1).public()), asset: USD, amount: 100 };
     let (rules, coin) = (lane.rules(), Holding { id, output, proof: OutputProof::Ledger });
     let outputs = vec![Output { to: Recipient::Key(key(3).public()), ..output }];
     let paid = build_payment(&rules, &key(1), home, home, vec![coin], outputs).expect("correct");
-    let SignedPayment { payment, digest, .. } = paid;
+    let SignedPayment { payment, digest, signature, .. } = paid;
     world.contest_output(id, home);
-    let LaneEffect::Vote { payment: exit, .. } = vote(&world, id) else { unreachable!("it is a vote") };
+    let LaneEffect::Vote { payment: exit, .. } = vote(world, id) else { unreachable!("it is a vote") };
     let exit_digest = PaymentBody::parse(&exit).expect("an exit").digest;
     for (member, payment, digest) in [(1, &payment, &digest), (2, &exit, &exit_digest), (3, &exit, &exit_digest)] {
-        let answer = signed(&world, member, &key(1), digest);
-        let vote = BridgeOperation::Vote { case: id, payment: payment.clone(), answer };
+        let answer = signed(world, member, &key(1), digest);
+        let vote = BridgeOperation::Vote {
+            case: id,
+            payment: payment.clone(),
+            signature: (member == 1).then_some(signature),
+            answer,
+        };
         world.apply(vec![Operation::Lane(vote.encode().into())]);
     }
     world.certify();
     let barring = world.told(|fact| matches!(fact, LaneInput::CandidatesFixed(..)));
     assert!(barring.starts_with(&[(0, 0), (0, 1)]), "{barring:?}");
+    (payment, digest)
+}
+
+fn is_bar_lifted(mistake: Option<MemberMistake>) -> bool {
+    let mut world = World::among(false, 3, mistake);
+    let (payment, digest) = barred(&mut world);
     while world.epoch() < 3 {
         world.pass(1);
     }
     world.pass(1);
-    let resolver = |world: &World| {
-        let resolver = world.ledger.lane().expect("there is one").bridge().resolver();
-        (resolver.open_cases(), resolver.confirms(&digest))
-    };
-    assert_eq!(resolver(&world), (0, false), "it has expired");
+    assert!(resolver(&world).open_cases() == 0 && !resolver(&world).confirms(&digest), "it has expired");
     world.taken();
-    let answers = [1, 2, 3].map(|member| signed(&world, member, &key(1), &digest)).to_vec();
-    let redeem = BridgeOperation::Redeem { payment, certificate: PaymentCertificate::Answers(answers) };
+    let redeem = BridgeOperation::Redeem { payment, certificate: certificate(&world, &digest) };
     world.apply(vec![Operation::Lane(redeem.encode().into())]);
-    assert!(resolver(&world).1 && world.taken().is_empty(), "it is not certified");
+    assert!(resolver(&world).confirms(&digest) && world.taken().is_empty(), "it is not certified");
     world.certify();
     let lifted = world.told(|fact| matches!(fact, LaneInput::Confirmed(payment) if *payment == digest));
     lifted.starts_with(&[(0, 0), (0, 1)])
+}
+
+/// A shard is shown the certificate of a payment that it bars: its member posts it, while the case is open and when it
+/// has expired, until the ledger has it.
+#[test]
+fn a_member_posts_the_certificate_of_a_payment_that_it_bars() {
+    let forgetful = Some(MemberMistake::ShownNotPosted);
+    for (is_expired, mistake) in [(false, None), (true, None), (false, forgetful)] {
+        let mut world = World::among(false, 3, mistake);
+        let (payment, digest) = barred(&mut world);
+        while is_expired && resolver(&world).open_cases() > 0 {
+            world.pass(1);
+        }
+        let posts = |world: &mut World| -> Vec<BridgeKey> {
+            world.pass(1);
+            let posted = world.posted().into_iter().map(|(key, _)| key);
+            posted.filter(|key| matches!(key, BridgeKey::Payment(_))).collect()
+        };
+        assert!(posts(&mut world).is_empty());
+        let certificate = certificate(&world, &digest);
+        let summary = PaymentBody::parse(&payment).expect("well-formed").payment.summary();
+        let shown = CertifiedPayment { summary, certificate: certificate.clone() };
+        for shard in 0..SHARDS {
+            world.give(MemberInput::Reported(0, shard, LaneEffect::Shown(Box::new(shown.clone()))));
+        }
+        if mistake.is_some() {
+            assert!(posts(&mut world).is_empty(), "the mistake is not found");
+            continue;
+        }
+        assert_eq!(posts(&mut world), [BridgeKey::Payment(digest)], "expired: {is_expired}");
+        // Of an expired case the home may not be kept for so long.
+        if !is_expired {
+            world.pass(POST_BLOCKS - 1);
+            assert_eq!(posts(&mut world), [BridgeKey::Payment(digest)], "again, until the ledger has it");
+        }
+        let redeem = BridgeOperation::Redeem { payment, certificate };
+        world.apply(vec![Operation::Lane(redeem.encode().into())]);
+        world.certify();
+        assert!(resolver(&world).confirms(&digest));
+        world.pass(POST_BLOCKS);
+        world.taken();
+        assert!(posts(&mut world).is_empty(), "the ledger has it");
+    }
 }

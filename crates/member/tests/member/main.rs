@@ -10,8 +10,8 @@ use member::{
     ShardStart,
 };
 use payments::{
-    BridgeKey, BridgeOperation, ContestedOutput, HomeEpoch, LaneAnswer, LaneEffect, LaneInput, OutputId, OutputProof,
-    PaymentBody, SpentOutput, owner_message,
+    BridgeKey, BridgeOperation, ContestClaim, ContestedOutput, HomeEpoch, LOG_EPOCHS, LaneAnswer, LaneEffect,
+    LaneInput, OutputId, OutputProof, PaymentBody, SpentOutput, owner_message,
 };
 use primitives::{
     Amount, AssetId, Body, Digest, Fraction, Height, Operation, SecretKey, Sequence, Signature, SubBlock, Superblock,
@@ -157,6 +157,7 @@ impl World {
                 let posts = self.keys.contains(&work.epoch()).then(|| work.perform(&keys, Some(&key(9))));
                 Some(MemberInput::Worked(work, posts))
             }
+            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, !self.faults.removes)),
             MemberEffect::Post(post) => Some(MemberInput::Posted(post.key, !self.faults.posts)),
             MemberEffect::Tell(..) | MemberEffect::StopListening(_) => None,
         }
@@ -217,7 +218,10 @@ impl World {
         let contested = ContestedOutput { output, home, owner: owner.public() };
         let exit = PaymentBody::new(contested.exit(network));
         let signature = owner.sign(&owner_message(&network, home, &exit.digest));
-        let resolve = BridgeOperation::Resolve { bid: DEPOSIT, contested, signature, proof: OutputProof::Ledger };
+        let resolve = BridgeOperation::Resolve {
+            bid: DEPOSIT,
+            outputs: vec![ContestClaim { contested, signature, proof: OutputProof::Ledger }],
+        };
         self.apply(vec![Operation::Lane(resolve.encode().into())]);
         self.certify();
     }
@@ -255,7 +259,7 @@ fn vote(world: &World, case: OutputId) -> LaneEffect {
     let resolver = world.ledger.lane().expect("there is one").bridge().resolver();
     let contested = resolver.cases().find(|(of, _)| of.output.id == case).map(|(of, _)| *of).expect("it is open");
     let payment = contested.exit(world.ledger.lane().expect("there is one").network()).encode();
-    LaneEffect::Vote { case, payment, answer: answer() }
+    LaneEffect::Vote { case, payment, signature: None, answer: answer() }
 }
 
 #[test]
@@ -368,7 +372,7 @@ fn a_shard_that_cannot_start_is_tried_again_after_growing_delays() {
     assert_eq!((at, world.member.late()), (vec![0, 1, 3, 7], 4), "homes 1 and 2 have two shards each");
 }
 
-/// The keys and logs of a home are removed when its committee signs nothing more, and again if that fails.
+/// The keys of a home are removed when its committee signs nothing more, and again if that fails.
 #[test]
 fn a_home_that_is_over_is_removed_and_again_if_that_fails() {
     let mut world = World::new(false);
@@ -390,6 +394,29 @@ fn a_home_that_is_over_is_removed_and_again_if_that_fails() {
     world.faults.removes = false;
     world.pass(2);
     assert_eq!((removes(world.taken()), world.keys.contains(&0)), (1, false));
+}
+
+/// The logs of a home stay for at least eight epochs after its keys, also over a restart, and are removed once.
+#[test]
+fn logs_outlast_their_keys_by_eight_epochs() {
+    let mut world = World::new(true);
+    let mut forgotten: BTreeMap<HomeEpoch, HomeEpoch> = BTreeMap::new();
+    while world.epoch() < LOG_EPOCHS + 3 {
+        world.pass(1);
+        if world.epoch() == 5 && world.ledger.height() % HEIGHTS == 0 {
+            let height = world.ledger.height();
+            world.restart(height);
+        }
+        let now = world.epoch();
+        for effect in world.taken() {
+            if let MemberEffect::Forget(home) = effect {
+                assert_eq!(forgotten.insert(home, now), None, "once");
+                assert!(!world.keys.contains(&home));
+            }
+        }
+    }
+    let expected = [(0, LOG_EPOCHS + 1), (1, LOG_EPOCHS + 2)];
+    assert_eq!(forgotten.into_iter().take(2).collect::<Vec<_>>(), expected);
 }
 
 /// A restart begins with the recovered state: nothing is told before it is certified, and then open cases are.
@@ -430,8 +457,8 @@ fn what_a_block_says_is_taken_from_its_posts_that_took_effect() {
     let mut world = World::new(false);
     let case = world.contest();
     let vote = vote(&world, case);
-    let LaneEffect::Vote { case, payment, answer } = vote else { unreachable!("it is a vote") };
-    let forged = BridgeOperation::Vote { case, payment, answer };
+    let LaneEffect::Vote { case, payment, signature, answer } = vote else { unreachable!("it is a vote") };
+    let forged = BridgeOperation::Vote { case, payment, signature, answer };
     let native = vec![world.sign(Operation::Lane(forged.encode().into()))];
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let (height, parent) = (world.ledger.height() + 1, world.ledger.last_block());

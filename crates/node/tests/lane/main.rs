@@ -13,8 +13,8 @@ use lane::{LaneClient, LaneDirectory};
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Listing, Outcome};
 use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
-    AnswerScheme, BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output,
-    OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
+    AnswerScheme, BridgeOperation, Claim, ContestClaim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer,
+    Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
     SpentOutput, StatementKind, build_payment, owner_message,
 };
 use primitives::{AssetId, Body, Fraction, Operation, PublicKey, SecretKey, Signature};
@@ -207,7 +207,8 @@ fn contest(net: &Net, owner: u8, coin: &Holding, home: HomeEpoch) {
     let exit = PaymentBody::new(contested.exit(network));
     let signature = key(owner).sign(&owner_message(&network, home, &exit.digest));
     let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
-    let resolve = BridgeOperation::Resolve { bid: deposit, contested, signature, proof };
+    let resolve =
+        BridgeOperation::Resolve { bid: deposit, outputs: vec![ContestClaim { contested, signature, proof }] };
     net.submit(owner, Operation::Lane(resolve.encode().into()));
 }
 
@@ -375,13 +376,15 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
     contest(&net, 1, &coin, home);
     let committee = net.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
     for to in [2, 3] {
-        let SignedPayment { payment, digest, .. } = net.pay(1, &coin, [home, home], Recipient::Key(person(to)));
-        let (validator, signature) = (3, Signature([0; 64]));
-        let mut answer = LaneAnswer { validator, size: 1, index: 0, position: 1, signature, path: Vec::new() };
+        let SignedPayment { payment, digest, signature, .. } =
+            net.pay(1, &coin, [home, home], Recipient::Key(person(to)));
+        let (validator, unsigned) = (3, Signature([0; 64]));
+        let mut answer =
+            LaneAnswer { validator, size: 1, index: 0, position: 1, signature: unsigned, path: Vec::new() };
         let claim = Claim { kind: StatementKind::Confirmation, owner: &person(1), digest: &digest };
         let header = answer.header(&committee, &claim).expect("a tree of one leaf");
         answer.signature = key(203).sign(&header.bytes());
-        let vote = BridgeOperation::Vote { case: coin.id, payment, answer };
+        let vote = BridgeOperation::Vote { case: coin.id, payment, signature: Some(signature), answer };
         net.submit(2, Operation::Lane(vote.encode().into()));
     }
     let convicted = || net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().convicted().clone());

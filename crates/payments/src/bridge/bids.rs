@@ -12,8 +12,8 @@ const CHECKS: usize = 1_024;
 /// The most cases that one block opens, so that the votes and views of all members about them fit into the share of
 /// each block that is reserved for members' duties: in the long run a block has as many posts as it opens cases.
 pub fn cases_per_block(quorums: Quorums) -> usize {
-    // A vote, and views of two committees with a certificate each.
-    let checks = 1 + 2 * (1 + quorums.certificate);
+    // A vote with its owner's signature, and views of two committees with a certificate each.
+    let checks = 2 + 2 * (1 + quorums.certificate);
     (CHECKS / checks).clamp(1, CASES_MAX)
 }
 
@@ -21,7 +21,7 @@ pub fn cases_per_block(quorums: Quorums) -> usize {
 /// largest size.
 pub fn case_weight(members: usize) -> u64 {
     let certificate = (Quorums::new(members).certificate * ANSWER_BYTES_MAX + 1).min(CERTIFICATE_BYTES_MAX);
-    let vote = 1 + 32 + 2 + PAYMENT_BYTES_MAX + ANSWER_BYTES_MAX;
+    let vote = 1 + 32 + 2 + PAYMENT_BYTES_MAX + 1 + 64 + ANSWER_BYTES_MAX;
     let view = 1 + 32 + 8 + 32 + 1 + crate::PaymentSummary::BYTES + certificate + ANSWER_BYTES_MAX;
     let weight = |bytes: usize| (bytes as u64).div_ceil(primitives::WEIGHT_BYTES);
     members as u64 * (weight(vote) + 2 * weight(view))
@@ -30,16 +30,30 @@ pub fn case_weight(members: usize) -> u64 {
 /// A bid for a case.
 pub(super) struct CaseBid {
     pub(super) bid: Amount,
+    /// The first of the outputs that are contested together.
+    pub(super) first: OutputId,
     pub(super) opener: Address,
     pub(super) contested: ContestedOutput,
     pub(super) parent: Option<(HomeEpoch, Digest)>,
+}
+
+impl CaseBid {
+    /// The bids of one operation.
+    pub(super) fn of_all(
+        opener: Address,
+        bid: Amount,
+        cases: Vec<(ContestedOutput, Option<(HomeEpoch, Digest)>)>,
+    ) -> impl Iterator<Item = CaseBid> {
+        let first = cases.iter().map(|(contested, _)| contested.output.id).min().unwrap_or(OutputId([0; 32]));
+        cases.into_iter().map(move |(contested, parent)| CaseBid { bid, first, opener, contested, parent })
+    }
 }
 
 impl Bridge {
     /// The bids that a block accepts, and the return of all others. The facts of the cases are added to `cases`.
     pub(super) fn take_bids(&self, mut all: Vec<CaseBid>, cases: &mut Vec<CaseFact>) -> (Bids, Vec<BridgeEvent>) {
         // Of one output the highest bid first, of equal ones that of the lowest address.
-        all.sort_unstable_by_key(|of| (of.contested.output.id, std::cmp::Reverse(of.bid), of.opener));
+        all.sort_unstable_by_key(|of| (of.contested.output.id, std::cmp::Reverse(of.bid), of.opener, of.first));
         let (mut best, mut returned): (Vec<CaseBid>, Vec<BridgeEvent>) = Default::default();
         for of in all {
             match best.last() {
@@ -49,10 +63,11 @@ impl Bridge {
                 _ => best.push(of),
             }
         }
-        best.sort_by_key(|of| (std::cmp::Reverse(of.bid), of.contested.output.id));
+        // Outputs that are contested together come together.
+        best.sort_by_key(|of| (std::cmp::Reverse(of.bid), of.first, of.contested.output.id));
         let mut bids = Bids::new();
         let mut opened = 0;
-        for CaseBid { bid, opener, contested, parent } in best {
+        for CaseBid { bid, opener, contested, parent, .. } in best {
             let room = self.resolver.quorums(contested.home).map_or(0, cases_per_block);
             let opens = self.resolver.would_open(&contested);
             if opens && opened >= room {
@@ -75,11 +90,12 @@ impl Bridge {
         Amount::try_from(unused).map_or(bid, |unused| unused.min(bid))
     }
 
-    /// Whether an operation that passes [`Bridge::check`] changes the state: the first of a member's votes, views and
-    /// other duties does, and a copy does not.
+    /// Whether an operation that passes [`Bridge::check`] changes what members owe: the first of a member's votes,
+    /// views and other duties does, and a copy does not. Of redemptions it is the first of a contested payment.
     pub fn changes(&self, fact: &BridgeFact) -> bool {
         match fact {
-            BridgeFact::Withdraw { .. } | BridgeFact::Redeem(_) | BridgeFact::Resolve { .. } => true,
+            BridgeFact::Withdraw { .. } | BridgeFact::Resolve { .. } => true,
+            BridgeFact::Redeem(body) => self.resolver.awaits_certificate(body),
             BridgeFact::Vote { case, validator, .. } => !self.resolver.has_vote(case, *validator),
             BridgeFact::View { case, committee, validator, paid: None } => {
                 self.resolver.awaits_views(case) && !self.resolver.has_view(case, *committee, *validator)

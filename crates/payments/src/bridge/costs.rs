@@ -1,7 +1,7 @@
 //! A block costs what it changes: steps and bytes are counted, not time.
 
 use super::*;
-use crate::{LaneBls, Payment};
+use crate::LaneBls;
 
 const NETWORK: Digest = Digest([3; 32]);
 
@@ -40,7 +40,7 @@ fn redemption(number: u32) -> BridgeFact {
 }
 
 fn open(number: u32) -> BridgeFact {
-    BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested: contested(number), parent: None }
+    BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, cases: vec![(contested(number), None)] }
 }
 
 fn vote(number: u32, validator: u8) -> BridgeFact {

@@ -1,15 +1,37 @@
 //! The canonical encoding of the state:
 //!
 //! ```text
-//! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
+//! clock · resolver · outputs, backed ones · outputs, proven ones
 //! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
 //! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[] · count 2 · member 1 each
 //! · boards, where members make group keys: see `boards.rs`
+//! outputs: count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
 //! ```
 
 use super::*;
 
 const REST_CONTEXT: &str = "walras 2026 lane bridge rest v4";
+
+fn write_outputs(to: &mut Vec<u8>, homes: &HomeOutputs) {
+    to.extend((homes.len() as u32).to_le_bytes());
+    for (home, outputs) in homes {
+        to.extend(home.to_le_bytes());
+        to.extend((outputs.len() as u32).to_le_bytes());
+        for (id, output) in outputs {
+            to.extend(id.0);
+            output.write(to);
+        }
+    }
+}
+
+fn read_outputs(read: &mut Reader<'_>) -> Result<HomeOutputs, LaneRefusal> {
+    let count = read.u32()?;
+    read_map(read, count, |read| {
+        let (home, count) = (read.u64()?, read.u32()?);
+        let output = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), Output::read(read)?));
+        Ok((home, read_map(read, count, output)?))
+    })
+}
 
 impl Bridge {
     /// The encoding of the state. The rules are not part of it: they belong to the genesis.
@@ -17,15 +39,8 @@ impl Bridge {
         let mut to = Vec::new();
         self.clock.write(&mut to);
         self.resolver.write(&mut to);
-        to.extend((self.backed.len() as u32).to_le_bytes());
-        for (home, outputs) in &self.backed {
-            to.extend(home.to_le_bytes());
-            to.extend((outputs.len() as u32).to_le_bytes());
-            for (id, output) in outputs {
-                to.extend(id.0);
-                output.write(&mut to);
-            }
-        }
+        write_outputs(&mut to, &self.backed);
+        write_outputs(&mut to, &self.proven);
         self.write_sums(&mut to);
         to.extend((self.registrations.len() as u32).to_le_bytes());
         self.registrations.values().for_each(|registration| registration.write(&mut to));
@@ -83,12 +98,7 @@ impl Bridge {
         let mut reader = Reader::new(bytes);
         let read = &mut reader;
         let (clock, resolver) = (LaneClock::read(read)?, Resolver::read(read, rules.schedule.case_heights())?);
-        let count = read.u32()?;
-        let backed = read_map(read, count, |read| {
-            let (home, count) = (read.u64()?, read.u32()?);
-            let output = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), Output::read(read)?));
-            Ok((home, read_map(read, count, output)?))
-        })?;
+        let (backed, proven) = (read_outputs(read)?, read_outputs(read)?);
         let count = read.u32()?;
         let totals = read_map(read, count, |read| {
             let asset = AssetId(read.u32()?);
@@ -130,6 +140,7 @@ impl Bridge {
             clock,
             resolver,
             backed,
+            proven,
             totals,
             deposits,
             deposited,

@@ -7,8 +7,8 @@ use super::*;
 pub enum BridgeKey {
     /// A payment is redeemed.
     Payment(Digest),
-    /// A case about an output is opened for this bid: those who bid the same do the same.
-    Case(OutputId, Amount),
+    /// Cases about outputs, of which this is a digest, are opened for this bid: those who bid the same do the same.
+    Cases(Digest, Amount),
     /// A validator votes in a case.
     Vote(OutputId, u8),
     /// A validator of a committee posts a view of a case.
@@ -43,12 +43,10 @@ pub enum BridgeFact {
     Resolve {
         /// The account that pays the bid.
         opener: Address,
-        /// Units of asset 0.
+        /// Units of asset 0 for each case.
         bid: Amount,
-        /// The contested output.
-        contested: ContestedOutput,
-        /// Home and digest of the payment that created it.
-        parent: Option<(HomeEpoch, Digest)>,
+        /// The contested outputs, each with home and digest of the payment that created it.
+        cases: Vec<(ContestedOutput, Option<(HomeEpoch, Digest)>)>,
     },
     /// A [`BridgeOperation::Vote`].
     Vote {
@@ -119,6 +117,9 @@ pub enum BridgeEvent {
     KeepDeposit(Amount),
     /// An output exists: validators of its home accept it once the block is certified.
     Backed(OutputId, Output),
+    /// The ledger has confirmed, in a case, the payment that created this output: its home committee, whose epoch is
+    /// named, signs its exit without another proof.
+    Proven(HomeEpoch, OutputId, Output),
     /// An event of a case.
     Case(CaseEvent),
     /// A member has registered keys for an epoch.

@@ -5,8 +5,9 @@
 //!
 //! ```text
 //! operation  2 redeem   · length 2 · payment · certificate
-//!            3 resolve  · bid 8 · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
-//!            4 vote     · case 32 · length 2 · payment · answer
+//!            3 resolve  · bid 8 · count 1 · (output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64
+//!                         · proof)[]                         1 to 16 outputs of one owner and home, ids ascend
+//!            4 vote     · case 32 · length 2 · payment · (0 | 1 · owner's signature 64) · answer
 //!            5 view     · case 32 · committee 8 · owner 32 · (0 | 1 · summary · certificate) · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
 //!            7 register · registration · proof 64 each          see `registration.rs`
@@ -16,6 +17,7 @@
 //! ```
 
 use super::boards::verify_dealing;
+use super::contest::cases_digest;
 use super::*;
 
 /// A post to the ledger about the lane.
@@ -28,17 +30,14 @@ pub enum BridgeOperation {
         /// The certificate of its home's committee.
         certificate: PaymentCertificate,
     },
-    /// Opens a case, if not too many others of the block bid more.
+    /// Opens cases about outputs of one owner and home, as the inputs of a stuck payment are, if not too many others of
+    /// the block bid more.
     Resolve {
-        /// Units of asset 0 that the sender bids for the work that the case causes, at least
-        /// [`BridgeRules::case_deposit`]. They are consumed if the case is opened.
+        /// Units of asset 0 that the sender bids for the work that each case causes, at least
+        /// [`BridgeRules::case_deposit`]. They are consumed for each case that is opened.
         bid: Amount,
-        /// The contested output.
-        contested: ContestedOutput,
-        /// The owner's signature on the exit.
-        signature: Signature,
-        /// The proof that the output exists.
-        proof: OutputProof,
+        /// The outputs, 1 to 16, by ascending id.
+        outputs: Vec<ContestClaim>,
     },
     /// A validator's vote in a case.
     Vote {
@@ -46,7 +45,10 @@ pub enum BridgeOperation {
         case: OutputId,
         /// The encoding of the payment that the validator is bound to.
         payment: Vec<u8>,
-        /// Its signature on the payment.
+        /// The signature of the payment's owner; `None` for the exit of the contested output, which anybody may ask
+        /// for. So nobody can invent a candidate.
+        signature: Option<Signature>,
+        /// The validator's signature on the payment.
         answer: LaneAnswer,
     },
     /// A validator's view of a case.
@@ -109,9 +111,9 @@ impl BridgeOperation {
     pub fn cost(&self) -> u32 {
         match self {
             BridgeOperation::Redeem { certificate, .. } => certificate.cost(),
-            BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
-            BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
-            BridgeOperation::Vote { .. } | BridgeOperation::Halt { .. } => 1,
+            BridgeOperation::Resolve { outputs, .. } => outputs.iter().map(ContestClaim::cost).sum(),
+            BridgeOperation::Vote { signature, .. } => 1 + u32::from(signature.is_some()),
+            BridgeOperation::Halt { .. } => 1,
             BridgeOperation::View { paid, .. } => 1 + paid.as_ref().map_or(0, |paid| paid.certificate.cost()),
             BridgeOperation::Register { registration, .. } => registration.cost(),
             BridgeOperation::Accuse { evidence } => evidence.cost(),
@@ -121,7 +123,7 @@ impl BridgeOperation {
     }
 
     /// The member whose duty it is; `None` for what anybody does. An accusation is a duty of each member, so it names
-    /// none.
+    /// none; so is the redemption of a contested payment.
     pub fn member(&self) -> Option<u8> {
         match self {
             BridgeOperation::Redeem { .. } | BridgeOperation::Resolve { .. } | BridgeOperation::Accuse { .. } => None,
@@ -150,7 +152,7 @@ impl BridgeOperation {
     pub fn once(&self) -> Result<BridgeKey, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeKey::Payment(PaymentBody::parse(payment)?.digest),
-            BridgeOperation::Resolve { contested, bid, .. } => BridgeKey::Case(contested.output.id, *bid),
+            BridgeOperation::Resolve { bid, outputs } => BridgeKey::Cases(cases_digest(outputs), *bid),
             BridgeOperation::Vote { case, answer, .. } => BridgeKey::Vote(*case, answer.validator),
             BridgeOperation::View { case, committee, answer, .. } => {
                 BridgeKey::View(*case, *committee, answer.validator)
@@ -194,21 +196,12 @@ impl BridgeOperation {
     pub fn fact(&self, network: &Digest, account: Address) -> Result<BridgeFact, LaneRefusal> {
         Ok(match self {
             BridgeOperation::Redeem { payment, .. } => BridgeFact::Redeem(Arc::new(parse_body(network, payment)?)),
-            BridgeOperation::Resolve { bid, contested, proof, .. } => {
-                let parent = match proof {
-                    OutputProof::Ledger => None,
-                    OutputProof::Payment(proof) => {
-                        let SpentOutput { id, asset, amount } = contested.output;
-                        let output = Output { to: Recipient::Key(contested.owner), asset, amount };
-                        if proof.id_of(network, &output)? != id || proof.summary.into != contested.home {
-                            return Err(LaneRefusal::ProofOfAnother(id));
-                        }
-                        Some((proof.summary.home, proof.summary.digest(network)))
-                    }
-                };
-                BridgeFact::Resolve { opener: account, bid: *bid, contested: *contested, parent }
+            BridgeOperation::Resolve { bid, outputs } => {
+                let case = |of: &ContestClaim| Ok((of.contested, of.parent(network)?));
+                let cases = outputs.iter().map(case).collect::<Result<_, LaneRefusal>>()?;
+                BridgeFact::Resolve { opener: account, bid: *bid, cases }
             }
-            BridgeOperation::Vote { case, payment, answer } => {
+            BridgeOperation::Vote { case, payment, answer, .. } => {
                 let payment = Arc::new(parse_body(network, payment)?);
                 BridgeFact::Vote { case: *case, validator: answer.validator, payment }
             }
@@ -253,16 +246,19 @@ impl BridgeOperation {
                 let (committee, kind) = (of(body.payment.home)?, StatementKind::Confirmation);
                 verify_claim(committee, kind, &body.payment.summary(), certificate, roots, budget)?;
             }
-            (BridgeOperation::Resolve { contested, signature, proof, .. }, _) => {
-                let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
-                if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
-                    return Err(LaneRefusal::WrongOwnerSignature);
-                }
-                if let OutputProof::Payment(proof) = proof {
-                    proof.verify(of(proof.summary.home)?, roots, budget)?;
+            (BridgeOperation::Resolve { outputs, .. }, _) => {
+                for ContestClaim { contested, signature, proof } in outputs {
+                    let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
+                    if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
+                        return Err(LaneRefusal::WrongOwnerSignature);
+                    }
+                    if let OutputProof::Payment(proof) = proof {
+                        proof.verify(of(proof.summary.home)?, roots, budget)?;
+                    }
                 }
             }
-            (BridgeOperation::Vote { answer, .. }, BridgeFact::Vote { payment: body, .. }) => {
+            (BridgeOperation::Vote { signature, answer, .. }, BridgeFact::Vote { payment: body, .. }) => {
+                check_voted(body, signature.as_ref(), budget)?;
                 let claim =
                     Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
                 roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
@@ -314,17 +310,18 @@ impl BridgeOperation {
                 write_payment(&mut to, payment);
                 certificate.write(&mut to);
             }
-            BridgeOperation::Resolve { bid, contested, signature, proof } => {
+            BridgeOperation::Resolve { bid, outputs } => {
                 to.push(3);
                 to.extend(bid.to_le_bytes());
-                contested.write(&mut to);
-                to.extend(signature.0);
-                proof.write(&mut to);
+                to.push(u8::try_from(outputs.len()).expect("at most 16 outputs are contested together"));
+                outputs.iter().for_each(|output| output.write(&mut to));
             }
-            BridgeOperation::Vote { case, payment, answer } => {
+            BridgeOperation::Vote { case, payment, signature, answer } => {
                 to.push(4);
                 to.extend(case.0);
                 write_payment(&mut to, payment);
+                to.push(u8::from(signature.is_some()));
+                signature.iter().for_each(|signature| to.extend(signature.0));
                 answer.write(&mut to);
             }
             BridgeOperation::View { case, committee, owner, paid, answer } => {
@@ -381,14 +378,15 @@ impl BridgeOperation {
                 let payment = read_payment(read)?;
                 BridgeOperation::Redeem { payment, certificate: PaymentCertificate::read(read)? }
             }
-            3 => {
-                let bid = read.u64()?;
-                let (contested, signature) = (ContestedOutput::read(read)?, read.signature()?);
-                BridgeOperation::Resolve { bid, contested, signature, proof: OutputProof::read(read)? }
-            }
+            3 => BridgeOperation::Resolve { bid: read.u64()?, outputs: ContestClaim::read_all(read)? },
             4 => {
                 let (case, payment) = (OutputId(read.array()?), read_payment(read)?);
-                BridgeOperation::Vote { case, payment, answer: LaneAnswer::read(read)? }
+                let signature = match read.u8()? {
+                    0 => None,
+                    1 => Some(read.signature()?),
+                    _ => return Err(LaneRefusal::Malformed("a vote has its owner's signature or none")),
+                };
+                BridgeOperation::Vote { case, payment, signature, answer: LaneAnswer::read(read)? }
             }
             5 => {
                 let (case, committee, owner) = (OutputId(read.array()?), read.u64()?, read.key()?);
@@ -433,6 +431,17 @@ pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
 pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
     let length = u16::from_le_bytes(reader.array()?);
     reader.bytes(length.into()).map(<[u8]>::to_vec)
+}
+
+/// A payment that is voted for is signed by its owner, unless it is an exit.
+fn check_voted(body: &PaymentBody, signature: Option<&Signature>, budget: &mut CheckBudget) -> Result<(), LaneRefusal> {
+    let Payment { network, home, owner, .. } = &body.payment;
+    let Some(signature) = signature else {
+        return if body.payment.is_exit() { Ok(()) } else { Err(LaneRefusal::WrongOwnerSignature) };
+    };
+    budget.spend(1)?;
+    let holds = owner.verify(&owner_message(network, *home, &body.digest), signature);
+    if holds { Ok(()) } else { Err(LaneRefusal::WrongOwnerSignature) }
 }
 
 fn parse_body(network: &Digest, payment: &[u8]) -> Result<PaymentBody, LaneRefusal> {

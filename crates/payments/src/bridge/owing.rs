@@ -20,11 +20,27 @@ impl Bridge {
                 }
             }
             CaseEvent::Stands(body) => self.owe_outputs(body, step),
+            CaseEvent::Proven(body) => self.prove_outputs(body, step),
             CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, bids, used, step),
             CaseEvent::Alarm(_) => self.clock.halt(),
             CaseEvent::Fixed(..) => {}
         }
         step.events.push(BridgeEvent::Case(event));
+    }
+
+    /// Notes the outputs to keys of a payment that stands by a verdict.
+    fn prove_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
+        let home = body.payment.into;
+        if home < self.resolver.oldest() {
+            return;
+        }
+        let to_keys = body.output_ids().zip(&body.payment.outputs).filter(|(_, of)| matches!(of.to, Recipient::Key(_)));
+        for (id, output) in to_keys {
+            if self.proven.entry(home).or_default().insert(id, *output).is_none() {
+                step.proven.push(BridgeEntry::proven(home, &id, output));
+                step.events.push(BridgeEvent::Proven(home, id, *output));
+            }
+        }
     }
 
     /// Makes the outputs to accounts of a payment that stands due.

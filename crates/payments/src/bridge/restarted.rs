@@ -48,13 +48,13 @@ impl Bridge {
             .map_or(Ok(()), |(asset, needed)| Err(CarryRefusal::Uncovered { asset, needed, held: self.escrow(asset) }))
     }
 
-    /// The outputs that the ledger created in epochs that it keeps, with their homes.
+    /// The outputs that the ledger created in epochs that it keeps, or proves, with their homes.
     pub(crate) fn kept_outputs(&self) -> impl Iterator<Item = (HomeEpoch, OutputId, Output)> + '_ {
         let of_home = |(home, outputs): (&HomeEpoch, &BTreeMap<OutputId, Output>)| {
             let home = *home;
             outputs.iter().map(move |(id, output)| (home, *id, *output)).collect::<Vec<_>>()
         };
-        self.backed.iter().flat_map(of_home)
+        self.backed.iter().chain(&self.proven).flat_map(of_home)
     }
 
     /// What became of an output, as far as the ledger knows: see [`Resolver::fate`].

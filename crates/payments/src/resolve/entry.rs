@@ -19,11 +19,12 @@ const OPEN: HomeEpoch = HomeEpoch::MAX;
 ///
 /// ```text
 /// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment, 10 expired
-///        case) · id or digest 32
+///        case, 11 proven output) · id or digest 32
 ///        epoch 8, big-endian · kind 1 (7 registered keys, 8 dealing) · member 1 and 31 zeros
 ///        epoch 8, big-endian · kind 1 (9 complaint decided) · member 1 · (0 it is out | 1 struck) 1 and 30 zeros
 ///        255 8 times · kind 1 (4 case, 5 deposit of a case, 6 claim) · output 32
-/// value  H(output 45) | H(how it was taken) | H() | H() | H(registration) | H(dealing · signature 64) | H()
+/// value  H(output 45) | H(how it was taken) | H() | H() | H(output 45)
+///        H(registration) | H(dealing · signature 64) | H()
 ///        H(case) | H(opener 20 · deposit 8) | H(height 8 · claim 33)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,12 @@ impl BridgeEntry {
         let mut value = Vec::with_capacity(45);
         output.write(&mut value);
         BridgeEntry::new(home, 1, &id.0, Some(&value))
+    }
+
+    pub(crate) fn proven(home: HomeEpoch, id: &OutputId, output: &Output) -> BridgeEntry {
+        let mut value = Vec::with_capacity(45);
+        output.write(&mut value);
+        BridgeEntry::new(home, 11, &id.0, Some(&value))
     }
 
     pub(super) fn taken(home: HomeEpoch, id: &OutputId, taken: Taken) -> BridgeEntry {

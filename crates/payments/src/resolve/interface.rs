@@ -123,6 +123,8 @@ pub enum CaseEvent {
     Fixed(OutputId, Vec<Arc<PaymentBody>>),
     /// A payment of a contested output stands: its outputs to accounts are due, once.
     Stands(Arc<PaymentBody>),
+    /// A payment stands of which an input was contested: its outputs to keys exist, whatever else proves them.
+    Proven(Arc<PaymentBody>),
     /// A case is closed.
     Ruled(ContestedOutput, Verdict),
     /// More than f validators must be Byzantine: this payment contradicts an earlier decision. Nothing is paid for

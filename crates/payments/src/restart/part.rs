@@ -1,9 +1,10 @@
 //! What one operator contributes to a restart, in one file.
 //!
 //! ```text
-//! part      "walras-lane-restart\x01" · network 32 · restart 4 · snapshot 32 · member 1
+//! part      "walras-lane-restart\x02" · network 32 · restart 4 · snapshot 32 · member 1
 //!           · (0 | 1 · registration · proof 64 each) · count 4 · (length 8 · closed log)[]
-//!           · count 4 · shown[] · count 4 · registration[] · signature 64
+//!           · count 4 · shown[] · count 4 · registration[] · count 4 · board[] · signature 64
+//! board     epoch 8 · length 4 · board, as nodes send it: see [`crate::with_told_board`]
 //! shown     length 2 · payment, or 0 · summary · certificate
 //! ```
 //!
@@ -18,12 +19,13 @@ use super::ClosedLog;
 use super::log::write_count;
 use crate::bridge::{read_payment, write_payment};
 use crate::layout::Reader;
+use crate::resolve::read_map;
 use crate::{
-    BridgeOperation, CertifiedPayment, LaneAnswer, LaneRefusal, LaneRegistration, OutputProof, PaymentBody,
+    BridgeOperation, CertifiedPayment, HomeEpoch, LaneAnswer, LaneRefusal, LaneRegistration, OutputProof, PaymentBody,
     PaymentCertificate, Quorums,
 };
 
-const TAG: &[u8; 20] = b"walras-lane-restart\x01";
+const TAG: &[u8; 20] = b"walras-lane-restart\x02";
 const PART_CONTEXT: &str = "walras 2026 lane restart part v1";
 
 /// A certified payment that is shown for a restart.
@@ -55,6 +57,8 @@ pub struct RestartPart {
     pub shown: Vec<ShownPayment>,
     /// Registered keys of epochs after the snapshot's.
     pub registrations: Vec<LaneRegistration>,
+    /// Boards on which members made the group keys of these epochs.
+    pub boards: BTreeMap<HomeEpoch, Vec<u8>>,
 }
 
 impl RestartPart {
@@ -91,6 +95,12 @@ impl RestartPart {
         }
         write_count(&mut to, self.registrations.len());
         self.registrations.iter().for_each(|registration| registration.write(&mut to));
+        write_count(&mut to, self.boards.len());
+        for (epoch, board) in &self.boards {
+            to.extend(epoch.to_le_bytes());
+            write_count(&mut to, board.len());
+            to.extend(board);
+        }
         to
     }
 
@@ -144,7 +154,13 @@ impl RestartPart {
         for _ in 0..read.u32()? {
             registrations.push(LaneRegistration::read(read)?);
         }
-        Ok(RestartPart { network, restart, snapshot, member, first, logs, shown, registrations })
+        let count = read.u32()?;
+        let board = |read: &mut Reader<'_>| {
+            let (epoch, length) = (read.u64()?, read.u32()?);
+            Ok((epoch, read.bytes(length as usize)?.to_vec()))
+        };
+        let boards = read_map(read, count, board)?;
+        Ok(RestartPart { network, restart, snapshot, member, first, logs, shown, registrations, boards })
     }
 }
 
@@ -165,9 +181,12 @@ impl PostedCertificates {
                 self.shown.insert(body.digest, ShownPayment { body: Some(body), certified });
             }
             BridgeOperation::View { paid: Some(paid), .. } => self.add(network, CertifiedPayment::clone(paid)),
-            BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => {
-                let (summary, certificate) = (proof.summary, proof.certificate.clone());
-                self.add(network, CertifiedPayment { summary, certificate });
+            BridgeOperation::Resolve { outputs, .. } => {
+                for of in outputs {
+                    let OutputProof::Payment(proof) = &of.proof else { continue };
+                    let (summary, certificate) = (proof.summary, proof.certificate.clone());
+                    self.add(network, CertifiedPayment { summary, certificate });
+                }
             }
             BridgeOperation::Vote { payment, answer, .. } => {
                 let Ok(body) = PaymentBody::parse(payment) else { return };

@@ -10,17 +10,20 @@ impl LaneValidator {
         }
         let (case, mut last) = (contested.output.id, None);
         let bound = self.spender(log, &case, &mut last, &mut CheckBudget(u32::MAX))?;
-        let (payment, digest) = match (bound, last) {
-            (Some(digest), Some(spender)) => (spender.bytes, digest),
+        let (payment, signature, digest) = match (bound, last) {
+            (Some(digest), Some(spender)) => {
+                let is_exit = PaymentView::parse(&spender.bytes).is_ok_and(|payment| payment.is_exit());
+                (spender.bytes, Some(spender.signature).filter(|_| !is_exit), digest)
+            }
             _ => {
                 let exit = PaymentBody::new(contested.exit(self.settings.rules.network));
                 let bytes = exit.payment.encode();
                 let view = PaymentView::parse(&bytes).expect("an exit is well-formed");
                 self.reserve(&view, &Signature([0; 64]));
-                (bytes, exit.digest)
+                (bytes, None, exit.digest)
             }
         };
-        self.add(StatementKind::Confirmation, Asker::Vote(case, payment), digest);
+        self.add(StatementKind::Confirmation, Asker::Vote(case, payment, signature), digest);
         Ok(())
     }
 

@@ -100,6 +100,8 @@ pub enum LaneInput<'a> {
     Epoch(HomeEpoch),
     /// A certified block or the genesis created an output with this shard's home.
     Backed(OutputId, Output),
+    /// A certified block has confirmed, in a case, the payment that created this output of this home.
+    Proven(OutputId, Output),
     /// Whether the lane is halted, by certified height.
     Halted(bool),
     /// A case about an output of this home, or of the previous one, is open.
@@ -195,9 +197,13 @@ pub enum LaneEffect {
         case: OutputId,
         /// The payment.
         payment: Vec<u8>,
-        /// The signature.
+        /// Its owner's signature, unless it is the exit.
+        signature: Option<Signature>,
+        /// The validator's signature.
         answer: LaneAnswer,
     },
+    /// Somebody has shown a valid certificate of a payment that this shard bars: post it to the ledger.
+    Shown(Box<CertifiedPayment>),
     /// This shard bars the candidates of a case, durably. Tell the shard that posts the view.
     Barred {
         /// The contested output.

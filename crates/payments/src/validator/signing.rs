@@ -68,7 +68,7 @@ impl LaneValidator {
                 };
                 effects.push(match asker {
                     Asker::Peer(peer, _) => LaneEffect::Answer { peer, kind: closed.kind, digest, answer },
-                    Asker::Vote(case, payment) => LaneEffect::Vote { case, payment, answer },
+                    Asker::Vote(case, payment, signature) => LaneEffect::Vote { case, payment, signature, answer },
                     Asker::View(case, paid) => LaneEffect::View { case, paid, answer },
                 });
             }

@@ -65,7 +65,7 @@ impl LaneValidator {
         if self.phase().sends_anyone_home() || !self.spent.candidates(&first.id.0).is_empty() {
             return None;
         }
-        if proofs.begin_with_ledger() && !self.backed.contains_key(&first.id) {
+        if proofs.begin_with_ledger() && self.known_output(&first.id, payment.is_exit()).is_none() {
             return None;
         }
         let digest = payment.digest();

@@ -84,7 +84,7 @@ pub fn credits(events: &[BridgeEvent]) -> Vec<(Address, u64)> {
 }
 
 pub fn open(contested: ContestedOutput) -> BridgeFact {
-    BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, contested, parent: None }
+    BridgeFact::Resolve { opener: Address([1; 20]), bid: 3, cases: vec![(contested, None)] }
 }
 
 pub fn vote(case: &Holding, validator: u8, payment: &Arc<PaymentBody>) -> BridgeFact {

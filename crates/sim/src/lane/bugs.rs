@@ -12,6 +12,8 @@ pub enum LaneBug {
     AnswerBeforeSync,
     /// The genesis names wrong accounts as liable for the members.
     OthersAnswer,
+    /// Members' posts are not marked as duties: they cost fees that an empty account cannot pay.
+    DutyUnmarked,
     /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
     ForeignSigner,
 }
@@ -19,7 +21,7 @@ pub enum LaneBug {
 impl LaneBug {
     /// All bugs.
     pub fn all() -> impl Iterator<Item = LaneBug> {
-        let others = [LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer, LaneBug::ForeignSigner];
+        let others = [LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer, LaneBug::DutyUnmarked, LaneBug::ForeignSigner];
         MemberMistake::ALL.map(LaneBug::OfMember).into_iter().chain(others)
     }
 

@@ -35,10 +35,17 @@
 //! late, and certificates on their own; their disks, pools and queues are sometimes full, and sub-blocks with their
 //! posts are left out, or proposed by others later.
 //!
+//! In half of the runs members have no money; in a quarter the Byzantine one registers no keys; in a third nobody posts
+//! certificates of contested payments, and members post those that they are shown. Views are copied without the
+//! certificates that they name, and no copy counts. In some runs a thousand outputs are contested at once; in some more
+//! than f members say nothing in cases, which expire.
+//!
 //! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
 //! What each correct member has to say in open cases is on the ledger, whatever was lost on the way.
 
 mod bugs;
+mod conditions;
+mod contests;
 mod disk;
 mod liar;
 mod observed;
@@ -67,6 +74,7 @@ use primitives::{
 use crate::dice::Dice;
 use crate::{Failure, message};
 pub use bugs::LaneBug;
+use conditions::Conditions;
 use liar::Liar;
 use observed::Observed;
 use payers::Payers;
@@ -138,6 +146,22 @@ pub struct LaneReport {
     pub aggregates: u64,
     /// Certificates under a group key.
     pub thresholds: u64,
+    /// Cases that were opened.
+    pub cases: u64,
+    /// Cases that expired.
+    pub expired: u64,
+    /// Outputs that verdicts proved.
+    pub proven: u64,
+    /// Certificates that were withheld until the case had expired.
+    pub withheld: u64,
+    /// Certificates of contested payments that members were shown and posted.
+    pub shown: u64,
+    /// Views that a relay stripped of their certificates.
+    pub stripped: u64,
+    /// Lane epochs that began without the keys of a member.
+    pub unregistered: u64,
+    /// Runs in which members had no money.
+    pub poor: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -165,6 +189,11 @@ enum Message {
 
 struct LaneWorld {
     options: LaneOptions,
+    conditions: Conditions,
+    /// Outputs of a flood whose cases were opened.
+    flooded: BTreeSet<OutputId>,
+    /// Views without the certificates that they name.
+    stripped: BTreeSet<TransactionId>,
     dice: Dice,
     ledger: Ledger,
     validators: Vec<SimValidator>,
@@ -229,6 +258,7 @@ fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch) -> BridgeOperat
 impl LaneWorld {
     fn new(seed: u64, options: LaneOptions) -> LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
+        let conditions = Conditions::of(seed, options.bug);
         let payers = Payers::new(4, options.bug);
         let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
         let (bls, epoch_heights) = match (options.bug, seed % 8) {
@@ -248,7 +278,7 @@ impl LaneWorld {
             bls,
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
             accounts: (0..MEMBERS).map(|index| answering(index, options.bug)).collect(),
-            outputs: Vec::new(),
+            outputs: conditions.outputs(),
         };
         let founders = (0..MEMBERS).map(|index| Member {
             account: secret(2, index.into()).public().address(),
@@ -263,7 +293,8 @@ impl LaneWorld {
             ..Terms::default()
         };
         let membership = Membership { terms: stakes, reward_pool: 0, founders: founders.collect() };
-        let accounts = payers.accounts().chain((0..MEMBERS.into()).map(|index| secret(2, index).public().address()));
+        let of_members = (0..MEMBERS.into()).map(|index| secret(2, index).public().address());
+        let accounts = payers.accounts().chain(of_members.filter(|_| !conditions.are_members_poor));
         let balances: Vec<_> = accounts.map(|account| (account, ASSET, WEALTH)).collect();
         let genesis = Genesis {
             chain: 9,
@@ -277,10 +308,16 @@ impl LaneWorld {
             ..Genesis::default()
         };
         let ledger = Ledger::new(&genesis).expect("the genesis is sound");
-        let validators =
+        let mut validators: Vec<SimValidator> =
             (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options.bug, &mut dice)).collect();
+        validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
+        let poor = u64::from(conditions.are_members_poor);
+        let escrow = ledger.lane().map_or(0, |lane| lane.bridge().escrow(ASSET));
         LaneWorld {
             options,
+            conditions,
+            flooded: BTreeSet::new(),
+            stripped: BTreeSet::new(),
             validators,
             liar: Liar::new(MEMBERS - 1),
             payers,
@@ -295,10 +332,10 @@ impl LaneWorld {
             refused: BTreeSet::new(),
             opened: BTreeMap::new(),
             crashed: vec![0; usize::from(MEMBERS - 1)],
-            escrow: 0,
+            escrow,
             healed: false,
             trace: blake3::Hasher::new(),
-            report: LaneReport { seed, ..LaneReport::default() },
+            report: LaneReport { seed, poor, ..LaneReport::default() },
             ledger,
             dice,
         }
@@ -468,7 +505,9 @@ impl LaneWorld {
     /// Makes one block of everything pending, and delivers its contents to everybody.
     fn block(&mut self) -> Result<(), String> {
         self.post_of_liar();
-        let native = self.proposed();
+        self.flood();
+        let mut native = self.proposed();
+        self.strip(&mut native);
         self.check_numbers(&native)?;
         let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
         let (height, parent, home) = (self.ledger.height() + 1, self.ledger.last_block(), self.now());
@@ -620,6 +659,9 @@ impl LaneWorld {
         if outcome.refusal().is_some() {
             self.refused.insert(*id);
         }
+        if let Operation::Lane(post) = &body.operation {
+            self.on_condition(id, self.member_of(&body.account).is_some(), outcome, post)?;
+        }
         match (&body.operation, outcome.refusal()) {
             (Operation::Withdraw { amount, .. }, None) => self.escrow += u128::from(*amount),
             (Operation::Lane(_), Some(Refusal::VOID_PAYMENT)) => {
@@ -667,7 +709,14 @@ impl LaneWorld {
                     self.payers.deposited(*id, *output, home);
                 }
             }
+            BridgeEvent::Epoch(epoch) => {
+                let registered = self.lane().bridge().registrations(*epoch).count();
+                self.report.unregistered += u64::from(registered < usize::from(MEMBERS));
+            }
+            BridgeEvent::Proven(..) => self.report.proven += 1,
             BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                self.report.cases += 1;
+                self.flooded.insert(contested.output.id);
                 self.opened.insert(contested.output.id, self.ledger.height());
             }
             BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
@@ -681,7 +730,10 @@ impl LaneWorld {
                 match verdict {
                     Verdict::Freed => drop(self.observed.freed.insert(id)),
                     Verdict::Lapsed => drop(self.observed.lapsed.insert(id)),
-                    Verdict::Expired => self.show_withheld(&id),
+                    Verdict::Expired => {
+                        self.report.expired += 1;
+                        self.show_withheld(&id);
+                    }
                     Verdict::Confirmed(..) => {}
                 }
                 self.payers.ruled(&id, verdict);
@@ -695,6 +747,9 @@ impl LaneWorld {
 
     /// Posts the certificate of a contested payment, if a payer has it.
     fn defend(&mut self, digest: &Digest) {
+        if self.conditions.are_payers_silent {
+            return;
+        }
         let Some(operation) = self.payers.certificate_of(digest) else { return };
         let key = self.payers.account(1);
         let id = self.post(&key, &operation);
@@ -705,6 +760,7 @@ impl LaneWorld {
     fn show_withheld(&mut self, output: &OutputId) {
         let key = self.payers.account(1);
         for (digest, operation) in self.payers.certificates(output) {
+            self.report.withheld += 1;
             let id = self.post(&key, &operation);
             self.redemptions.insert(id, digest);
         }
@@ -714,13 +770,14 @@ impl LaneWorld {
     fn post_of_liar(&mut self) {
         let (next, liar) = (self.now() + 1, self.liar.index);
         let known = self.lane().bridge().registrations(next).any(|of| of.member == liar);
-        if !known && self.dice.once_in(3) {
+        if !known && !self.conditions.is_unregistered && self.dice.once_in(3) {
             let registers = registration(self.lane(), liar, next);
             self.post(&secret(2, liar.into()), &registers);
         }
         self.post_false_dealings(next);
         let cases: Vec<_> = self.lane().bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
-        for (contested, bodies) in cases {
+        let is_stalled = self.conditions.is_stalled;
+        for (contested, bodies) in cases.into_iter().filter(|_| !is_stalled) {
             let key = secret(2, self.liar.index.into());
             let homes = [contested.home, contested.home + 1];
             let committees = homes.map(|home| self.lane().committee(home).cloned());
@@ -731,7 +788,9 @@ impl LaneWorld {
                 let body = &choices[self.dice.index(choices.len())];
                 let answer = self.liar.answer(committee, StatementKind::Confirmation, body);
                 let (case, payment) = (contested.output.id, body.payment.encode());
-                self.post(&key, &BridgeOperation::Vote { case, payment, answer });
+                // Its owner has signed it, or the vote is refused.
+                let signature = self.payers.signature_of(body);
+                self.post(&key, &BridgeOperation::Vote { case, payment, signature, answer });
             }
             for committee in committees.into_iter().flatten() {
                 // One that names a payment is worth as much as its certificate, which anyone posts.
@@ -751,6 +810,7 @@ impl LaneWorld {
         let now = self.now();
         self.settle_down()?;
         let home = self.send_home(now);
+        let shown = self.certificates_to_show();
         for _ in 0..HEAL_BLOCKS {
             self.block()?;
             self.settle_down()?;
@@ -762,7 +822,8 @@ impl LaneWorld {
             }
             self.report.came_home += u64::from(paid.is_redeemed);
         }
-        self.say_all()
+        self.say_all()?;
+        self.check_shown(&shown)
     }
 
     /// What correct members have to say in cases reaches the ledger, although queues were full and blocks left it out.
@@ -774,7 +835,8 @@ impl LaneWorld {
         let newest = self.ledger.height();
         let is_old = |case: &OutputId| self.opened.get(case).is_some_and(|opened| opened + SAID_BLOCKS <= newest);
         let resolver = self.lane().bridge().resolver();
-        self.validators.iter().try_for_each(|validator| validator.check_statements(resolver, is_old))
+        let mut saying = self.validators.iter().filter(|validator| !validator.is_silent);
+        saying.try_for_each(|validator| validator.check_statements(resolver, is_old))
     }
 
     /// Runs everything that can happen without another block.

@@ -4,55 +4,53 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerScheme, BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
-    LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
-    RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, owner_message, settle_request,
+    AnswerScheme, BridgeOperation, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee, LaneRules, Output,
+    OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
+    SpentOutput, StatementKind, Verdict, build_payment, settle_request,
 };
-use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey};
+use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signature};
 
 use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
-use super::{ASSET, CASE_DEPOSIT, LaneBug, LaneWorld, Message, secret};
+use super::{ASSET, LaneBug, LaneWorld, Message, secret};
 
 /// The payer that spends twice.
-const CHEAT: usize = 0;
+pub(super) const CHEAT: usize = 0;
 /// Maximum number of messages in flight: a client that asks again waits.
 const MESSAGES: usize = 400;
-/// Number of blocks after which an honest payer contests a payment that is stuck.
-const STUCK_BLOCKS: u64 = 5;
 /// Number of times that a client asks under one scheme before it changes to another.
 const ASKS_UNDER_A_SCHEME: u64 = 6;
 
 /// An output of a payer.
 pub(super) struct Coin {
-    holding: Holding,
-    home: HomeEpoch,
-    key: SecretKey,
-    owner: usize,
+    pub holding: Holding,
+    pub home: HomeEpoch,
+    pub key: SecretKey,
+    pub owner: usize,
     /// The payment that made it; `None` for a deposit.
-    made_by: Option<usize>,
-    is_spent: bool,
+    pub made_by: Option<usize>,
+    pub is_spent: bool,
 }
 
 /// A payment and its progress.
 pub(super) struct Paid {
-    signed: SignedPayment,
+    pub signed: SignedPayment,
     pub body: Arc<PaymentBody>,
-    payer: usize,
+    pub payer: usize,
     /// The owner and the key of each output in the lane.
-    owners: Vec<Option<(usize, SecretKey)>>,
-    inputs: Vec<usize>,
+    pub owners: Vec<Option<(usize, SecretKey)>>,
+    pub inputs: Vec<usize>,
     pub scheme: AnswerScheme,
     /// How often it was requested under this scheme.
-    asked: u64,
-    confirmations: SimCollector,
-    acknowledgements: SimCollector,
-    certificate: Option<PaymentCertificate>,
-    is_acknowledged: bool,
-    is_dead: bool,
-    is_contested: bool,
+    pub asked: u64,
+    pub confirmations: SimCollector,
+    pub acknowledgements: SimCollector,
+    pub certificate: Option<PaymentCertificate>,
+    pub is_acknowledged: bool,
+    pub is_dead: bool,
+    pub is_contested: bool,
     pub is_redeemed: bool,
-    begun: u64,
+    pub begun: u64,
 }
 
 impl Paid {
@@ -87,7 +85,7 @@ impl Paid {
     }
 
     /// The next request, if there is one.
-    fn wants(&self) -> Option<StatementKind> {
+    pub fn wants(&self) -> Option<StatementKind> {
         match (&self.certificate, self.is_acknowledged || self.is_dead) {
             (_, true) => None,
             (None, _) => Some(StatementKind::Confirmation),
@@ -102,7 +100,7 @@ pub(super) struct Payers {
     keys: u64,
     /// Keys of deposits, with their owners.
     deposits: BTreeMap<PublicKey, (usize, SecretKey)>,
-    coins: Vec<Coin>,
+    pub coins: Vec<Coin>,
     pub payments: Vec<Paid>,
     by_digest: BTreeMap<Digest, usize>,
     roots: RootCache,
@@ -161,6 +159,12 @@ impl Payers {
         }
     }
 
+    /// The owner's signature of a payment, unless that is an exit.
+    pub fn signature_of(&self, body: &PaymentBody) -> Option<Signature> {
+        let paid = &self.payments[*self.by_digest.get(&body.digest)?];
+        (!body.payment.is_exit()).then_some(paid.signed.signature)
+    }
+
     /// The operation that posts the certificate of a payment, if an honest payer has it.
     pub fn certificate_of(&self, digest: &Digest) -> Option<BridgeOperation> {
         let paid = &self.payments[*self.by_digest.get(digest)?];
@@ -181,7 +185,7 @@ impl Payers {
     }
 
     /// Whether an output is final: a deposit, or of a payment that a quorum has acknowledged.
-    fn is_settled(&self, coin: &Coin) -> bool {
+    pub fn is_settled(&self, coin: &Coin) -> bool {
         coin.made_by.is_none_or(|payment| self.payments[payment].is_acknowledged)
     }
 
@@ -339,7 +343,7 @@ impl LaneWorld {
     }
 
     /// Sends one output to the ledger account of its key.
-    fn exit(&mut self, coin: usize) -> Option<usize> {
+    pub(super) fn exit(&mut self, coin: usize) -> Option<usize> {
         let Coin { holding, home, key, .. } = &self.payers.coins[coin];
         let spent = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
         let (home, network) = (*home, self.lane().network());
@@ -447,47 +451,5 @@ impl LaneWorld {
         let key = self.payers.account(1);
         let id = self.post(&key, &BridgeOperation::Redeem { payment, certificate });
         self.redemptions.insert(id, digest);
-    }
-
-    /// Contests the outputs of a payment: the cheat of any payment, an honest payer of one that is stuck.
-    fn contest(&mut self, payer: usize) {
-        let height = self.ledger.height();
-        let may = |paid: &Paid| {
-            let is_stuck = paid.certificate.is_none() && height >= paid.begun + STUCK_BLOCKS;
-            paid.payer == payer && !paid.is_contested && !paid.is_dead && (is_stuck || payer == CHEAT)
-        };
-        let payments = &self.payers.payments;
-        let own: Vec<usize> = (0..payments.len()).filter(|at| may(&payments[*at])).collect();
-        if own.is_empty() {
-            return;
-        }
-        let at = own[self.dice.index(own.len())];
-        let home = self.payers.payments[at].home();
-        if !self.lane().bridge().clock().may_open(home) {
-            return;
-        }
-        self.payers.payments[at].is_contested = true;
-        let network = self.lane().network();
-        for coin in self.payers.payments[at].inputs.clone() {
-            let Coin { holding, home, key, .. } = &self.payers.coins[coin];
-            let output = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
-            let contested = ContestedOutput { output, home: *home, owner: key.public() };
-            let exit = PaymentBody::new(contested.exit(network));
-            let signature = key.sign(&owner_message(&network, *home, &exit.digest));
-            let proof = holding.proof.clone();
-            let operation = BridgeOperation::Resolve { bid: CASE_DEPOSIT, contested, signature, proof };
-            let account = self.payers.account(payer);
-            self.post(&account, &operation);
-        }
-    }
-
-    /// Begins the exits of the settled outputs of honest payers that can still be sent for two more epochs.
-    pub(super) fn send_home(&mut self, now: HomeEpoch) -> Vec<usize> {
-        let is_due = |payers: &Payers, at: usize| {
-            let coin = &payers.coins[at];
-            coin.owner != CHEAT && !coin.is_spent && payers.is_settled(coin) && coin.home + 1 >= now
-        };
-        let due: Vec<usize> = (0..self.payers.coins.len()).filter(|at| is_due(&self.payers, *at)).collect();
-        due.into_iter().filter_map(|coin| self.exit(coin)).collect()
     }
 }

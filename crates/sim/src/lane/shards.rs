@@ -55,6 +55,10 @@ struct SimShard {
 pub(super) struct SimValidator {
     index: u8,
     bug: Option<LaneBug>,
+    /// Whether it says nothing in cases.
+    pub is_silent: bool,
+    /// Payments whose certificates its shards were shown and reported since its last start.
+    pub shown: BTreeSet<Digest>,
     dice: Dice,
     /// Whether no fault happens any more.
     is_calm: bool,
@@ -108,6 +112,8 @@ impl SimValidator {
         let mut validator = SimValidator {
             index,
             bug,
+            is_silent: false,
+            shown: BTreeSet::new(),
             dice: Dice::new(dice.bits()),
             // The founders have logs and keys before the network starts.
             is_calm: true,
@@ -227,6 +233,7 @@ impl SimValidator {
                 None
             }
             MemberEffect::Remove(home) => Some(self.remove(home)),
+            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, self.logs.remove(&home).is_some())),
             MemberEffect::Work(work) => {
                 let posts = self.work(&work);
                 Some(MemberInput::Worked(work, posts))
@@ -268,6 +275,7 @@ impl SimValidator {
         let barred = shard.machine.barred();
         self.shards.insert(home, shard);
         term.backed.iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(*id, *output)));
+        term.proven.iter().for_each(|(id, output)| self.step(home, LaneInput::Proven(*id, *output)));
         ShardStart::Runs(barred)
     }
 
@@ -305,7 +313,6 @@ impl SimValidator {
             self.stuck.insert(home, self.known.height());
             return MemberInput::Removed(home, false);
         }
-        self.logs.remove(&home);
         self.keys.remove(&home);
         MemberInput::Removed(home, true)
     }
@@ -316,9 +323,17 @@ impl SimValidator {
     }
 
     fn post(&mut self, post: LanePost) -> bool {
+        let says = matches!(post.operation, BridgeOperation::Vote { .. } | BridgeOperation::View { .. });
+        if self.is_silent && says {
+            return false;
+        }
         let account = secret(2, self.index.into());
         let lane = self.ledger.lane().expect("the chain has a lane");
-        let operation = Operation::Lane(lane.post_bytes(account.public().address(), &post.operation).into());
+        let bytes = match self.bug {
+            Some(LaneBug::DutyUnmarked) => post.operation.encode(),
+            _ => lane.post_bytes(account.public().address(), &post.operation),
+        };
+        let operation = Operation::Lane(bytes.into());
         !self.fails(6) && self.pool.post(&account, operation, post.until, &self.ledger, 0).is_ok()
     }
 
@@ -357,6 +372,7 @@ impl SimValidator {
     fn step(&mut self, home: HomeEpoch, input: LaneInput<'_>) {
         let Some(shard) = self.shards.get_mut(&home) else { return };
         if let LaneInput::Backed(id, _)
+        | LaneInput::Proven(id, _)
         | LaneInput::CaseOpened(ContestedOutput { output: SpentOutput { id, .. }, .. }) = &input
         {
             shard.told.insert(*id);
@@ -380,9 +396,11 @@ impl SimValidator {
                 self.said.push(Said { kind, digest, answer: SimAnswer::Bls(self.index, signature) });
             }
             LaneEffect::Mute(reason) => self.broken = Some(format!("validator {}: {reason}", self.index)),
-            LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {
-                self.report(home, effect);
-            }
+            LaneEffect::Vote { .. }
+            | LaneEffect::Shown(_)
+            | LaneEffect::Barred { .. }
+            | LaneEffect::View { .. }
+            | LaneEffect::Destroy => self.report(home, effect),
             LaneEffect::BatchAnswer(..) | LaneEffect::Spender { .. } | LaneEffect::Refuse { .. } => {}
         }
     }
@@ -393,6 +411,9 @@ impl SimValidator {
             self.votes.push(payment.clone());
         }
         if !self.fails(4) {
+            if let LaneEffect::Shown(of) = &effect {
+                self.shown.insert(of.digest(&lane(&self.ledger).network()));
+            }
             self.inputs.push_back(MemberInput::Reported(home, 0, effect));
         }
     }
@@ -407,6 +428,7 @@ impl SimValidator {
             }
         }
         self.inputs.clear();
+        self.shown.clear();
         self.said.clear();
         self.votes.clear();
         self.acted = (0, false);

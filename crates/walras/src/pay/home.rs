@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use payments::{
-    BridgeOperation, ContestedOutput, OutputId, OutputProof, PaymentBody, PaymentView, Recipient, SpentOutput,
+    BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
     owner_message,
 };
 use primitives::{Address, Operation, TransactionId};
@@ -108,7 +108,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
     ensure!(sent.certificate.is_none(), "the payment is confirmed: contesting it cannot succeed");
     let now = LaneNow::ask(sender.server(), &purse.network)?;
     let (contents, seed) = (purse.contents()?, purse.seed(&place.passphrase())?);
-    let mut opened = Vec::new();
+    let (mut claims, mut opened) = (Vec::new(), Vec::new());
     purse.keep_contested(&sent.payment.digest)?;
     for SpentOutput { id, asset, amount } in PaymentView::parse(&sent.payment.payment)?.inputs() {
         let held = contents.spent.get(&id).with_context(|| format!("the purse has lost the proof of output {id}"))?;
@@ -117,20 +117,22 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         let exit = PaymentBody::new(contested.exit(purse.network.id));
         let key = purse.secret(&seed, &held.owner)?;
         let signature = key.sign(&owner_message(&purse.network.id, held.home, &exit.digest));
-        let proof: OutputProof = held.holding.proof.clone();
-        let operation = BridgeOperation::Resolve { bid: now.case_deposit, contested, signature, proof };
-        let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
-        opened.push((id, held.owner.address(), transaction));
+        claims.push(ContestClaim { contested, signature, proof: held.holding.proof.clone() });
+        opened.push((id, held.owner.address()));
     }
+    claims.sort_by_key(|claim| claim.contested.output.id);
+    // All inputs at once: a payment can be stuck in one of them alone.
+    let operation = BridgeOperation::Resolve { bid: now.case_deposit, outputs: claims };
+    let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
     if json {
-        let row = |(id, account, transaction): &(OutputId, Address, TransactionId)| {
+        let row = |(id, account): &(OutputId, Address)| {
             let (id, account) = (id.to_string(), account.to_string());
             json!({"output": id, "account": account, "transaction": transaction.to_string()})
         };
         println!("{}", json!({"contested": opened.iter().map(row).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
-    for (id, account, _) in &opened {
+    for (id, account) in &opened {
         println!("contested output {id}: if no payment of it is valid, it is paid to account {}", account.checked());
     }
     println!("`walras pay account-key` writes the key of such an account.");

@@ -43,6 +43,7 @@ __all__ = [
     "Clearing",
     "Explanation",
     "OfferError",
+    "Proof",
     "Solver",
     "Spending",
     "Verified",
@@ -98,6 +99,20 @@ class Solver:
     """What the amounts took."""
 
 
+@dataclass(frozen=True)
+class Proof:
+    """A proof that no clearing is full at any prices, as no whole units follow them; `verify` checks it.
+
+    Each division is one case against the other: the offer at position `offer`, among the offers between `assets` in the
+    order of pairs and limits, sells at most `most` units or more; where `is_paid` is true, it is paid them.
+    """
+
+    assets: tuple[str, ...]
+    """The assets whose conservation is used."""
+    divisions: tuple[tuple[int, bool, int], ...]
+    """(offer, is_paid, most): each is followed by those of its first case, and then by those of its second."""
+
+
 @dataclass(frozen=True, eq=False)
 class Clearing:
     """Prices and trades of one batch.
@@ -127,6 +142,10 @@ class Clearing:
     """Whether every offer that must execute does."""
     short: list[str]
     """The assets in short supply when the clearing is not full."""
+    reasons: list[str]
+    """Why it is not full, for each set of assets that trade together: units, range, prices or amounts."""
+    proofs: list[Proof]
+    """Where the reason is units and it could be proved: that no clearing of these offers is full."""
     unrealized_utility_ratio: float
     """Utility left on the table over utility gained, of offers whose limit lies below the rate."""
     solver: Solver
@@ -162,7 +181,7 @@ class Clearing:
         trades = list(zip(sell, buy, sold, strict=True))
         # An asset without a price trades nothing, so any price will do.
         prices = [price or "1" for price in outcome.prices]
-        claim = ((outcome.epsilon, outcome.mu), prices, trades, pools, buys, outcome.full)
+        claim = ((outcome.epsilon, outcome.mu), prices, trades, pools, buys, (outcome.full, outcome.proofs))
         return _restored, (told, self._book, claim)
 
     def to_json(self) -> str:
@@ -181,6 +200,10 @@ class Clearing:
         pools, buys = _pool_columns(self._book, self._outcome), _buy_columns(self._outcome)
         lists = {"pools": _listed(pools), "buys": _listed(buys)}
         more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
+        if self.reasons:
+            more["reasons"] = self.reasons
+        if self.proofs:
+            more["proofs"] = [_proof_json(proof) for proof in self.proofs]
         return json.dumps(
             {
                 "prices": _priced(self._book, self._outcome),
@@ -194,6 +217,14 @@ class Clearing:
             }
             | more
         )
+
+
+def _proof_json(proof: Proof) -> dict[str, Any]:
+    divisions = [
+        {"offer": offer, "most": str(most)} | ({"is_paid": True} if is_paid else {})
+        for offer, is_paid, most in proof.divisions
+    ]
+    return {"assets": list(proof.assets), "divisions": divisions}
 
 
 def _restored(told: tuple[Any, ...], book: _Book, claim: tuple[Any, ...]) -> Clearing:
@@ -425,6 +456,10 @@ def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
         mu=outcome.mu,
         full=outcome.full,
         short=[symbols[asset] for asset in outcome.short],
+        reasons=outcome.reasons,
+        proofs=[
+            Proof(tuple(symbols[asset] for asset in assets), tuple(divisions)) for assets, divisions in outcome.proofs
+        ],
         unrealized_utility_ratio=outcome.unrealized_utility_ratio,
         solver=Solver(*outcome.solver, Spending(*outcome.spending)),
         _book=book,
@@ -490,8 +525,16 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         for p in claim.get("pools", [])
     ]
     buys = [(int(b["row"]) - 1, int(b["paid"])) for b in claim.get("buys", [])]
+    proofs = [
+        (
+            [places[symbol] for symbol in proof["assets"]],
+            [(int(d["offer"]), bool(d.get("is_paid", False)), int(d["most"])) for d in proof["divisions"]],
+        )
+        for proof in claim.get("proofs", [])
+    ]
     prices: Sequence[str] = [claim["prices"].get(symbol, "1") for symbol in places]
-    return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, bool(claim["full"]))
+    full = (bool(claim["full"]), proofs)
+    return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, full)
 
 
 def _same_fills(claim: Mapping[str, Any], due: dict[str, npt.NDArray[Any]]) -> None:

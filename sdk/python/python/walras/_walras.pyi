@@ -24,7 +24,7 @@ class Book:
         trades: list[tuple[int, int, int]],
         pools: list[tuple[int, int, int, int, int]],
         buys: list[tuple[int, int]],
-        full: bool,
+        full: tuple[bool, list[tuple[list[int], list[tuple[int, bool, int]]]]],
         /,
     ) -> Outcome: ...
     def verify(self, outcome: Outcome, /) -> tuple[int, list[int]]: ...
@@ -41,5 +41,7 @@ class Outcome:
     mu: str
     unrealized_utility_ratio: float
     short: list[int]
+    reasons: list[str]
+    proofs: list[tuple[list[int], list[tuple[int, bool, int]]]]
     solver: tuple[str, int, int, int, float, float | None]
     spending: tuple[int, int, int, int, int, int]

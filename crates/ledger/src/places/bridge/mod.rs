@@ -245,7 +245,7 @@ impl LaneBridge {
         if !self.knows(&operation) {
             return Err(Refusal::BAD_LANE_POST);
         }
-        if bid_of(&operation).is_some_and(|bid| bid < self.terms.case_deposit) {
+        if bid_of(&operation).is_some_and(|(bid, _)| bid < self.terms.case_deposit) {
             return Err(Refusal::WRONG_CASE_DEPOSIT);
         }
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BAD_LANE_POST)?;
@@ -283,14 +283,17 @@ impl LaneBridge {
     }
 
     /// Whether an operation is a duty of the member that this account belongs to: the account that answers for it, or
-    /// that of its registrar, or that of its first key where keys do not change. To accuse is a duty of each member.
+    /// that of its registrar, or that of its first key where keys do not change. To accuse, and to show the certificate
+    /// of a contested payment, are duties of each member.
     pub fn is_duty_of(&self, account: Address, operation: &BridgeOperation) -> bool {
         let belongs = |member: u8| {
             self.terms.accounts.get(usize::from(member)) == Some(&account)
                 || self.signer(member).is_some_and(|key| key.address() == account)
         };
         match operation {
-            BridgeOperation::Accuse { .. } => (0..self.terms.members.len()).any(|member| belongs(member as u8)),
+            BridgeOperation::Accuse { .. } | BridgeOperation::Redeem { .. } => {
+                (0..self.terms.members.len()).any(|member| belongs(member as u8))
+            }
             other => other.member().is_some_and(belongs),
         }
     }
@@ -391,19 +394,21 @@ fn parse(bytes: &[u8]) -> Result<BridgeOperation, Refusal> {
     BridgeOperation::parse(bytes).map_err(|_| Refusal::BAD_LANE_POST)
 }
 
-/// What a sender bids for a case.
-fn bid_of(operation: &BridgeOperation) -> Option<Amount> {
+/// What a sender bids for each of how many cases.
+fn bid_of(operation: &BridgeOperation) -> Option<(Amount, usize)> {
     match operation {
-        BridgeOperation::Resolve { bid, .. } => Some(*bid),
+        BridgeOperation::Resolve { bid, outputs } => Some((*bid, outputs.len())),
         _ => None,
     }
 }
 
-/// The once-key of a post, and the bid of its sender.
+/// The once-key of a post, and the bids of its sender.
 pub(crate) fn claims(bytes: &[u8]) -> Result<(BridgeKey, Amount), Refusal> {
     let operation = parse(bytes)?;
     let key = operation.once().map_err(|_| Refusal::BAD_LANE_POST)?;
-    Ok((key, bid_of(&operation).unwrap_or(0)))
+    let (bid, cases) = bid_of(&operation).unwrap_or((0, 0));
+    let bids = bid.checked_mul(cases as Amount).ok_or(Refusal::WRONG_CASE_DEPOSIT)?;
+    Ok((key, bids))
 }
 
 /// Units of a sub-block's quota that a post costs: its signature checks.

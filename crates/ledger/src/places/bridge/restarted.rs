@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::restart::{RestartError, RestartedLane};
-use payments::{LaneCarryOver, RestartEvidence, RestartPart};
+use payments::{LaneCarryOver, RestartEvidence, RestartPart, with_told_board};
 use primitives::PublicKey;
 
 /// Registrations of one member and epoch by their bytes, each with the number of parts that report it.
@@ -76,7 +76,24 @@ impl LaneBridge {
             // Keys that cannot be used sign nothing.
             drop(committee.seat(&registration));
         }
+        self.give_group_keys(&mut committees, parts);
         committees
+    }
+
+    /// The group keys of later epochs follow from the boards that parts report: members have signed their dealings, so
+    /// nobody invents one. Of boards that differ the one counts that most parts report.
+    fn give_group_keys(&self, committees: &mut BTreeMap<HomeEpoch, LaneCommittee>, parts: &[RestartPart]) {
+        let now = self.bridge.clock().epoch();
+        for (epoch, committee) in committees.range_mut(now + 1..) {
+            let mut boards: BTreeMap<&[u8], usize> = BTreeMap::new();
+            for board in parts.iter().filter_map(|part| part.boards.get(epoch)) {
+                *boards.entry(board).or_default() += 1;
+            }
+            let mut boards: Vec<(&[u8], usize)> = boards.into_iter().collect();
+            boards.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            let with = boards.into_iter().find_map(|(board, _)| with_told_board(committee.clone(), board).ok());
+            with.into_iter().for_each(|with| *committee = with);
+        }
     }
 
     /// For each member and epoch after the snapshot's, the registration that most parts report; its registrar signed

@@ -32,15 +32,16 @@ impl SimValidator {
         }
     }
 
-    /// Checks that each shard that runs was told of the outputs that certified blocks have created with its home, and
-    /// of the open cases that concern it.
+    /// Checks that each shard that runs was told of the outputs that certified blocks have created with its home or
+    /// proved, and of the open cases that concern it.
     pub fn check_facts(&self) -> Result<(), String> {
         let bridge = lane(&self.known).bridge();
         let cases: Vec<&ContestedOutput> = bridge.resolver().cases().map(|(contested, _)| contested).collect();
         for (home, shard) in &self.shards {
             let concerns = |of: &&&ContestedOutput| (of.home..=of.home + 1).contains(home);
             let contested = cases.iter().filter(concerns).map(|of| of.output.id);
-            let mut facts = bridge.backed(*home).map(|(id, _)| *id).chain(contested);
+            let known = bridge.backed(*home).chain(bridge.proven(*home)).map(|(id, _)| *id);
+            let mut facts = known.chain(contested);
             if let Some(id) = facts.find(|id| !shard.told.contains(id)) {
                 return Err(format!("the shard of home {home} of validator {} was not told of {id}", self.index));
             }

@@ -1,0 +1,128 @@
+//! Transactions laid out for whoever signs without a library: the bytes to sign, the id, and in words what they do.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use primitives::{
+    Amount, AssetId, Body, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature, to_hex,
+};
+
+use super::failure::{Answered, Failure};
+use super::transactions::{bytes_of_hex, whole};
+use super::typed_data::{Wanted, described};
+use super::{Api, parse};
+use crate::json::{ErrorBody, PreparedBody, Symbols};
+
+/// The form of a body.
+const FORM: &str =
+    r#"{"account":"0x…","key":"0x…","operation":{"type":"pay","to":"0x…","asset":"EUR","amount":"1250"}}"#;
+
+/// The bytes that a native transaction is signed over, its id, and what it does.
+#[utoipa::path(post, path = "/v1/transactions/prepare",
+    request_body(content = String, content_type = "application/json",
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `key`, `sequence`, `until`"),
+    responses((status = 200, body = PreparedBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 413, body = ErrorBody)))]
+pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<PreparedBody> {
+    let asked: Wanted = serde_json::from_slice(&whole(body)?)
+        .map_err(|error| Failure::malformed(format!("the body is not JSON such as {FORM}: {error}")))?;
+    api.blocking(move |api| {
+        let key: Option<PublicKey> = asked.key.as_deref().map(|key| parse("key", key)).transpose()?;
+        let (body, network) = api.wanted_body(asked)?;
+        let views = api.published().views();
+        let says = in_words(&body, views.outline().fee, &api.symbols);
+        let typed = key.is_none().then(|| described(&body, network));
+        let signing_bytes = key.map(|_| format!("0x{}", to_hex(&body.signing_bytes(&network))));
+        let signed_by = match key {
+            Some(signer) => SignedBy::Key { signer, signature: Signature([0; 64]) },
+            None => SignedBy::TypedData { network, signature: WalletSignature([0; 64]) },
+        };
+        let transaction = Transaction { body, signed_by };
+        let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
+        let (hash, typed_data) = typed.map(|typed| (typed.hash, typed.typed_data)).unzip();
+        Ok(Json(PreparedBody {
+            sequence: transaction.body.sequence.to_string(),
+            until: transaction.body.until.to_string(),
+            id: transaction.id().to_string(),
+            says,
+            signing_bytes,
+            hash,
+            typed_data,
+            unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - SIGNATURE])),
+        }))
+    })
+    .await?
+}
+
+/// Bytes of a signature, the last of a transaction.
+const SIGNATURE: usize = 64;
+/// Bytes of the signer: a key, or the identity of the network of typed data. The byte before says which.
+const SIGNER: usize = 32;
+
+/// Appends a signature to the transaction that it signs: of an ed25519 key as it is, of a wallet in compact form.
+pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = bytes_of_hex("transaction", unsigned)?;
+    let signature = bytes_of_hex("signature", signature)?;
+    let is_key = bytes.len().checked_sub(SIGNER + 1).and_then(|at| bytes.get(at)) == Some(&0);
+    if is_key {
+        if signature.len() != SIGNATURE {
+            let told = format!("signature: an ed25519 signature has {SIGNATURE} bytes, this one {}", signature.len());
+            return Err(Failure::malformed(told));
+        }
+        bytes.extend_from_slice(&signature);
+        return Ok(bytes);
+    }
+    let signature =
+        WalletSignature::from_bytes(&signature).map_err(|error| Failure::malformed(format!("signature: {error}")))?;
+    bytes.extend_from_slice(&signature.0);
+    Ok(bytes)
+}
+
+/// What a transaction does and costs, for the person who signs it.
+fn in_words(body: &Body, fee: Amount, symbols: &Symbols) -> String {
+    let Body { account, sequence, until, .. } = body;
+    let (account, cost) = (account.checked(), symbols.money(AssetId(0), body.cost(fee)));
+    let does = operation_in_words(body, symbols);
+    format!(
+        "{account} {does}. The fee is {cost}. It has number {sequence}, counts once, and in no block after {until}."
+    )
+}
+
+fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
+    let symbol = |asset| symbols.name(asset);
+    match &body.operation {
+        Operation::CreateAccount { account, key } if *account == body.account => {
+            format!("gives control of itself to the key {key}")
+        }
+        Operation::CreateAccount { account, key } => format!("registers {} under the key {key}", account.checked()),
+        &Operation::CreateOffer { sell, buy, amount, limit } => format!(
+            "sells {} for at least {} {} each; what is not sold rests until it is, or until it is cancelled",
+            symbols.money(sell, amount),
+            symbols.whole_price(&limit.to_string(), sell, buy),
+            symbol(buy),
+        ),
+        &Operation::CancelOffer { sell, buy, limit, offer } => format!(
+            "cancels offer {offer}, which sells {} for at least {} {} each",
+            symbol(sell),
+            symbols.whole_price(&limit.to_string(), sell, buy),
+            symbol(buy),
+        ),
+        &Operation::Pay { to, asset, amount } => format!("pays {} to {}", symbols.money(asset, amount), to.checked()),
+        &Operation::Issue { to, asset, amount } => {
+            format!("creates {} for {}", symbols.money(asset, amount), to.checked())
+        }
+        &Operation::Burn { asset, amount } => format!("destroys {}", symbols.money(asset, amount)),
+        Operation::Stake(stake) => {
+            format!("stakes {} for the validator {}", symbols.money(AssetId(0), stake.units), stake.address)
+        }
+        Operation::Unstake { units } => format!("withdraws {} of its stake", symbols.money(AssetId(0), *units)),
+        Operation::Accuse(evidence) => {
+            format!("proves that validator {} of epoch {} contradicted itself", evidence.member, evidence.epoch)
+        }
+        &Operation::Withdraw { to, asset, amount } => {
+            format!("moves {} into the payment lane, for the key {to} there", symbols.money(asset, amount))
+        }
+        Operation::Lane(_) => "posts about the payment lane".into(),
+    }
+}

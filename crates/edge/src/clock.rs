@@ -1,0 +1,34 @@
+//! The time of this machine.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fairnet::{ClockState, Nanos};
+
+/// The system's clock, with the error that its operator declares.
+///
+/// The time never goes back: after a step backwards it stands still until the system's time has caught up.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeClock {
+    error_bound: Option<Nanos>,
+    last: Nanos,
+}
+
+impl EdgeClock {
+    /// The system's clock. `error_bound` is how wrong it can be against the other members' clocks, ns: what the
+    /// operator's synchronisation promises. `None`: nothing is promised, and no release is called fair.
+    pub fn system(error_bound: Option<Nanos>) -> EdgeClock {
+        EdgeClock { error_bound, last: 0 }
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn now(&mut self) -> Nanos {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.last = self.last.max(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        self.last
+    }
+
+    /// What it promises.
+    pub fn state(&self) -> ClockState {
+        ClockState { error_bound: self.error_bound }
+    }
+}

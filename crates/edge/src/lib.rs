@@ -1,0 +1,21 @@
+//! The market edge on sockets: root, proxies and gateways around the nodes of [`fairnet`].
+//!
+//! A [`Station`] is one member at its sockets: datagrams out by batched system calls, streams in with a MAC over a
+//! counter. An [`EdgeHost`] runs one or several of them in one thread: `wait · step · perform`. Everything that decides
+//! is in `fairnet`, where the simulator runs it, too.
+//!
+//! **Invariant**: decides nothing. Every queue is bounded; whoever does not read is dropped.
+
+mod clock;
+mod datagrams;
+mod emulator;
+mod host;
+mod station;
+mod streams;
+
+pub use clock::EdgeClock;
+pub use datagrams::{BATCH, DATAGRAM_BYTES, DatagramLosses, DatagramSocket};
+pub use emulator::EmulatedLinks;
+pub use host::{EdgeHost, HostHandle, HostOptions};
+pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, EdgeStatus, RootStatus, Station, WINDOW_TARGET};
+pub use streams::{MemberStream, StreamError, StreamEvent, UNSENT_BYTES};

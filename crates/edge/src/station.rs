@@ -1,0 +1,451 @@
+//! One member at its sockets: what it receives goes into its node, what the node says is done.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use fairnet::{
+    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgePlace, FairnessEntry, LinkEnd, LinkPurpose, MemberId,
+    MemberRole, Nanos, NewEdgeOrder, ROOT_MEMBER, Seat, WindowFigures,
+};
+use nix::poll::PollFlags;
+use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
+
+use crate::datagrams::{DatagramLosses, DatagramSocket};
+use crate::emulator::EmulatedLinks;
+use crate::streams::{MemberStream, StreamEvent};
+
+/// Batches of datagrams that are taken before something else has its turn.
+const BATCHES: usize = 16;
+/// Wait before a stream that ended is opened again, ns.
+const RETRY: Nanos = 20_000_000;
+/// A stranger's stream that was idle for this long makes room for another, ms.
+const PATIENCE_MS: u64 = 1_000;
+/// Entries of the fairness log in a status.
+const ENTRIES: usize = 256;
+/// Width of a delivery window within which packets count as simultaneous, ns.
+pub const WINDOW_TARGET: Nanos = 1_000;
+
+/// What a process asks of a member that it runs.
+#[derive(Debug)]
+pub enum EdgeCommand {
+    /// At the root: publish this payload.
+    Publish(Vec<u8>),
+    /// At a gateway: an order.
+    Order(NewEdgeOrder),
+    /// At a gateway: the number of the mid.
+    Mid(u64),
+    /// At the root: the engine can take this many more orders.
+    Ready(u64),
+    /// Say how it is.
+    Status(Sender<EdgeStatus>),
+}
+
+/// How a member is.
+#[derive(Clone, Debug)]
+pub struct EdgeStatus {
+    /// Which.
+    pub member: MemberId,
+    /// What happened so far.
+    pub counters: EdgeCounters,
+    /// Datagrams that went wrong at its socket.
+    pub losses: DatagramLosses,
+    /// Streams whose other end is a member.
+    pub streams: usize,
+    /// At a gateway: orders that the root has not acknowledged.
+    pub unacknowledged: usize,
+    /// At the root: what it knows of the whole edge.
+    pub root: Option<RootStatus>,
+}
+
+/// What the root knows of the whole edge.
+#[derive(Clone, Debug)]
+pub struct RootStatus {
+    /// The epoch of the tree that packets are sent by; 0 before the first.
+    pub epoch: u32,
+    /// Nodes of each layer of that tree, the root's first.
+    pub widths: Vec<u32>,
+    /// Hedging factor of that tree.
+    pub hedging: u32,
+    /// Members now, in order.
+    pub proxies: Vec<MemberId>,
+    /// Members now, in order.
+    pub gateways: Vec<MemberId>,
+    /// Headroom of deadlines, ns.
+    pub headroom: Nanos,
+    /// Orders that wait for the engine.
+    pub queued: usize,
+    /// Packets so far, heartbeats included.
+    pub sequence: u64,
+    /// Delivery windows of sampled packets, by the target [`WINDOW_TARGET`].
+    pub windows: WindowFigures,
+    /// Delay to the last gateway of each of these windows, ns, oldest first.
+    pub delays: Vec<Nanos>,
+    /// The last entries of the fairness log, oldest first.
+    pub log: Vec<FairnessEntry>,
+    /// Hash of the whole log.
+    pub log_head: [u8; 32],
+}
+
+/// Is told all that a node does, before it is done; may ask for more in turn.
+pub type EdgeObserver = Box<dyn FnMut(Nanos, &EdgeEffect, &mut Vec<EdgeCommand>) + Send>;
+
+/// The sockets of a member.
+pub struct EdgeSockets {
+    datagrams: DatagramSocket,
+    listener: TcpListener,
+}
+
+impl EdgeSockets {
+    /// Binds both.
+    ///
+    /// # Errors
+    /// If an address is taken.
+    pub fn bind(datagrams: SocketAddr, streams: SocketAddr) -> io::Result<EdgeSockets> {
+        let listener = TcpListener::bind(streams)?;
+        listener.set_nonblocking(true)?;
+        Ok(EdgeSockets { datagrams: DatagramSocket::bind(datagrams)?, listener })
+    }
+
+    /// Where they are.
+    ///
+    /// # Errors
+    /// If a socket is broken.
+    pub fn place(&self) -> io::Result<EdgePlace> {
+        Ok(EdgePlace { datagrams: self.datagrams.address()?, streams: self.listener.local_addr()? })
+    }
+}
+
+/// A stream that this member wants to have open.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    to: (MemberId, SocketAddr),
+    stream: Option<u64>,
+    retry_at: Nanos,
+}
+
+struct Open {
+    stream: MemberStream,
+    place: Option<PlaceId>,
+}
+
+/// A member at its sockets.
+pub struct Station {
+    member: MemberId,
+    secret: [u8; 32],
+    node: EdgeNode,
+    sockets: EdgeSockets,
+    streams: BTreeMap<u64, Open>,
+    ends: BTreeMap<LinkEnd, u64>,
+    places: Places,
+    next: u64,
+    wanted: BTreeMap<LinkPurpose, Wanted>,
+    emulator: Option<EmulatedLinks>,
+    observer: EdgeObserver,
+    effects: Vec<EdgeEffect>,
+    commands: Vec<EdgeCommand>,
+}
+
+/// What a wait was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Datagrams,
+    Listener,
+    Stream(u64),
+}
+
+impl Station {
+    /// A member. All but the root keep a control stream to `root`.
+    pub fn new(
+        member: MemberId,
+        secret: [u8; 32],
+        node: EdgeNode,
+        sockets: EdgeSockets,
+        root: Option<SocketAddr>,
+        observer: EdgeObserver,
+    ) -> Station {
+        let limits = PlaceLimits { total: 4_096, of_address: 1_024, kept: 4_096, patience_ms: PATIENCE_MS };
+        let control = |root| Wanted { to: (ROOT_MEMBER, root), stream: None, retry_at: 0 };
+        Station {
+            member,
+            secret,
+            node,
+            sockets,
+            streams: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            places: Places::new(limits),
+            next: 1,
+            wanted: root.into_iter().map(|root| (LinkPurpose::Control, control(root))).collect(),
+            emulator: None,
+            observer,
+            effects: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
+    /// Sends datagrams through emulated links.
+    pub fn emulate(&mut self, links: EmulatedLinks) {
+        self.emulator = Some(links);
+    }
+
+    /// Whether segmented messages may be used under backlog.
+    pub fn set_segmenting(&mut self, is_segmenting: bool) {
+        self.sockets.datagrams.set_segmenting(is_segmenting);
+    }
+
+    pub(crate) fn due(&self) -> Nanos {
+        let links = self.emulator.as_ref().and_then(EmulatedLinks::due).unwrap_or(Nanos::MAX);
+        let retry = self.wanted.values().filter(|wanted| wanted.stream.is_none()).map(|wanted| wanted.retry_at).min();
+        self.node.due().min(links).min(retry.unwrap_or(Nanos::MAX))
+    }
+
+    /// What to wait for.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
+        let own = [
+            (Source::Datagrams, self.sockets.datagrams.socket().as_fd(), PollFlags::POLLIN),
+            (Source::Listener, self.sockets.listener.as_fd(), PollFlags::POLLIN),
+        ];
+        let streams = self.streams.iter().map(|(number, open)| {
+            let write = if open.stream.is_writing() { PollFlags::POLLOUT } else { PollFlags::empty() };
+            (Source::Stream(*number), open.stream.socket().as_fd(), PollFlags::POLLIN | write)
+        });
+        own.into_iter().chain(streams)
+    }
+
+    /// Something can be received.
+    ///
+    /// # Errors
+    /// If the member's own sockets are broken.
+    pub(crate) fn ready(&mut self, now: Nanos, source: Source) -> io::Result<()> {
+        match source {
+            Source::Datagrams => self.receive(now),
+            Source::Listener => self.accept(now),
+            Source::Stream(number) => {
+                self.read(now, number);
+                Ok(())
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Nanos) -> io::Result<()> {
+        for _ in 0..BATCHES {
+            let count = self.sockets.datagrams.receive()?;
+            for number in 0..count {
+                let (from, bytes) = self.sockets.datagrams.datagram(number);
+                self.node.step(now, EdgeInput::Datagram(from, bytes), &mut self.effects);
+                self.perform(now, Some(number));
+            }
+            if count == 0 {
+                break;
+            }
+            self.sockets.datagrams.flush();
+            if count < crate::datagrams::BATCH {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, now: Nanos) -> io::Result<()> {
+        loop {
+            let (socket, from) = match self.sockets.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The other end is gone already, or descriptors are short for a moment.
+                Err(_) => return Ok(()),
+            };
+            let entry = self.places.enter(from.ip(), Acquaintance::Stranger, now / 1_000_000);
+            let Entry::Admitted { place, displaced } = entry else { continue };
+            let is_displaced = |open: &Open| open.place.is_some() && open.place == displaced;
+            if let Some(number) = self.streams.iter().find(|(_, open)| is_displaced(open)).map(|(number, _)| *number) {
+                self.close(now, number);
+            }
+            if let Ok(stream) = MemberStream::accept(self.member, self.secret, socket) {
+                self.insert(Open { stream, place: Some(place) });
+            }
+        }
+    }
+
+    fn insert(&mut self, open: Open) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.streams.insert(number, open);
+        number
+    }
+
+    fn read(&mut self, now: Nanos, number: u64) {
+        let Some(open) = self.streams.get_mut(&number) else { return };
+        let mut events = Vec::new();
+        let outcome = open.stream.read(&mut events);
+        if let Some(place) = open.place.filter(|_| !events.is_empty()) {
+            self.places.progress(place, now / 1_000_000);
+            self.places.recognize(place);
+        }
+        for event in events {
+            match event {
+                StreamEvent::Opened(end) => self.opened(now, end, number),
+                StreamEvent::Message(end, message) => self.step(now, EdgeInput::Message(end, message)),
+            }
+        }
+        if let Err(error) = outcome {
+            tracing::debug!(member = self.member, %error, "a stream ended");
+            self.close(now, number);
+        }
+    }
+
+    /// A stream is open; one to the same member for the same purpose is old.
+    fn opened(&mut self, now: Nanos, end: LinkEnd, number: u64) {
+        if let Some(old) = self.ends.get(&end).copied().filter(|old| *old != number) {
+            self.close(now, old);
+        }
+        self.ends.insert(end, number);
+        self.step(now, EdgeInput::Opened(end));
+    }
+
+    fn close(&mut self, now: Nanos, number: u64) {
+        let Some(open) = self.streams.remove(&number) else { return };
+        open.place.iter().for_each(|place| self.places.leave(*place));
+        for wanted in self.wanted.values_mut().filter(|wanted| wanted.stream == Some(number)) {
+            (wanted.stream, wanted.retry_at) = (None, now.saturating_add(RETRY));
+        }
+        if let Some(end) = open.stream.end().filter(|end| self.ends.get(end) == Some(&number)) {
+            self.ends.remove(&end);
+            self.step(now, EdgeInput::Closed(end));
+        }
+    }
+
+    /// A command of the process.
+    pub(crate) fn command(&mut self, now: Nanos, command: EdgeCommand) {
+        match command {
+            EdgeCommand::Publish(payload) => self.step(now, EdgeInput::Publish(&payload)),
+            EdgeCommand::Order(order) => self.step(now, EdgeInput::Order(order)),
+            EdgeCommand::Mid(number) => self.step(now, EdgeInput::Mid(number)),
+            EdgeCommand::Ready(orders) => self.step(now, EdgeInput::Ready(orders)),
+            // Whoever asked may be gone.
+            EdgeCommand::Status(sender) => drop(sender.send(self.status())),
+        }
+    }
+
+    fn status(&self) -> EdgeStatus {
+        let root = match &self.node {
+            EdgeNode::Root(root) => {
+                let (seating, roster) = (root.seating(), root.roster());
+                let entries: Vec<FairnessEntry> = roster.log().entries().copied().collect();
+                Some(RootStatus {
+                    epoch: seating.map_or(0, |seating| seating.epoch()),
+                    widths: seating.map_or_else(Vec::new, |seating| seating.plan().widths().to_vec()),
+                    hedging: seating.map_or(0, |seating| seating.plan().hedging()),
+                    proxies: roster.members(MemberRole::Proxy).collect(),
+                    gateways: roster.members(MemberRole::Gateway).collect(),
+                    headroom: root.headroom(),
+                    queued: root.queued(),
+                    sequence: root.sequence(),
+                    windows: root.windows().figures(WINDOW_TARGET),
+                    delays: root.windows().complete().map(|window| window.delay).collect(),
+                    log: entries[entries.len().saturating_sub(ENTRIES)..].to_vec(),
+                    log_head: roster.log().head(),
+                })
+            }
+            _ => None,
+        };
+        let unacknowledged = match &self.node {
+            EdgeNode::Gateway(gateway) => gateway.unacknowledged(),
+            _ => 0,
+        };
+        EdgeStatus {
+            unacknowledged,
+            member: self.member,
+            counters: *self.node.counters(),
+            losses: self.sockets.datagrams.losses(),
+            streams: self.ends.len(),
+            root,
+        }
+    }
+
+    /// A step of the node, and what it does.
+    pub(crate) fn step(&mut self, now: Nanos, input: EdgeInput<'_>) {
+        self.node.step(now, input, &mut self.effects);
+        self.perform(now, None);
+    }
+
+    fn perform(&mut self, now: Nanos, received: Option<usize>) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            if let EdgeEffect::Forward(to) = effect {
+                self.forward(now, to, received);
+                continue;
+            }
+            (self.observer)(now, &effect, &mut self.commands);
+            match effect {
+                EdgeEffect::Datagram(to, bytes) => self.send(now, to, bytes),
+                EdgeEffect::Message(end, message) => {
+                    let stream = self.ends.get(&end).and_then(|number| self.streams.get_mut(number));
+                    stream.into_iter().for_each(|open| open.stream.say(&message));
+                }
+                EdgeEffect::Parent(parent) => self.change_parent(now, parent),
+                _ => {}
+            }
+        }
+        self.effects = effects;
+        if !self.commands.is_empty() {
+            let commands = std::mem::take(&mut self.commands);
+            commands.into_iter().for_each(|command| self.command(now, command));
+        }
+    }
+
+    fn forward(&mut self, now: Nanos, to: SocketAddr, received: Option<usize>) {
+        let Some(number) = received else { return };
+        match &mut self.emulator {
+            Some(links) => links.send(now, to, Arc::from(self.sockets.datagrams.datagram(number).1)),
+            None => self.sockets.datagrams.forward(to, number),
+        }
+    }
+
+    fn send(&mut self, now: Nanos, to: SocketAddr, bytes: Arc<[u8]>) {
+        match &mut self.emulator {
+            Some(links) => links.send(now, to, bytes),
+            None => self.sockets.datagrams.send(to, bytes),
+        }
+    }
+
+    fn change_parent(&mut self, now: Nanos, parent: Option<Seat>) {
+        let before = self.wanted.remove(&LinkPurpose::Orders);
+        if let Some(number) = before.and_then(|wanted| wanted.stream) {
+            self.close(now, number);
+        }
+        if let Some(Seat { member, place }) = parent {
+            let wanted = Wanted { to: (member, place.streams), stream: None, retry_at: now };
+            self.wanted.insert(LinkPurpose::Orders, wanted);
+        }
+    }
+
+    /// The end of a turn: time has passed, and everything is sent.
+    pub(crate) fn end_turn(&mut self, now: Nanos) {
+        self.step(now, EdgeInput::Tick);
+        self.open_wanted(now);
+        while let Some((to, bytes)) = self.emulator.as_mut().and_then(|links| links.next(now)) {
+            self.sockets.datagrams.send(to, bytes);
+        }
+        self.sockets.datagrams.flush();
+        let ended: Vec<u64> = self
+            .streams
+            .iter_mut()
+            .filter_map(|(number, open)| open.stream.write().is_err().then_some(*number))
+            .collect();
+        ended.into_iter().for_each(|number| self.close(now, number));
+    }
+
+    fn open_wanted(&mut self, now: Nanos) {
+        let due = self.wanted.iter().filter(|(_, wanted)| wanted.stream.is_none() && wanted.retry_at <= now);
+        let due: Vec<(LinkPurpose, Wanted)> = due.map(|(purpose, wanted)| (*purpose, *wanted)).collect();
+        for (purpose, wanted) in due {
+            let opened = MemberStream::open(self.member, self.secret, wanted.to, purpose);
+            let stream = opened.ok().map(|stream| self.insert(Open { stream, place: None }));
+            let retry_at = now.saturating_add(RETRY);
+            self.wanted.insert(purpose, Wanted { stream, retry_at, ..wanted });
+        }
+    }
+}

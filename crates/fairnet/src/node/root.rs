@@ -1,0 +1,382 @@
+//! The root: the venue's end of the tree, and the configuration manager.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::proxy::{Seatings, relay_datagram, tick_period};
+use super::upward::{Upward, UpwardEffect};
+use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd};
+use crate::Nanos;
+use crate::deadlines::Deadlines;
+use crate::fairness::Windows;
+use crate::hop::HopEffect;
+use crate::link::{EdgeOrder, LinkMessage, LinkPurpose};
+use crate::merge::Sequenced;
+use crate::packet::{PacketHeader, PacketKey};
+use crate::plan::Spot;
+use crate::relay::{Relay, RelayEffect, RelayInput};
+use crate::roster::{FairnessEvent, MemberRole, Roster, RosterEffect, RosterInput};
+use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating};
+use crate::tokens::{Admission, Duplicates, OrderToken};
+
+/// References of each participant that the root remembers.
+const REFERENCES: usize = 1 << 13;
+
+/// A tree that members were sent.
+#[derive(Debug)]
+struct NextTree {
+    seating: Seating,
+    since: Nanos,
+    ready: BTreeSet<MemberId>,
+}
+
+/// The root's state.
+#[derive(Debug)]
+pub struct RootNode {
+    rules: EdgeRules,
+    secret: [u8; 32],
+    session: [u8; 10],
+    place: EdgePlace,
+    roster: Roster,
+    /// Whose control streams are open, and what they said they are.
+    members: BTreeMap<MemberId, Option<(MemberRole, EdgePlace)>>,
+    /// Since when members have changed.
+    changed: Option<Nanos>,
+    next: Option<NextTree>,
+    relay: Option<(Relay, Seatings)>,
+    deadlines: Deadlines,
+    sequence: u64,
+    published: Nanos,
+    upward: Upward,
+    duplicates: Duplicates,
+    /// The last two sessions of each gateway.
+    sessions: BTreeMap<MemberId, [u32; 2]>,
+    taken: BTreeMap<(MemberId, u32), Vec<OrderToken>>,
+    windows: Windows,
+    counters: EdgeCounters,
+    next_tick: Nanos,
+}
+
+impl RootNode {
+    /// The root of a session, on a machine that has the venue's secret. `epoch` is above every epoch of earlier roots.
+    pub fn new(
+        now: Nanos,
+        place: EdgePlace,
+        (session, epoch): ([u8; 10], u32),
+        secret: [u8; 32],
+        rules: EdgeRules,
+    ) -> RootNode {
+        RootNode {
+            rules,
+            secret,
+            session,
+            place,
+            roster: Roster::new(epoch, rules.roster),
+            members: BTreeMap::new(),
+            changed: None,
+            next: None,
+            relay: None,
+            deadlines: Deadlines::new(rules.deadlines),
+            sequence: 0,
+            published: now,
+            upward: Upward::new(now, &rules),
+            duplicates: Duplicates::new(REFERENCES),
+            sessions: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            windows: Windows::default(),
+            counters: EdgeCounters::default(),
+            next_tick: now,
+        }
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &EdgeCounters {
+        &self.counters
+    }
+
+    /// Members, epochs and the log of fairness.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// What gateways said of sampled packets.
+    pub fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    /// The tree that packets are sent by.
+    pub fn seating(&self) -> Option<&Seating> {
+        self.relay.as_ref().map(|(_, seatings)| seatings.current())
+    }
+
+    /// Present headroom of deadlines, ns.
+    pub fn headroom(&self) -> Nanos {
+        self.deadlines.headroom()
+    }
+
+    /// Orders that wait for the engine.
+    pub fn queued(&self) -> usize {
+        self.upward.queued()
+    }
+
+    /// The last sequence that was sent, heartbeats included.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// When the next tick is needed.
+    pub fn due(&self) -> Nanos {
+        let heartbeat = if self.relay.is_some() { self.published + self.rules.heartbeat } else { Nanos::MAX };
+        self.next_tick.min(heartbeat)
+    }
+
+    /// One step.
+    pub fn step(&mut self, now: Nanos, input: EdgeInput<'_>, out: &mut Vec<EdgeEffect>) {
+        let mut up = Vec::new();
+        match input {
+            EdgeInput::Publish(payload) if !payload.is_empty() => self.publish(now, payload, out),
+            EdgeInput::Datagram(from, bytes) => self.on_datagram(now, from, bytes, out),
+            EdgeInput::Opened(end) if end.purpose == LinkPurpose::Control => {
+                self.members.insert(end.member, None);
+            }
+            EdgeInput::Closed(end) if end.purpose == LinkPurpose::Control => {
+                self.members.remove(&end.member);
+            }
+            EdgeInput::Opened(end) => {
+                self.counters.misplaced += u64::from(!self.upward.opened(now, end.member, &mut up));
+            }
+            EdgeInput::Closed(end) => self.upward.closed(now, end.member, &mut up),
+            EdgeInput::Message(end, message) if end.purpose == LinkPurpose::Control => {
+                self.on_control(now, end.member, message, out);
+            }
+            EdgeInput::Message(end, LinkMessage::Order(order)) => {
+                let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(end.member, &order));
+                match is_own {
+                    true => self.upward.order(now, end.member, *order, &mut self.counters, &mut up),
+                    false => self.counters.orders_refused += 1,
+                }
+            }
+            EdgeInput::Message(end, message) => {
+                self.counters.misplaced += u64::from(!self.upward.message(now, end.member, message, &mut up));
+            }
+            EdgeInput::Ready(orders) => self.upward.ready(now, orders, &mut up),
+            EdgeInput::Tick => self.tick(now, &mut up, out),
+            _ => self.counters.misplaced += 1,
+        }
+        self.arrive(now, up, out);
+    }
+
+    /// Seals a packet and sends it to the first layer.
+    fn publish(&mut self, now: Nanos, payload: &[u8], out: &mut Vec<EdgeEffect>) {
+        let Some((relay, seatings)) = &mut self.relay else { return };
+        let epoch = seatings.current().epoch();
+        self.sequence += 1;
+        self.published = now;
+        let (session, sequence) = (self.session, self.sequence);
+        let deadline = self.deadlines.next(now);
+        let header = PacketHeader { epoch, session, tree: 0, sequence, deadline, sent: now, is_unfair: false };
+        let mut bytes = Vec::with_capacity(crate::ENVELOPE_BYTES + payload.len());
+        header.seal(&PacketKey::of_epoch(&self.secret, epoch), payload, &mut bytes);
+        let mut effects = Vec::new();
+        relay.step(now, RelayInput::Packet(&bytes), &mut effects);
+        let bytes: Arc<[u8]> = bytes.into();
+        for effect in effects {
+            if let RelayEffect::Forward(spot) = effect
+                && let Some(seat) = seatings.current().seat(spot)
+            {
+                self.counters.sent += 1;
+                out.push(EdgeEffect::Datagram(seat.place.datagrams, bytes.clone()));
+            }
+        }
+        self.counters.packets += 1;
+    }
+
+    fn on_datagram(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8], out: &mut Vec<EdgeEffect>) {
+        // Packets come from the root alone; whatever else claims to be one is a copy or a forgery.
+        match &mut self.relay {
+            Some((relay, seatings)) => {
+                relay_datagram(now, (relay, seatings), (from, bytes), &mut Vec::new(), &mut self.counters, out);
+            }
+            None => self.counters.stale += 1,
+        }
+    }
+
+    fn on_control(&mut self, now: Nanos, member: MemberId, message: LinkMessage, out: &mut Vec<EdgeEffect>) {
+        let input = match message {
+            LinkMessage::Join(role, place) => return self.on_join(now, member, (role, place), out),
+            LinkMessage::Alive(epoch) => {
+                if let Some(next) = self.next.as_mut().filter(|next| next.seating.epoch() == epoch) {
+                    next.ready.insert(member);
+                }
+                RosterInput::Heartbeat(member, epoch)
+            }
+            LinkMessage::Event(event) => RosterInput::Report(event),
+            LinkMessage::Shown(sample) => {
+                let gateways = self.seating().map_or(0, |seating| seating.gateways().len());
+                return self.windows.add(&sample, gateways);
+            }
+            _ => {
+                self.counters.misplaced += 1;
+                return;
+            }
+        };
+        self.manage(now, input, out);
+    }
+
+    fn on_join(&mut self, now: Nanos, member: MemberId, own: (MemberRole, EdgePlace), out: &mut Vec<EdgeEffect>) {
+        let Some(known) = self.members.get_mut(&member) else { return };
+        // Until the next tree is made, a newcomer asks again and again: that is a sign of life.
+        let is_waiting = *known == Some(own) && self.roster.has(member);
+        *known = Some(own);
+        if is_waiting {
+            let epoch = self.roster.epoch();
+            return self.manage(now, RosterInput::Heartbeat(member, epoch), out);
+        }
+        self.manage(now, RosterInput::Join(member, own.0), out);
+    }
+
+    fn manage(&mut self, now: Nanos, input: RosterInput, out: &mut Vec<EdgeEffect>) {
+        let mut effects = Vec::new();
+        self.roster.step(now, input, &mut effects);
+        for effect in effects {
+            match effect {
+                RosterEffect::Epoch(_) => self.changed = self.changed.or(Some(now)),
+                RosterEffect::TooSoon(member, until) => self.say(member, LinkMessage::TooSoon(until), out),
+                RosterEffect::Unknown(member) => self.say(member, LinkMessage::Unknown, out),
+                RosterEffect::Logged(entry) => out.push(EdgeEffect::Logged(entry)),
+                RosterEffect::Evicted(member) => {
+                    self.counters.evictions += 1;
+                    // Whoever comes back has to say again who it is.
+                    self.members.entry(member).and_modify(|known| *known = None);
+                }
+                RosterEffect::Full(_) => self.counters.misplaced += 1,
+            }
+        }
+    }
+
+    fn say(&self, member: MemberId, message: LinkMessage, out: &mut Vec<EdgeEffect>) {
+        out.push(EdgeEffect::Message(LinkEnd::control(member), message));
+    }
+
+    fn tick(&mut self, now: Nanos, up: &mut Vec<UpwardEffect>, out: &mut Vec<EdgeEffect>) {
+        self.next_tick = now.saturating_add(tick_period(&self.rules));
+        self.manage(now, RosterInput::Tick, out);
+        self.switch(now, out);
+        self.plan(now, out);
+        if now.saturating_sub(self.published) >= self.rules.heartbeat {
+            self.publish(now, &[], out);
+        }
+        self.upward.tick(now, up, out);
+        for ((member, session), tokens) in std::mem::take(&mut self.taken) {
+            self.say(member, LinkMessage::Taken(session, tokens), out);
+        }
+    }
+
+    fn seats(&self, role: MemberRole) -> Vec<Seat> {
+        let place = |member| Some((member, self.members.get(&member).copied()??.1));
+        let seats = self.roster.members(role).filter_map(place);
+        seats.map(|(member, place)| Seat { member, place }).collect()
+    }
+
+    /// Sends everybody the next tree, if members have changed and no other tree is on its way.
+    fn plan(&mut self, now: Nanos, out: &mut Vec<EdgeEffect>) {
+        let is_due = self.changed.is_some_and(|since| now.saturating_sub(since) >= self.rules.settle);
+        if !is_due || self.next.is_some() {
+            return;
+        }
+        let (proxies, gateways) = (self.seats(MemberRole::Proxy), self.seats(MemberRole::Gateway));
+        let root = Seat { member: ROOT_MEMBER, place: self.place };
+        let Some(seating) = Seating::new(self.roster.epoch(), self.rules.shape, root, &proxies, &gateways) else {
+            return;
+        };
+        self.changed = None;
+        for seat in proxies.iter().chain(&gateways) {
+            let message = LinkMessage::Configure(Box::new(seating.clone()), self.session);
+            self.say(seat.member, message, out);
+        }
+        self.next = Some(NextTree { seating, since: now, ready: BTreeSet::new() });
+    }
+
+    /// Sends by the next tree from now on, if everybody works by it or has had the time to.
+    fn switch(&mut self, now: Nanos, out: &mut Vec<EdgeEffect>) {
+        let is_ready = |next: &NextTree| {
+            let mut members = next.seating.members().filter(|seat| seat.member != ROOT_MEMBER);
+            let is_late = now.saturating_sub(next.since) >= self.rules.switch;
+            is_late || members.all(|seat| next.ready.contains(&seat.member))
+        };
+        let Some(NextTree { seating, .. }) = self.next.take_if(|next| is_ready(next)) else { return };
+        let was_seated = |member| self.seating().is_some_and(|seating| seating.spot_of(member).is_some());
+        let newcomers = seating.gateways().iter().map(|seat| seat.member).filter(|member| !was_seated(*member));
+        newcomers.for_each(|member| self.say(member, LinkMessage::Begin(self.sequence + 1), out));
+        out.push(EdgeEffect::Epoch(seating.epoch()));
+        self.install(now, seating);
+    }
+
+    fn install(&mut self, now: Nanos, seating: Seating) {
+        let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, seating.epoch()));
+        match &mut self.relay {
+            Some((relay, seatings)) => {
+                relay.step(now, RelayInput::Install(Spot::ROOT, plan, key), &mut Vec::new());
+                seatings.install(seating);
+            }
+            None => {
+                let relay = Relay::new((0, Spot::ROOT), plan, self.session, key, self.rules.limits);
+                self.relay = Some((relay, Seatings::new(seating)));
+            }
+        }
+        if let Some((relay, seatings)) = &mut self.relay {
+            seatings.register(now, relay);
+        }
+    }
+
+    /// What came out of the root's sequencer.
+    fn arrive(&mut self, now: Nanos, up: Vec<UpwardEffect>, out: &mut Vec<EdgeEffect>) {
+        for effect in up {
+            match effect {
+                UpwardEffect::Hop(HopEffect::Order(order)) => self.admit(now, order, out),
+                UpwardEffect::Hop(HopEffect::Watermark(class, key)) => out.push(EdgeEffect::Promise(class, key)),
+                UpwardEffect::Hop(HopEffect::Event(_)) => {}
+                UpwardEffect::Delay(delay) => self.deadlines.report(delay),
+                UpwardEffect::Event(event) => {
+                    self.counters.count(&event);
+                    self.manage(now, RosterInput::Report(event), out);
+                }
+            }
+        }
+    }
+
+    /// Hands an order on once, and acknowledges it in any case.
+    fn admit(&mut self, now: Nanos, order: Sequenced<EdgeOrder>, out: &mut Vec<EdgeEffect>) {
+        let EdgeOrder { participant, session, token, .. } = order.item;
+        // Not the source in the key: that of an order that was stamped anew is the frontier's.
+        let gateway: MemberId = participant;
+        let is_blind = self.rules.mistake == Some(EdgeMistake::CopiesTaken);
+        let admission = if is_blind { Admission::First } else { self.admission(gateway, session, token) };
+        self.taken.entry((gateway, session)).or_default().push(token);
+        match admission {
+            Admission::First => {
+                self.counters.orders += 1;
+                out.push(EdgeEffect::Engine(order));
+            }
+            Admission::Duplicate => self.counters.order_copies += 1,
+            Admission::Diverged => {
+                self.counters.order_copies += 1;
+                self.manage(now, RosterInput::Report(FairnessEvent::Diverged(participant)), out);
+            }
+        }
+    }
+
+    /// Whether an order is the first of its reference in this session. Sessions before the last two are over.
+    fn admission(&mut self, gateway: MemberId, session: u32, token: OrderToken) -> Admission {
+        let id = |session: u32| gateway << 32 | u64::from(session);
+        let [before, last] = self.sessions.entry(gateway).or_default();
+        if session > *last {
+            self.duplicates.forget(id(*before));
+            (*before, *last) = (*last, session);
+        } else if session < *before {
+            return Admission::Duplicate;
+        }
+        self.duplicates.admit(id(session), token)
+    }
+}

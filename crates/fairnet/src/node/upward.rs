@@ -1,0 +1,192 @@
+//! The way in at a node with children: streams, credit, sequencer, delays.
+
+use super::{EdgeCounters, EdgeEffect, EdgeMistake, EdgeRules, LinkEnd};
+use crate::Nanos;
+use crate::deadlines::{DelayFold, FoldEffect};
+use crate::hop::{Hop, HopEffect, HopInput};
+use crate::link::{EdgeOrder, LinkMessage};
+use crate::merge::{MergeEffect, MergeInput, Sequenced};
+use crate::roster::FairnessEvent;
+use crate::seating::MemberId;
+
+/// What comes out at the top.
+#[derive(Debug)]
+pub(super) enum UpwardEffect {
+    /// An order or a watermark.
+    Hop(HopEffect<EdgeOrder>),
+    /// The largest delay below.
+    Delay(Nanos),
+    /// Something impaired fairness.
+    Event(FairnessEvent),
+}
+
+#[derive(Debug)]
+pub(super) struct Upward {
+    hop: Hop<EdgeOrder>,
+    fold: DelayFold,
+    /// Who uses which stream of the sequencer.
+    slots: Vec<Option<MemberId>>,
+    /// Orders that each may still send.
+    granted: Vec<u64>,
+    /// Whose silence is our doing.
+    held: Vec<bool>,
+    credit: u64,
+    is_hold_forgotten: bool,
+    /// Events since the last tick are reported once each: a burst of restamped orders is one line in the log.
+    restamped: std::collections::BTreeMap<MemberId, Nanos>,
+}
+
+impl Upward {
+    pub(super) fn new(now: Nanos, rules: &EdgeRules) -> Upward {
+        Upward {
+            hop: Hop::new(now, rules.children, rules.merge, rules.policy),
+            fold: DelayFold::new(now, rules.children, rules.deadlines),
+            slots: vec![None; rules.children],
+            granted: vec![0; rules.children],
+            held: vec![false; rules.children],
+            credit: rules.credit,
+            is_hold_forgotten: rules.mistake == Some(EdgeMistake::HoldForgotten),
+            restamped: std::collections::BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.hop.queued()
+    }
+
+    fn slot(&self, child: MemberId) -> Option<usize> {
+        self.slots.iter().position(|slot| *slot == Some(child))
+    }
+
+    /// A child's stream begins; false if there are too many.
+    pub(super) fn opened(&mut self, now: Nanos, child: MemberId, out: &mut Vec<UpwardEffect>) -> bool {
+        self.closed(now, child, out);
+        let is_free = |slot: &usize| self.slots[*slot].is_none() && self.hop.waiting(*slot as u32) == 0;
+        let Some(slot) = (0..self.slots.len()).find(is_free) else { return false };
+        (self.slots[slot], self.granted[slot], self.held[slot]) = (Some(child), 0, false);
+        self.child(now, MergeInput::Join(slot as u32), out);
+        true
+    }
+
+    /// A child's stream ended: what it sent goes on.
+    pub(super) fn closed(&mut self, now: Nanos, child: MemberId, out: &mut Vec<UpwardEffect>) {
+        if let Some(slot) = self.slot(child) {
+            self.slots[slot] = None;
+            self.child(now, MergeInput::Hold(slot as u32, false), out);
+            self.child(now, MergeInput::Leave(slot as u32), out);
+        }
+    }
+
+    fn child(&mut self, now: Nanos, input: MergeInput<EdgeOrder>, out: &mut Vec<UpwardEffect>) {
+        self.step(now, HopInput::Child(input), out);
+    }
+
+    fn step(&mut self, now: Nanos, input: HopInput<EdgeOrder>, out: &mut Vec<UpwardEffect>) {
+        let mut effects = Vec::new();
+        self.hop.step(now, input, &mut effects);
+        for effect in effects {
+            match effect {
+                HopEffect::Event(MergeEffect::Restamped(_, key)) => {
+                    self.restamped.entry(key.source.into()).or_insert(key.stamp);
+                }
+                HopEffect::Event(event) => out.extend(self.event(event).map(UpwardEffect::Event)),
+                effect => out.push(UpwardEffect::Hop(effect)),
+            }
+        }
+    }
+
+    fn event(&self, event: MergeEffect<EdgeOrder>) -> Option<FairnessEvent> {
+        let member = |slot: u32| self.slots.get(slot as usize).copied().flatten();
+        match event {
+            MergeEffect::Skipped(slot, waited) => Some(FairnessEvent::Skipped(member(slot)?, waited)),
+            MergeEffect::Readmitted(slot) => Some(FairnessEvent::Readmitted(member(slot)?)),
+            _ => None,
+        }
+    }
+
+    /// An order of a child, if it has credit for it.
+    pub(super) fn order(
+        &mut self,
+        now: Nanos,
+        child: MemberId,
+        order: Sequenced<EdgeOrder>,
+        counters: &mut EdgeCounters,
+        out: &mut Vec<UpwardEffect>,
+    ) {
+        let Some(slot) = self.slot(child).filter(|slot| self.granted[*slot] > 0) else {
+            counters.orders_refused += 1;
+            return;
+        };
+        self.granted[slot] -= 1;
+        self.child(now, MergeInput::Order(slot as u32, order), out);
+    }
+
+    /// What else a child says; false if it makes no sense.
+    pub(super) fn message(
+        &mut self,
+        now: Nanos,
+        child: MemberId,
+        message: LinkMessage,
+        out: &mut Vec<UpwardEffect>,
+    ) -> bool {
+        let Some(slot) = self.slot(child) else { return false };
+        match message {
+            LinkMessage::Watermark(class, key) => {
+                self.child(now, MergeInput::Watermark(slot as u32, class, key), out);
+            }
+            LinkMessage::Delay(delay) => self.delays(now, Some((slot as u32, delay)), out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn delays(&mut self, now: Nanos, report: Option<(u32, Nanos)>, out: &mut Vec<UpwardEffect>) {
+        let mut effects = Vec::new();
+        self.fold.step(now, report, &mut effects);
+        let member = |slot: u32| self.slots.get(slot as usize).copied().flatten();
+        out.extend(effects.into_iter().filter_map(|effect| match effect {
+            FoldEffect::Report(delay) => Some(UpwardEffect::Delay(delay)),
+            FoldEffect::Excluded(slot) => Some(UpwardEffect::Event(FairnessEvent::Excluded(member(slot)?))),
+            FoldEffect::Included(slot) => Some(UpwardEffect::Event(FairnessEvent::Included(member(slot)?))),
+        }));
+    }
+
+    /// The parent can take more orders.
+    pub(super) fn ready(&mut self, now: Nanos, orders: u64, out: &mut Vec<UpwardEffect>) {
+        self.step(now, HopInput::Ready(orders), out);
+    }
+
+    /// There is another parent.
+    pub(super) fn parent(&mut self, now: Nanos, out: &mut Vec<UpwardEffect>) {
+        self.step(now, HopInput::Parent, out);
+    }
+
+    /// The end of a batch of inputs: promises, delays, credit.
+    pub(super) fn tick(&mut self, now: Nanos, out: &mut Vec<UpwardEffect>, effects: &mut Vec<EdgeEffect>) {
+        self.child(now, MergeInput::Tick, out);
+        self.delays(now, None, out);
+        let restamped = std::mem::take(&mut self.restamped);
+        let event = |(member, stamp)| UpwardEffect::Event(FairnessEvent::Restamped(member, stamp));
+        out.extend(restamped.into_iter().map(event));
+        (0..self.slots.len()).for_each(|slot| self.grant(now, slot, out, effects));
+    }
+
+    /// Lets a child send as many orders as there is room for, and tells the sequencer when there is none.
+    fn grant(&mut self, now: Nanos, slot: usize, out: &mut Vec<UpwardEffect>, effects: &mut Vec<EdgeEffect>) {
+        let Some(child) = self.slots[slot] else { return };
+        let children = self.slots.iter().flatten().count().max(1) as u64;
+        let queued = self.hop.queued() as u64 / children;
+        let used = self.granted[slot] + self.hop.waiting(slot as u32) as u64 + queued;
+        // Small grants are not worth a message.
+        let more = self.credit.saturating_sub(used);
+        if more > 0 && (more * 4 >= self.credit || self.granted[slot] == 0) {
+            self.granted[slot] += more;
+            effects.push(EdgeEffect::Message(LinkEnd::orders(child), LinkMessage::Credit(more)));
+        }
+        let is_held = self.granted[slot] == 0;
+        if self.held[slot] != is_held && !self.is_hold_forgotten {
+            self.held[slot] = is_held;
+            self.child(now, MergeInput::Hold(slot as u32, is_held), out);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What must hold of an edge, whoever drives it: the simulator or sockets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Nanos;
+use crate::link::EdgeOrder;
+use crate::merge::{MergeKey, OrderClass, Sequenced};
+use crate::node::ShownPacket;
+use crate::seating::MemberId;
+
+/// Violations that are kept.
+const KEPT: usize = 16;
+
+/// Compares what an edge does with what it was given. Payloads must begin with their number, from 1, big-endian.
+#[derive(Debug, Default)]
+pub struct EdgeAudit {
+    published: Vec<(Vec<u8>, Nanos)>,
+    /// By gateway: the number of the last payload that it showed.
+    shown: BTreeMap<MemberId, u64>,
+    made: BTreeMap<(u64, Nanos), Vec<u8>>,
+    /// Orders of which nobody can say any more what became of them: their gateway died.
+    orphans: BTreeSet<(u64, Nanos)>,
+    handed_on: BTreeSet<(u64, Nanos)>,
+    last: [MergeKey; 2],
+    violations: Vec<String>,
+}
+
+/// The number at the beginning of a payload.
+pub fn payload_number(payload: &[u8]) -> Option<u64> {
+    payload.first_chunk::<8>().map(|number| u64::from_be_bytes(*number))
+}
+
+impl EdgeAudit {
+    /// What was wrong, the first sixteen.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
+    fn violation(&mut self, text: String) {
+        if self.violations.len() < KEPT {
+            self.violations.push(text);
+        }
+    }
+
+    /// The root published the next payload, with this deadline.
+    pub fn published(&mut self, payload: &[u8], deadline: Nanos) {
+        self.published.push((payload.to_vec(), deadline));
+    }
+
+    /// Payloads so far.
+    pub fn count(&self) -> u64 {
+        self.published.len() as u64
+    }
+
+    /// The number of the last payload that a gateway showed.
+    pub fn shown_by(&self, gateway: MemberId) -> u64 {
+        self.shown.get(&gateway).copied().unwrap_or(0)
+    }
+
+    /// A gateway showed a packet. Heartbeats do not count.
+    pub fn shown(&mut self, now: Nanos, gateway: MemberId, packet: &ShownPacket) {
+        if packet.payload.is_empty() {
+            return;
+        }
+        let number = payload_number(&packet.payload).unwrap_or(0);
+        let Some((payload, deadline)) = number.checked_sub(1).and_then(|at| self.published.get(at as usize)) else {
+            return self.violation(format!("gateway {gateway} showed payload {number}, which nobody published"));
+        };
+        let (is_true, deadline) = (*payload == packet.payload, *deadline);
+        let before = self.shown.insert(gateway, number);
+        if !is_true {
+            self.violation(format!("gateway {gateway} showed another payload {number} than was published"));
+        }
+        if now < deadline {
+            self.violation(format!("gateway {gateway} showed payload {number} {} ns early", deadline - now));
+        }
+        if before.is_some_and(|before| number != before + 1) {
+            self.violation(format!("gateway {gateway} showed payload {number} after {}", before.unwrap_or(0)));
+        }
+    }
+
+    /// A gateway gave packets up.
+    pub fn lost(&mut self, gateway: MemberId, first: u64, count: u64) {
+        self.violation(format!("gateway {gateway} lost {count} packets from {first} on"));
+    }
+
+    /// A gateway died: it begins anew, and of what it made nobody can say what became.
+    pub fn died(&mut self, gateway: MemberId) {
+        self.shown.remove(&gateway);
+        let is_open = |id: &(u64, Nanos)| id.0 == gateway && !self.handed_on.contains(id);
+        let open: Vec<(u64, Nanos)> = self.made.keys().filter(|id| is_open(id)).copied().collect();
+        self.orphans.extend(open);
+    }
+
+    /// A gateway made an order, with this stamp.
+    pub fn made(&mut self, gateway: MemberId, stamp: Nanos, body: &[u8]) {
+        if self.made.insert((gateway, stamp), body.to_vec()).is_some() {
+            self.violation(format!("gateway {gateway} made two orders with the stamp {stamp}"));
+        }
+    }
+
+    /// The root handed an order on.
+    pub fn handed_on(&mut self, order: &Sequenced<EdgeOrder>) {
+        let EdgeOrder { participant, body, .. } = &order.item;
+        let id = (*participant, order.restamped.unwrap_or(order.key).stamp);
+        if self.made.get(&id).is_none_or(|made| made != body) {
+            self.violation(format!("the engine got order {id:?}, which nobody made so"));
+        }
+        if !self.handed_on.insert(id) {
+            self.violation(format!("the engine got order {id:?} twice"));
+        }
+        let class = order.class as usize;
+        if order.key < self.last[class] {
+            self.violation(format!("order {id:?} came after later ones of its class"));
+        }
+        self.last[class] = order.key.above();
+    }
+
+    /// Orders that were made and not handed on.
+    pub fn waiting(&self) -> usize {
+        self.made.keys().filter(|id| !self.handed_on.contains(id) && !self.orphans.contains(id)).count()
+    }
+
+    /// Orders that were handed on.
+    pub fn orders(&self) -> usize {
+        self.handed_on.len()
+    }
+
+    /// The end: each of these gateways has shown everything, and no order is missing.
+    pub fn finish(&mut self, gateways: impl Iterator<Item = MemberId>) {
+        let count = self.count();
+        for gateway in gateways {
+            let shown = self.shown_by(gateway);
+            if shown != count {
+                self.violation(format!("gateway {gateway} showed payloads up to {shown} of {count}"));
+            }
+        }
+        if self.waiting() > 0 {
+            self.violation(format!("{} orders never came to the engine", self.waiting()));
+        }
+    }
+
+    /// The last key that was handed on in a class.
+    pub fn last(&self, class: OrderClass) -> MergeKey {
+        self.last[class as usize]
+    }
+}

@@ -1,0 +1,109 @@
+//! What one run of an edge is given, and what it comes to.
+
+use crate::Nanos;
+use crate::node::{EdgeMistake, EdgeRules};
+use crate::sim::SimDice;
+
+const MS: Nanos = 1_000_000;
+
+/// What may go wrong; shares of datagrams, and numbers of deaths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EdgeFaults {
+    /// Lost.
+    pub loss: f64,
+    /// Delivered twice.
+    pub copies: f64,
+    /// Accompanied by a forgery that comes first.
+    pub forged: f64,
+    /// Accompanied by an earlier packet.
+    pub replayed: f64,
+    /// Accompanied by a copy that is cut.
+    pub cut: f64,
+    /// Proxies that die.
+    pub proxy_deaths: u32,
+    /// Gateways that die.
+    pub gateway_deaths: u32,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeSetup {
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Number of proxies.
+    pub proxies: u32,
+    /// Number of gateways.
+    pub gateways: u32,
+    /// Payloads, one each millisecond.
+    pub payloads: u64,
+    /// Orders of each gateway, one each millisecond on average.
+    pub orders: u64,
+    /// Orders that the engine takes in a millisecond; without bound if absent.
+    pub engine: Option<u64>,
+    /// What goes wrong.
+    pub faults: EdgeFaults,
+    /// Limits.
+    pub rules: EdgeRules,
+}
+
+impl EdgeSetup {
+    /// Limits with fewer heartbeats and watermarks than by default: most events of a run would be theirs.
+    pub fn rules() -> EdgeRules {
+        let rules = EdgeRules::default();
+        let merge = crate::MergeRules { short_wait: MS, ..rules.merge };
+        EdgeRules { heartbeat: 2 * MS, watermark: MS / 2, children: 32, merge, ..rules }
+    }
+
+    /// Faults and sizes drawn from a seed: what `walras sim --edge` runs.
+    pub fn drawn(seed: u64) -> EdgeSetup {
+        let mut dice = SimDice::new(seed ^ 0xed6e);
+        let mut below = |most: u64| dice.bits() % most;
+        let (proxies, gateways) = (2 + below(7) as u32, 3 + below(22) as u32);
+        let shape = crate::SeatingShape { layers: Some(1 + below(2) as u32), hedging: below(3) as u32 };
+        let share = |part: u64| part as f64 / 100.0;
+        let faults = EdgeFaults {
+            loss: share(below(6)),
+            copies: share(below(6)),
+            forged: share(below(20)),
+            replayed: share(below(10)),
+            cut: share(below(5)),
+            proxy_deaths: below(3).min(u64::from(proxies) - 1) as u32,
+            gateway_deaths: below(2) as u32,
+        };
+        let engine = Some(1 + below(64)).filter(|rate| *rate > u64::from(gateways));
+        let rules = EdgeRules { shape, ..EdgeSetup::rules() };
+        EdgeSetup { seed, proxies, gateways, payloads: 3_000, orders: 500, engine, faults, rules }
+    }
+}
+
+/// What one run came to.
+#[derive(Clone, Debug)]
+pub struct EdgeReport {
+    /// What was wrong, the first few.
+    pub violations: Vec<String>,
+    /// The sum over all members.
+    pub counters: Vec<(&'static str, u64)>,
+    /// The last epoch.
+    pub epoch: u32,
+    /// The longest time in which a gateway saw no payload, ns.
+    pub pause: Nanos,
+    /// Events of the queue.
+    pub events: u64,
+    /// Digest of all that was shown and handed on.
+    pub trace: [u8; 32],
+}
+
+impl EdgeReport {
+    /// One of the counters.
+    pub fn count(&self, name: &str) -> u64 {
+        self.counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
+    }
+}
+
+impl EdgeSetup {
+    /// The same with a mistake planted.
+    pub fn with(mut self, mistake: EdgeMistake) -> EdgeSetup {
+        self.rules.mistake = Some(mistake);
+        self
+    }
+}

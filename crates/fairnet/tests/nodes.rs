@@ -1,0 +1,94 @@
+//! Root, proxies and gateways as a whole, in the simulator, under seeded faults.
+
+use fairnet::sim::{EdgeFaults, EdgeReport, EdgeSetup, run_edge};
+use fairnet::{EdgeMistake, EdgeRules, QueuePolicy, SeatingShape};
+
+fn setup(seed: u64, faults: EdgeFaults) -> EdgeSetup {
+    let rules = EdgeRules { shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
+    EdgeSetup { seed, proxies: 6, gateways: 12, payloads: 600, orders: 200, engine: None, faults, rules }
+}
+
+fn check(setup: &EdgeSetup) -> EdgeReport {
+    let report = run_edge(setup);
+    assert_eq!(report.violations, Vec::<String>::new(), "seed {}", setup.seed);
+    report
+}
+
+const CALM: EdgeFaults =
+    EdgeFaults { loss: 0.0, copies: 0.0, forged: 0.0, replayed: 0.0, cut: 0.0, proxy_deaths: 0, gateway_deaths: 0 };
+
+#[test]
+fn nodes_without_faults_show_everything_fairly_and_restamp_nothing() {
+    let report = check(&setup(1, CALM));
+    let count = |name| report.count(name);
+    assert_eq!((count("shown"), count("restamped"), count("skips")), (7_200, 0, 0));
+    // Deadlines cover 95 % of each gateway's delays.
+    assert!(count("unfair") * 20 < count("shown"), "{} late", count("unfair"));
+    assert_eq!(count("misplaced") + count("forged") + count("orders_refused") + count("orders_resent"), 0);
+}
+
+#[test]
+fn nodes_refuse_forged_replayed_and_cut_datagrams_and_recover_losses() {
+    let faults = EdgeFaults { loss: 0.05, copies: 0.05, forged: 0.2, replayed: 0.1, cut: 0.05, ..CALM };
+    for seed in 1..=2 {
+        let report = check(&setup(seed, faults));
+        for name in ["forged", "duplicates", "malformed", "rewinds", "resent", "rewinds_refused"] {
+            assert!(report.count(name) > 0, "no {name}");
+        }
+    }
+}
+
+#[test]
+fn nodes_resume_within_a_second_after_a_proxy_and_a_gateway_die() {
+    let faults = EdgeFaults { loss: 0.01, proxy_deaths: 2, gateway_deaths: 1, ..CALM };
+    for seed in 1..=2 {
+        let report = check(&EdgeSetup { payloads: 2_600, orders: 400, ..setup(seed, faults) });
+        assert!(report.pause < 1_000_000_000, "a gateway saw nothing for {} ms", report.pause / 1_000_000);
+        assert!(report.epoch > 18, "nobody was evicted or came back: epoch {}", report.epoch);
+    }
+}
+
+/// Ten gateways send faster than the engine takes, so credit runs out at every hop.
+fn burst(policy: QueuePolicy) -> EdgeSetup {
+    let calm = setup(3, CALM);
+    EdgeSetup { engine: Some(6), orders: 400, rules: EdgeRules { policy, credit: 8, ..calm.rules }, ..calm }
+}
+
+#[test]
+fn held_burst_beyond_the_engine_restamps_nothing() {
+    for policy in [QueuePolicy::ByStamp, QueuePolicy::ByClass] {
+        let report = check(&burst(policy));
+        assert_eq!((report.count("restamped"), report.count("skips")), (0, 0), "{policy:?}");
+    }
+}
+
+#[test]
+fn drawn_edges_hold_under_whatever_faults() {
+    for seed in 0..4 {
+        check(&EdgeSetup { payloads: 2_600, orders: 200, ..EdgeSetup::drawn(seed) });
+    }
+}
+
+#[test]
+fn edge_mistakes_are_found() {
+    let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
+    for mistake in EdgeMistake::ALL {
+        let report = match mistake {
+            EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
+            _ => run_edge(&EdgeSetup { payloads: 1_000, orders: 400, ..setup(1, faults) }.with(mistake)),
+        };
+        let is_found = match mistake {
+            EdgeMistake::HoldForgotten => report.count("restamped") > 0,
+            _ => !report.violations.is_empty(),
+        };
+        assert!(is_found, "{mistake:?} was not found");
+    }
+}
+
+#[test]
+fn edge_trace_is_a_function_of_the_seed() {
+    let faults = EdgeFaults { loss: 0.05, forged: 0.1, proxy_deaths: 1, ..CALM };
+    let trace = |seed| check(&setup(seed, faults)).trace;
+    assert_eq!(trace(5), trace(5));
+    assert_ne!(trace(5), trace(6));
+}

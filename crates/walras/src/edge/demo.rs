@@ -1,0 +1,189 @@
+//! The demo's edge: 20 participants behind two layers of proxies, fed with the batch prices of each block.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use edge::{EdgeClock, EdgeCommand, EdgeSockets, EdgeStatus, HostHandle, Station};
+use fairnet::{EdgeNode, ROOT_MEMBER, RootNode};
+use ledger::BlockReceipts;
+use serde_json::Value;
+
+use super::{Machines, make_secret, page, prices, read_secret, start};
+
+/// Proxies, and the number of the first gateway.
+const PROXIES: u64 = 6;
+const FIRST_GATEWAY: u64 = 1_000;
+/// Processes of gateways, and gateways in each.
+const GATEWAY_PROCESSES: u64 = 2;
+const GATEWAYS_EACH: u64 = 10;
+/// Pause before a process that ended is started again.
+const PAUSE: Duration = Duration::from_secs(2);
+/// All members run on one machine and read one clock.
+const CLOCK_ERROR_NS: u64 = 0;
+
+struct Member {
+    name: String,
+    arguments: Vec<String>,
+    process: Child,
+    ended: Option<Instant>,
+}
+
+/// The root in this process, and the processes of the other members.
+pub struct DemoEdge {
+    folder: PathBuf,
+    root: HostHandle,
+    page: SocketAddr,
+    members: Vec<Member>,
+    /// The number of the feed's next message.
+    next: u64,
+}
+
+impl DemoEdge {
+    /// Starts the root, the page of fairness at `listen` or another port, and the other members.
+    pub fn start(folder: &Path, listen: SocketAddr) -> anyhow::Result<DemoEdge> {
+        let path = folder.join("edge-secret");
+        if !path.exists() {
+            make_secret(&path)?;
+        }
+        let secret = read_secret(&path)?;
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let sockets = EdgeSockets::bind(any, any).context("the root of the edge cannot listen")?;
+        let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
+        // A demo that begins again with its old home must be above every epoch that its members may have heard of.
+        let epoch = (now / 1_000_000_000) as u32;
+        let node = RootNode::new(now, place, (prices::SESSION, epoch), secret, Machines::Shared.rules());
+        let station = Station::new(ROOT_MEMBER, secret, EdgeNode::Root(node), sockets, None, Box::new(|_, _, _| {}));
+        let root = start(vec![station], Machines::Shared, Some(CLOCK_ERROR_NS))?;
+        root.send(0, EdgeCommand::Ready(u64::MAX));
+        let page = page::serve(listen, root.clone())
+            .or_else(|_| page::serve(SocketAddr::new(listen.ip(), 0), root.clone()))
+            .context("the page of fairness cannot listen")?;
+        let mut edge = DemoEdge { folder: folder.into(), root, page, members: Vec::new(), next: 1 };
+        edge.start_members(place.streams, &path)?;
+        Ok(edge)
+    }
+
+    fn start_members(&mut self, root: SocketAddr, secret: &Path) -> anyhow::Result<()> {
+        let common = |kind: &str, member: u64| {
+            let words = [kind, "--member", &member.to_string(), "--root", &root.to_string(), "--machines", "shared"];
+            let mut arguments: Vec<String> = words.iter().map(ToString::to_string).collect();
+            arguments.extend(["--clock-error-ns".into(), CLOCK_ERROR_NS.to_string()]);
+            arguments.extend(["--secret".into(), secret.display().to_string()]);
+            arguments
+        };
+        for member in 1..=PROXIES {
+            self.add(format!("proxy {member}"), common("proxy", member))?;
+        }
+        for process in 0..GATEWAY_PROCESSES {
+            let first = FIRST_GATEWAY + process * GATEWAYS_EACH;
+            let mut arguments = common("gateway", first);
+            arguments.extend(["--count".into(), GATEWAYS_EACH.to_string(), "--sample".into()]);
+            self.add(format!("gateways {first} to {}", first + GATEWAYS_EACH - 1), arguments)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: String, arguments: Vec<String>) -> anyhow::Result<()> {
+        let process = spawn(&self.folder, &arguments)?;
+        self.members.push(Member { name, arguments, process, ended: None });
+        Ok(())
+    }
+
+    /// Where the page is.
+    pub fn page(&self) -> SocketAddr {
+        self.page
+    }
+
+    /// Each process, and its id.
+    pub fn processes(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.members.iter().map(|member| (&member.name[..], member.process.id()))
+    }
+
+    /// Publishes the prices of a block.
+    pub fn publish(&mut self, block: &BlockReceipts) {
+        for packet in prices::packets(block, &mut self.next) {
+            self.root.send(0, EdgeCommand::Publish(packet));
+        }
+    }
+
+    /// Starts processes again that have ended, and says so.
+    pub fn tend(&mut self, say: &impl Fn(String)) -> anyhow::Result<()> {
+        for member in &mut self.members {
+            match member.ended {
+                None => {
+                    if let Some(status) = member.process.try_wait()? {
+                        say(format!("{} ended ({status}); market data takes other paths", member.name));
+                        member.ended = Some(Instant::now());
+                    }
+                }
+                Some(since) if since.elapsed() >= PAUSE => {
+                    member.process = spawn(&self.folder, &member.arguments)?;
+                    member.ended = None;
+                    say(format!("{} starts again, process {}", member.name, member.process.id()));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> Option<EdgeStatus> {
+        self.root.status(0)
+    }
+
+    /// What the page shows, without the log.
+    pub fn report(&self) -> Value {
+        let mut report = self.status().map_or(Value::Null, |status| page::fairness(&status));
+        if let Some(fields) = report.as_object_mut() {
+            fields.remove("log");
+        }
+        report
+    }
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let Some(EdgeStatus { root: Some(root), counters, .. }) = self.status() else {
+            return "edge           ended".into();
+        };
+        let [window, lateness] = [root.windows.width, root.windows.late].map(|figure| figure[0] / 1_000);
+        format!(
+            "edge           epoch {}, {} gateways, {} packets, {} orders; delivery window {window} µs, lateness \
+             {lateness} µs (medians)",
+            root.epoch,
+            root.gateways.len(),
+            root.sequence,
+            counters.orders
+        )
+    }
+
+    /// Stops all processes and waits for them.
+    pub fn stop(&mut self) {
+        for member in &mut self.members {
+            // A child that was not waited for keeps its id.
+            if member.process.try_wait().is_ok_and(|ended| ended.is_none()) {
+                drop(member.process.kill());
+            }
+            drop(member.process.wait());
+        }
+    }
+}
+
+impl Drop for DemoEdge {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(folder: &Path, arguments: &[String]) -> anyhow::Result<Child> {
+    let log = File::options().create(true).append(true).open(folder.join("edge-log"));
+    let log = log.context("cannot open the log of the edge")?;
+    let errors = log.try_clone().context("cannot open the log of the edge")?;
+    let walras = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(walras);
+    command.args(arguments).stdin(Stdio::null()).stdout(log).stderr(errors);
+    command.spawn().context("cannot start a process of the edge")
+}

@@ -1,0 +1,225 @@
+//! `walras proxy` and `walras gateway`: members of a venue's edge, each a process.
+
+use std::io::{BufRead, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use edge::{EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station};
+use fairnet::{
+    EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
+    OrderClass, ProxyNode, ShownPacket,
+};
+use primitives::to_hex;
+use protocols::mold::MoldPacket;
+use serde_json::json;
+
+use super::{Machines, read_secret, start};
+use crate::demo::stop_flag;
+
+/// How often a process looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What every member needs.
+#[derive(clap::Args)]
+struct MemberArgs {
+    /// Where the venue's root takes streams.
+    #[arg(long)]
+    root: SocketAddr,
+    /// File with the venue's secret.
+    #[arg(long)]
+    secret: PathBuf,
+    /// Address for datagrams and streams, one port for each; with port 0 the system chooses.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// What the members of this edge run on; the same for all of them.
+    #[arg(long, value_enum, default_value_t = Machines::Own)]
+    machines: Machines,
+    /// How wrong this machine's clock can be, in nanoseconds; without it no release is called fair.
+    #[arg(long)]
+    clock_error_ns: Option<u64>,
+}
+
+impl MemberArgs {
+    /// Sockets of the n-th member of this process.
+    fn sockets(&self, number: u16) -> anyhow::Result<EdgeSockets> {
+        let port = self.listen.port();
+        let own = |offset: u16| match port {
+            0 => Some(0),
+            _ => number.checked_mul(2).and_then(|first| port.checked_add(first + offset)),
+        };
+        let at = |offset| Some(SocketAddr::new(self.listen.ip(), own(offset)?));
+        let (datagrams, streams) = at(0).zip(at(1)).context("there are no such ports: choose a lower --listen")?;
+        EdgeSockets::bind(datagrams, streams).with_context(|| format!("cannot listen at {datagrams} and {streams}"))
+    }
+}
+
+/// Runs a proxy of a venue's edge.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  walras proxy --member 1 --root 10.0.0.1:9400 --secret edge-secret --listen 10.0.0.2:9400")]
+pub struct ProxyCommand {
+    /// Its number, 1 or above, unique among all members.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    member: u32,
+    #[command(flatten)]
+    args: MemberArgs,
+}
+
+impl ProxyCommand {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let ProxyCommand { member, args } = self;
+        let make =
+            |now, member, place, secret, rules| EdgeNode::Proxy(ProxyNode::new(now, member, place, secret, rules));
+        let station = station(&args, (member.into(), 0), make, Box::new(|_, _, _| {}))?;
+        run(vec![station], &args, None)
+    }
+}
+
+/// Runs gateways of a venue's edge: each shows the feed to one participant, and sends its orders in.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
+  walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
+pub struct GatewayCommand {
+    /// Number of the first gateway, unique among all members.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=u32::MAX as i64 - 1_000))]
+    member: u32,
+    /// Gateways in this process, with successive numbers.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    count: u16,
+    /// Print each packet that the first gateway shows, as a line of JSON.
+    #[arg(long)]
+    feed: bool,
+    /// Read orders from standard input, a line each, and send them through the first gateway.
+    #[arg(long)]
+    orders: bool,
+    /// Run a sample strategy at each gateway: it answers each packet with one order.
+    #[arg(long, conflicts_with = "orders")]
+    sample: bool,
+    #[command(flatten)]
+    args: MemberArgs,
+}
+
+impl GatewayCommand {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let GatewayCommand { member, count, feed, orders, sample, args } = self;
+        let make =
+            |now, member, place, secret, rules| EdgeNode::Gateway(GatewayNode::new(now, member, place, secret, rules));
+        let stations = (0..count).map(|number| {
+            let own = MemberId::from(member) + MemberId::from(number);
+            station(&args, (own, number), make, participant(feed && number == 0, sample))
+        });
+        run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(read_orders))
+    }
+}
+
+/// What the participant at a gateway does.
+fn participant(is_printing: bool, is_sample: bool) -> EdgeObserver {
+    Box::new(move |_, effect, commands| {
+        let EdgeEffect::Show(packet) = effect else { return };
+        if packet.payload.is_empty() {
+            return;
+        }
+        if is_printing {
+            println!("{}", shown(packet));
+        }
+        if is_sample {
+            let body = format!("quote upon {}", packet.sequence).into_bytes();
+            commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+        }
+    })
+}
+
+/// A packet as a line of JSON: messages as text where they are, otherwise in hexadecimal.
+fn shown(packet: &ShownPacket) -> serde_json::Value {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| format!("0x{}", to_hex(bytes)));
+    let decoded = MoldPacket::decode(&packet.payload);
+    let messages = match &decoded {
+        Ok(packet) => packet.messages.iter().map(|message| text(message)).collect(),
+        Err(_) => vec![text(&packet.payload)],
+    };
+    json!({
+        "sequence": packet.sequence,
+        "deadline_ns": packet.deadline.to_string(),
+        "unfair": packet.unfair.map(|why| format!("{why:?}")),
+        "messages": messages,
+    })
+}
+
+/// Orders that are sent before it is asked again whether there is room.
+const TOGETHER: usize = 256;
+/// Orders without acknowledgement at which reading stops. With those above still far below what a gateway refuses.
+const UNACKNOWLEDGED: usize = 1_024;
+/// Streams of a gateway that takes part: to the root and to its parent.
+const STREAMS: usize = 2;
+
+/// Sends each line of standard input as an order, as fast as the root takes them.
+fn read_orders(handle: &HostHandle) -> anyhow::Result<()> {
+    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        let body = line.context("standard input")?.into_bytes();
+        ensure!(body.len() <= ORDER_BYTES_MAX, "an order of {} bytes: at most {ORDER_BYTES_MAX} are taken", body.len());
+        if number.is_multiple_of(TOGETHER) {
+            wait_for_room(handle)?;
+        }
+        handle.send(0, EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+    }
+    Ok(())
+}
+
+fn wait_for_room(handle: &HostHandle) -> anyhow::Result<()> {
+    loop {
+        let status = handle.status(0).context("the gateway has ended")?;
+        if status.streams >= STREAMS && status.unacknowledged < UNACKNOWLEDGED {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn station(
+    args: &MemberArgs,
+    (member, number): (MemberId, u16),
+    make: impl Fn(Nanos, MemberId, EdgePlace, [u8; 32], EdgeRules) -> EdgeNode,
+    observer: EdgeObserver,
+) -> anyhow::Result<Station> {
+    let (secret, sockets) = (read_secret(&args.secret)?, args.sockets(number)?);
+    let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
+    let node = make(now, member, place, secret, args.machines.rules());
+    Ok(Station::new(member, secret, node, sockets, Some(args.root), observer))
+}
+
+/// Runs until a signal, or the end of standard input if orders are read from it and all of them are acknowledged.
+fn run(
+    stations: Vec<Station>,
+    args: &MemberArgs,
+    orders: Option<fn(&HostHandle) -> anyhow::Result<()>>,
+) -> anyhow::Result<ExitCode> {
+    let stopped = stop_flag()?;
+    let handle = start(stations, args.machines, args.clock_error_ns)?;
+    // The end of a pipe tells whoever started this process that it runs.
+    drop(writeln!(std::io::stderr(), "joining the edge of {}", args.root));
+    let reading = orders.map(|orders| {
+        let handle = handle.clone();
+        std::thread::spawn(move || orders(&handle))
+    });
+    while !stopped.load(Ordering::Relaxed) && !crate::output::reader_is_gone() {
+        std::thread::sleep(LOOK);
+        if reading.as_ref().is_some_and(std::thread::JoinHandle::is_finished) {
+            break;
+        }
+    }
+    match reading.filter(std::thread::JoinHandle::is_finished) {
+        Some(reading) => reading.join().unwrap_or(Ok(()))?,
+        None => return Ok(ExitCode::SUCCESS),
+    }
+    // What was read is on its way until the root has it.
+    while !stopped.load(Ordering::Relaxed) && handle.status(0).is_some_and(|status| status.unacknowledged > 0) {
+        std::thread::sleep(LOOK);
+    }
+    Ok(ExitCode::SUCCESS)
+}

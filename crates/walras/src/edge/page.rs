@@ -1,0 +1,158 @@
+//! The page of fairness beside the demo's page, and its metrics.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use edge::{EdgeStatus, HostHandle};
+use fairnet::{FairnessEvent, MedianAndP99};
+use primitives::to_hex;
+use serde_json::{Value, json};
+
+/// Longest request that is read, and how long that may take.
+const REQUEST_BYTES: usize = 4_096;
+const PATIENCE: Duration = Duration::from_secs(2);
+const HTML: &str = include_str!("page.html");
+
+/// Serves the page of a root until the process ends.
+///
+/// # Errors
+/// If the address is taken.
+pub fn serve(listen: SocketAddr, root: HostHandle) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(listen)?;
+    let address = listener.local_addr()?;
+    std::thread::Builder::new().name("fairness page".into()).spawn(move || {
+        // One request after the other: each takes a moment, or ends by its time limit.
+        for stream in listener.incoming().flatten() {
+            drop(answer(stream, &root));
+        }
+    })?;
+    Ok(address)
+}
+
+fn answer(mut stream: TcpStream, root: &HostHandle) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut buffer = [0; 1_024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let count = stream.read(&mut buffer)?;
+        request.extend_from_slice(&buffer[..count]);
+        if count == 0 || request.len() > REQUEST_BYTES {
+            return Ok(());
+        }
+    }
+    let line = String::from_utf8_lossy(&request);
+    let path = line.strip_prefix("GET ").and_then(|rest| rest.split_whitespace().next()).unwrap_or("");
+    let (status, kind, body) = match (path, root.status(0)) {
+        ("/", _) => ("200 OK", "text/html; charset=utf-8", HTML.to_string()),
+        ("/v1/fairness", Some(status)) => ("200 OK", "application/json", fairness(&status).to_string()),
+        ("/metrics", Some(status)) => ("200 OK", "text/plain; version=0.0.4", metrics(&status)),
+        (_, None) => ("503 Service Unavailable", "text/plain", "the edge has ended\n".into()),
+        _ => ("404 Not Found", "text/plain", "try /, /v1/fairness or /metrics\n".into()),
+    };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1_000.0
+}
+
+/// A figure with its label: proven if the clocks' errors are bounded, otherwise estimated.
+fn figure([median, p99]: MedianAndP99, is_bounded: bool) -> Value {
+    json!({ "p50_us": micros(median), "p99_us": micros(p99), "label": if is_bounded { "proven" } else { "estimated" } })
+}
+
+fn event(event: &FairnessEvent) -> Value {
+    let (name, member, value) = match *event {
+        FairnessEvent::Evicted(member, silent) => ("evicted", member, Some(silent)),
+        FairnessEvent::Admitted(member) => ("admitted", member, None),
+        FairnessEvent::Skipped(member, waited) => ("skipped", member, Some(waited)),
+        FairnessEvent::Readmitted(member) => ("readmitted", member, None),
+        FairnessEvent::Restamped(member, stamp) => ("restamped", member, Some(stamp)),
+        FairnessEvent::Excluded(member) => ("excluded", member, None),
+        FairnessEvent::Included(member) => ("included", member, None),
+        FairnessEvent::Late(member, late) => ("late", member, Some(late)),
+        FairnessEvent::Clock(member, bound) => ("clock", member, Some(bound)),
+        FairnessEvent::Diverged(participant) => ("diverged", participant, None),
+        FairnessEvent::OutsideWindow(participant) => ("outside window", participant, None),
+    };
+    json!({ "event": name, "member": member, "value_ns": value.map(|value| value.to_string()) })
+}
+
+/// What `/v1/fairness` answers.
+pub fn fairness(status: &EdgeStatus) -> Value {
+    let Some(root) = &status.root else { return Value::Null };
+    let (windows, counters) = (&root.windows, &status.counters);
+    let is_bounded = windows.error_bound.is_some();
+    let log: Vec<Value> = root
+        .log
+        .iter()
+        .rev()
+        .map(|entry| {
+            json!({ "number": entry.number, "epoch": entry.epoch, "at_ns": entry.at.to_string(),
+            "what": event(&entry.event) })
+        })
+        .collect();
+    json!({
+        "epoch": root.epoch,
+        "layers": root.widths,
+        "hedging": root.hedging,
+        "proxies": root.proxies,
+        "gateways": root.gateways,
+        "headroom_us": micros(root.headroom),
+        "packets": root.sequence,
+        "orders": counters.orders,
+        "orders_restamped": counters.restamped,
+        "order_copies": counters.order_copies,
+        "forged_or_malformed_datagrams": counters.forged + counters.malformed,
+        "sampled_packets": windows.windows,
+        "samples_that_some_gateway_missed": windows.incomplete,
+        "delivery_window": figure(windows.width, is_bounded),
+        "lateness": figure(windows.late, is_bounded),
+        "hold_time": figure(windows.held, true),
+        "one_way_delay": figure(windows.delay, is_bounded),
+        "clock_error_bound_us": windows.error_bound.map(micros),
+        "share_within_1_us": { "value": windows.within, "label": "estimated" },
+        "share_proven_within_1_us": { "value": windows.proven, "label": "proven" },
+        "evictions": counters.evictions,
+        "log": log,
+        "log_head": to_hex(&root.log_head),
+    })
+}
+
+/// What `/metrics` answers, in the text format of Prometheus.
+pub fn metrics(status: &EdgeStatus) -> String {
+    let Some(root) = &status.root else { return String::new() };
+    let mut text = String::new();
+    let mut line = |name: &str, value: f64| {
+        // Writing to memory cannot fail.
+        let _ = writeln!(text, "{name} {value}");
+    };
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    line("walras_edge_epoch", f64::from(root.epoch));
+    line("walras_edge_members{role=\"proxy\"}", root.proxies.len() as f64);
+    line("walras_edge_members{role=\"gateway\"}", root.gateways.len() as f64);
+    line("walras_edge_packets_total", root.sequence as f64);
+    line("walras_edge_orders_total", status.counters.orders as f64);
+    line("walras_edge_orders_restamped_total", status.counters.restamped as f64);
+    line("walras_edge_evictions_total", status.counters.evictions as f64);
+    line("walras_edge_headroom_seconds", seconds(root.headroom));
+    for (name, figures) in [
+        ("walras_edge_delivery_window_seconds", root.windows.width),
+        ("walras_edge_lateness_seconds", root.windows.late),
+        ("walras_edge_hold_seconds", root.windows.held),
+    ] {
+        line(&format!("{name}{{quantile=\"0.5\"}}"), seconds(figures[0]));
+        line(&format!("{name}{{quantile=\"0.99\"}}"), seconds(figures[1]));
+    }
+    line("walras_edge_within_target_ratio", root.windows.within);
+    line("walras_edge_proven_ratio", root.windows.proven);
+    line("walras_edge_clock_error_seconds", root.windows.error_bound.map_or(f64::NAN, seconds));
+    text
+}

@@ -1,0 +1,124 @@
+//! `walras fairnet`: trees and what they cost; the venue's secret.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use fairnet::{Plan, PlanRequest, TreeCost};
+use serde_json::{Value, json};
+
+use crate::tables;
+
+/// The tree of the market edge: plan it, make its secret.
+#[derive(clap::Subcommand)]
+pub enum Fairnet {
+    /// Plan the tree between a venue and its participants, and say what it costs.
+    #[command(after_help = "Examples:
+  walras fairnet plan --participants 1000
+  walras fairnet plan --participants 100 --hedging 2 --trees 2 --json
+  walras fairnet plan --participants 1000 --depth 2")]
+    Plan(PlanCommand),
+    /// Make the secret that every machine of a venue's edge needs.
+    #[command(after_help = "Example:\n  walras fairnet secret --out edge-secret")]
+    Secret {
+        /// The file; it must not exist.
+        #[arg(long)]
+        out: PathBuf,
+    },
+}
+
+/// What the tree shall be.
+#[derive(clap::Args)]
+pub struct PlanCommand {
+    /// Receivers.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    participants: u32,
+    /// Hops from the root to the receivers; by the rule of the paper if absent.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=8))]
+    depth: Option<u32>,
+    /// Additional copies for each node below the first layer.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=16))]
+    hedging: u32,
+    /// Parallel trees, by symbol.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    trees: u16,
+    /// Price of a proxy's machine for an hour, in dollars; the paper's by default.
+    #[arg(long, default_value_t = 0.34)]
+    machine_price: f64,
+}
+
+impl Fairnet {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        match self {
+            Fairnet::Plan(plan) => {
+                let report = plan.report()?;
+                if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
+            }
+            Fairnet::Secret { out } => {
+                super::make_secret(&out)?;
+                let path = out.display().to_string();
+                if json { println!("{}", json!({ "secret": path })) } else { println!("{path}") }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl PlanCommand {
+    fn plan(&self, depth: Option<u32>) -> Result<Plan, fairnet::PlanError> {
+        let PlanCommand { participants, hedging, trees, .. } = *self;
+        Plan::new(&PlanRequest { epoch: 1, receivers: participants, depth, hedging, trees })
+    }
+
+    fn report(&self) -> anyhow::Result<Value> {
+        let plan = self.plan(self.depth)?;
+        let rows: Vec<Value> =
+            (1..=4).filter_map(|depth| Some(self.row(&self.plan(Some(depth)).ok()?, plan.depth()))).collect();
+        Ok(json!({
+            "participants": self.participants,
+            "depth": plan.depth(),
+            "widths": plan.widths(),
+            "hedging": plan.hedging(),
+            "trees": plan.trees(),
+            "proxies": plan.proxies(),
+            "copies_of_a_packet": plan.copies_of_packet(),
+            "dollars_an_hour": dollars(plan.proxies(), self.machine_price),
+            "latency": "estimated without hedging, from a fit to table 3 of the paper and by its own formula",
+            "rows": rows,
+        }))
+    }
+
+    /// One depth, and whether it is the one that is chosen.
+    fn row(&self, plan: &Plan, chosen: u32) -> Value {
+        let fan_out = (0..plan.depth()).map(|layer| plan.fan_out(layer)).max().unwrap_or(1);
+        let latency = |cost: TreeCost| (cost.latency_us(plan.depth(), fan_out) * 10.0).round() / 10.0;
+        json!({
+            "depth": plan.depth(),
+            "fan_out": fan_out,
+            "proxies": plan.proxies(),
+            "copies": plan.copies_of_packet(),
+            "latency_us": latency(TreeCost::FITTED),
+            "paper_us": latency(TreeCost::PAPER),
+            "dollars_an_hour": dollars(plan.proxies(), self.machine_price),
+            "chosen": plan.depth() == chosen,
+        })
+    }
+}
+
+fn dollars(proxies: u64, price: f64) -> f64 {
+    (proxies as f64 * price * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairnet_plan_of_a_thousand_is_that_of_the_paper() {
+        let command = PlanCommand { participants: 1_000, depth: None, hedging: 2, trees: 3, machine_price: 0.34 };
+        let report = command.report().expect("a tree");
+        assert_eq!(report["widths"], json!([1, 10, 100, 1_000]));
+        assert_eq!((&report["proxies"], &report["dollars_an_hour"]), (&json!(330), &json!(112.2)));
+        let impossible = PlanCommand { participants: 3, depth: Some(2), ..command };
+        assert!(impossible.report().is_err(), "two proxies cannot hedge by two");
+    }
+}

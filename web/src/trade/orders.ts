@@ -1,0 +1,273 @@
+/**
+ * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
+ * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
+ */
+import { divide, fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, trimZeros, type Decimal } from "../amount";
+import { ApiError, get, path, post, type Account, type Asset, type Book, type Offer, type TransactionStatus } from "../api";
+import type { Trader } from "./keys";
+import { Told } from "./told";
+import { hashTypedData, toHex, type TypedData } from "./typed";
+
+export type Side = "buy" | "sell";
+/** An order for `base`, as written: amount of base, and quote per base, in whole assets. */
+export type Order = { side: Side; base: string; quote: string; amount: string; price: string };
+/** An offer that the ledger keeps: what is sold, in units, and the least rate, in units of `buy` per unit of `sell`. */
+export type Terms = { sell: string; buy: string; amount: string; limit: string };
+
+export type OrderState =
+  | { is: "sent" }
+  | { is: "placed"; height: number; sold: string; bought: string; left: string }
+  | { is: "refused"; why: string }
+  | { is: "void" }
+  | { is: "cancelled" };
+/** An order as this browser keeps it. */
+export type KeptOrder = {
+  id: string | null;
+  sequence: string;
+  until: string;
+  placed_ms: number;
+  order: Order;
+  terms: Terms;
+  transaction: string;
+  signature: string;
+  state: OrderState;
+};
+
+const KEPT_MOST = 200;
+/** Heights for which a transaction may count after it is signed. */
+const LASTS = 64n;
+/** Digits of the ledger's prices. */
+const DIGITS = 17;
+
+/** What the ledger is asked for, or a sentence that says what is wrong. */
+export function termsOf(order: Order, assets: Map<string, Asset>): Terms | string {
+  const [base, quote] = [assets.get(order.base), assets.get(order.quote)];
+  const [amount, price] = [parseDecimal(order.amount.trim()), parseDecimal(order.price.trim())];
+  if (!base || !quote) return `${base ? order.quote : order.base} is not an asset of this exchange.`;
+  if (!amount || amount.digits <= 0n) return `Write the amount of ${order.base} as a number above 0, such as 12.5.`;
+  if (!price || price.digits <= 0n) return `Write the price in ${order.quote} for one ${order.base} as a number above 0, such as 1.05.`;
+  const units = unitsOf(amount, base.decimals);
+  if (units === null) return `${order.base} has ${base.decimals} places after the point: write fewer.`;
+  if (trimZeros(price, 0).digits >= 10n ** BigInt(DIGITS)) return `Write the price with at most ${DIGITS} digits.`;
+  const perUnit = shift(price, quote.decimals - base.decimals);
+  const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
+  const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
+  const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
+  const least = BigInt(asset.least_units);
+  if (gives < least) return `The order sells ${plain(gives, asset.decimals)} ${asset.symbol}; the least is ${plain(least, asset.decimals)} ${asset.symbol}.`;
+  const other = order.side === "sell" ? quote : base;
+  const leastOther = BigInt(other.least_units);
+  if (takes < leastOther) return `The order asks for ${plain(takes, other.decimals)} ${other.symbol}; the least is ${plain(leastOther, other.decimals)} ${other.symbol}.`;
+  return terms;
+}
+
+function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
+  return { sell: order.base, buy: order.quote, amount: units.toString(), limit: text(perUnit) };
+}
+
+/** To buy is to sell the quote asset: as much as the amount costs at the price, for no less of the base than the inverse. */
+function buying(order: Order, units: bigint, perUnit: Decimal): Terms {
+  const cost = ceiling(multiply({ digits: units, scale: 0 }, perUnit));
+  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: text(inverse(perUnit)) };
+}
+
+/** 1 ÷ `price` in the ledger's digits, rounded up: nobody pays more than was written. */
+function inverse(price: Decimal): Decimal {
+  const nearest = divide({ digits: 1n, scale: 0 }, price, DIGITS) ?? { digits: 0n, scale: 0 };
+  const short = subtract({ digits: 1n, scale: 0 }, multiply(nearest, price)).digits > 0n;
+  return short ? { digits: nearest.digits + 1n, scale: nearest.scale } : nearest;
+}
+
+/** An exact number of units, or null where there are parts of one. */
+function unitsOf(amount: Decimal, decimals: number): bigint | null {
+  const units = round(shift(amount, decimals), 0);
+  return subtract(shift(amount, decimals), units).digits === 0n ? units.digits : null;
+}
+
+function ceiling(value: Decimal): bigint {
+  if (value.scale <= 0) return value.digits * 10n ** BigInt(-value.scale);
+  const one = 10n ** BigInt(value.scale);
+  return (value.digits + one - 1n) / one;
+}
+
+/** Plain digits without exponent, and no zeros at the end. */
+export function text(value: Decimal): string {
+  if (value.scale <= 0) return (value.digits * 10n ** BigInt(-value.scale)).toString();
+  const digits = value.digits.toString().padStart(value.scale + 1, "0");
+  const [whole, part] = [digits.slice(0, -value.scale), digits.slice(-value.scale).replace(/0+$/, "")];
+  return part === "" ? whole : `${whole}.${part}`;
+}
+
+function plain(units: bigint, decimals: number): string {
+  return text({ digits: units, scale: decimals });
+}
+
+export type Preview = { share: number; gives: Decimal; gets: Decimal };
+
+/** What the book after the last batch would have filled at once: a guess, as the next batch has a price of its own. */
+export function previewOf(order: Order, terms: Terms, book: Book, assets: Map<string, Asset>): Preview | null {
+  const [base, price] = [assets.get(order.base), parseDecimal(order.price)];
+  const amount = parseDecimal(order.amount);
+  const [sells, buys] = [assets.get(terms.sell), assets.get(terms.buy)];
+  if (!base || !price || !amount || !sells || !buys) return null;
+  const reaches = (level: string) => {
+    const other = parseDecimal(level);
+    if (!other) return false;
+    const difference = subtract(order.side === "buy" ? price : other, order.side === "buy" ? other : price);
+    return difference.digits >= 0n;
+  };
+  const levels = (order.side === "buy" ? book.sells : book.buys).filter((level) => reaches(level.price));
+  const there = levels.reduce((sum, level) => sum + BigInt(level.amount), 0n);
+  const wanted = toNumber(shift(amount, base.decimals));
+  const least = multiply({ digits: BigInt(terms.amount), scale: 0 }, parseDecimal(terms.limit) ?? { digits: 0n, scale: 0 });
+  const gives = fromUnits(terms.amount, sells.decimals);
+  if (!gives || wanted <= 0) return null;
+  return { share: Math.min(1, Number(there) / wanted), gives, gets: shift(round(least, 0), -buys.decimals) };
+}
+
+type Unsigned = { sequence: string; until: string; unsigned: string; hash: string; typed_data: TypedData };
+type Asked = { type: string } & Record<string, string>;
+
+/** Asks the node to lay out a transaction, checks that it is what was asked for, and has it signed. */
+async function signed(trader: Trader, operation: Asked, assets: Map<string, Asset>, height: number) {
+  const until = (BigInt(height) + LASTS).toString();
+  const told = await post<Unsigned>("typed-data", { account: trader.address, until, operation });
+  const network = await get<{ chain: string; network: string }>("limits");
+  check(told, trader, operation, until, network, assets);
+  const signature = await trader.sign(told.typed_data);
+  return { transaction: told.unsigned, signature, sequence: told.sequence, until: told.until };
+}
+
+/** Throws where the typed data says anything else than `operation`: a node must not choose what is signed. */
+export function check(
+  told: Unsigned,
+  trader: { address: string },
+  operation: Asked,
+  until: string,
+  network: { chain: string; network: string },
+  assets: Map<string, Asset>,
+): void {
+  const { domain, message, primaryType } = told.typed_data;
+  const differs = (what: string) => new Told(`The node laid out another ${what} than was asked for: nothing was signed.`);
+  if (primaryType !== KINDS[operation.type]) throw differs("kind of transaction");
+  if (domain["name"] !== "Walras" || String(domain["chainId"]) !== network.chain || domain["salt"] !== network.network) throw differs("network");
+  const fixed = { account: trader.address, until, sequence: told.sequence };
+  for (const [name, value] of Object.entries(fixed)) if (String(message[name]).toLowerCase() !== value) throw differs(name);
+  for (const [name, value] of Object.entries(operation)) {
+    if (name === "type") continue;
+    const said = String(message[name]);
+    const asset = assets.get(value)?.asset;
+    if (name === "limit" ? !isAbout(said, value) : said !== (isAsset(name) ? String(asset) : value)) throw differs(name);
+  }
+  const names = told.typed_data.types[primaryType]?.map((member) => member.name) ?? [];
+  if (names.length !== Object.keys(operation).length - 1 + 3) throw differs("structure");
+  if (toHex(hashTypedData(told.typed_data)) !== told.hash) throw differs("hash");
+}
+
+const KINDS: Record<string, string> = { create_offer: "CreateOffer", cancel_offer: "CancelOffer", pay: "Pay" };
+const isAsset = (name: string) => name === "sell" || name === "buy" || name === "asset";
+
+/** A limit is rounded to the ledger's prices. */
+function isAbout(said: string, wanted: string): boolean {
+  const [a, b] = [parseDecimal(said), parseDecimal(wanted)];
+  return a !== null && b !== null && Math.abs(toNumber(subtract(a, b))) <= 1e-12 * toNumber(b);
+}
+
+/** The orders of one account on one network that this browser keeps, newest first. */
+export class OrderBook {
+  orders: KeptOrder[] = [];
+
+  constructor(private readonly name: string) {
+    try {
+      this.orders = JSON.parse(localStorage.getItem(this.name) ?? "[]") as KeptOrder[];
+    } catch {
+      this.orders = [];
+    }
+  }
+
+  static of(network: string, address: string): OrderBook {
+    return new OrderBook(`walras.orders.${network.slice(2, 18)}.${address}`);
+  }
+
+  private keep(): void {
+    this.orders = this.orders.slice(0, KEPT_MOST);
+    localStorage.setItem(this.name, JSON.stringify(this.orders));
+  }
+
+  /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
+  async place(trader: Trader, order: Order, terms: Terms, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms }, assets, height);
+    const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), order, terms, transaction, signature, state: { is: "sent" } };
+    this.orders = [placed, ...this.orders];
+    this.keep();
+    await this.send(placed);
+    return placed;
+  }
+
+  /** Sends the bytes of an order, for the first time or again. */
+  async send(order: KeptOrder): Promise<void> {
+    try {
+      const answer = await post<{ id: string }>("transactions", { transaction: order.transaction, signature: order.signature });
+      order.id = answer.id;
+    } catch (error) {
+      // Without an answer nobody knows: the order is sent again with the next look.
+      if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500 || error.status === 429) throw error;
+      order.state = { is: "refused", why: error.message };
+    }
+    this.keep();
+  }
+
+  /** Cancels what rests of an offer. */
+  async cancel(trader: Trader, offer: Offer, assets: Map<string, Asset>, height: number): Promise<void> {
+    const { sell, buy, limit, id } = offer;
+    const { transaction, signature } = await signed(trader, { type: "cancel_offer", sell, buy, limit, offer: id }, assets, height);
+    await post("transactions?wait=committed", { transaction, signature });
+    const own = this.orders.find((order) => order.sequence === id);
+    if (own) own.state = { is: "cancelled" };
+    this.keep();
+  }
+
+  /** Looks what became of the orders that have been sent; `height` is the node's. */
+  async look(height: number, signal: AbortSignal): Promise<void> {
+    for (const order of this.orders.filter((order) => order.state.is === "sent")) {
+      if (order.id === null) await this.send(order);
+      if (order.id === null) continue;
+      const state = await stateOf(order, height, signal);
+      if (state) order.state = state;
+    }
+    this.keep();
+  }
+}
+
+async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): Promise<OrderState | null> {
+  try {
+    const status = await get<TransactionStatus>(path("transactions", order.id ?? ""), signal);
+    if (status.status === "pending") return null;
+    const { outcome } = status;
+    if (outcome.result === "refused") return { is: "refused", why: outcome.message };
+    const { sold = "0", bought = "0", left = order.terms.amount } = outcome.result === "offered" ? outcome : {};
+    return { is: "placed", height: status.height, sold, bought, left };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    if (error.code === "refused") return { is: "refused", why: error.message };
+    // No block above `until` can contain it.
+    return height > Number(order.until) ? { is: "void" } : null;
+  }
+}
+
+/** Pays `amount` units; used to give a new key of a demo its first money. */
+export async function pay(trader: Trader, to: string, asset: string, amount: string, assets: Map<string, Asset>, height: number): Promise<void> {
+  const { transaction, signature } = await signed(trader, { type: "pay", to, asset, amount }, assets, height);
+  await post("transactions?wait=committed", { transaction, signature });
+}
+
+/** What an account has available of an asset, in units; 0 where there is no account yet. */
+export async function balances(address: string, signal: AbortSignal): Promise<Map<string, string>> {
+  try {
+    const account = await get<Account>(path("accounts", address), signal);
+    return new Map(account.balances.map((balance) => [balance.asset, balance.available]));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return new Map();
+    throw error;
+  }
+}

@@ -1,0 +1,2 @@
+/** What the reader is told as it stands. */
+export class Told extends Error {}

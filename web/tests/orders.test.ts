@@ -1,0 +1,154 @@
+/** Orders and keys of the page, held against the published vectors and against a node that lies. */
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Asset } from "../src/api";
+import { addressOf, demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
+import { check, previewOf, termsOf, type Order } from "../src/trade/orders";
+import { fromHex, hashTypedData, toHex, type TypedData } from "../src/trade/typed";
+
+type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
+const vectors = (JSON.parse(readFileSync(new URL("../../docs/vectors.json", import.meta.url), "utf8")) as { typed_data: Vector[] }).typed_data;
+
+const asset = (number: number, symbol: string, decimals: number, least_units = "1"): [string, Asset] => [
+  symbol,
+  { asset: number, symbol, decimals, issuer: "0x", least_units, issued: "0", valuation: null },
+];
+const ASSETS = new Map([asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0, "100")]);
+
+const stored = new Map<string, string>();
+beforeEach(() => {
+  stored.clear();
+  vi.stubGlobal("localStorage", {
+    getItem: (name: string) => stored.get(name) ?? null,
+    setItem: (name: string, value: string) => stored.set(name, value),
+    removeItem: (name: string) => stored.delete(name),
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+describe("typed data", () => {
+  it("has the published hashes, for every kind of transaction", () => {
+    expect(vectors.length).toBeGreaterThan(8);
+    for (const vector of vectors) expect(toHex(hashTypedData(vector.typed_data))).toBe(vector.hash);
+  });
+
+  it("is signed as the published vectors are", async () => {
+    for (const { key, account, signature, typed_data } of vectors) {
+      expect(addressOf(fromHex(key))).toBe(account);
+      const trader = await keepKey("a good passphrase", key);
+      const full = fromHex(await trader.sign(typed_data));
+      // The compact form of EIP-2098 has the parity in the highest bit of s.
+      const compact = full.slice(0, 64);
+      if (full[64] === 28) compact[32] = compact[32]! | 0x80;
+      expect(toHex(compact)).toBe(signature);
+      if (typed_data.primaryType === "Pay") break;
+    }
+  });
+});
+
+describe("a key in the browser", () => {
+  it("is encrypted, and opens with its passphrase only", async () => {
+    const trader = await keepKey("a good passphrase", null);
+    expect(keptAddress()).toBe(trader.address);
+    const secret = await exportKey("a good passphrase");
+    expect(addressOf(fromHex(secret))).toBe(trader.address);
+    expect([...stored.values()].join()).not.toContain(secret.slice(2));
+    expect((await unlockKey("a good passphrase")).address).toBe(trader.address);
+    await expect(unlockKey("another passphrase")).rejects.toThrow("The passphrase is wrong.");
+    forgetKey();
+    await expect(unlockKey("a good passphrase")).rejects.toThrow("keeps no key");
+  });
+
+  it("is refused where it is none", async () => {
+    await expect(keepKey("a good passphrase", "0x1234")).rejects.toThrow("64 hexadecimal digits");
+    await expect(keepKey("a good passphrase", "0".repeat(64))).rejects.toThrow("no private key");
+    expect(keptAddress()).toBe(null);
+  });
+
+  it("of a demo is the one that development tools know", () => {
+    expect(demoTraders()[0]!.address).toBe("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
+  });
+});
+
+describe("an order", () => {
+  const order = (change: Partial<Order> = {}): Order => ({ side: "sell", base: "EUR", quote: "USD", amount: "100", price: "1.05", ...change });
+
+  it("to sell offers the amount at the price, in units", () => {
+    // One unit of EUR is 0.0001, one of USD 0.01: 1.05 USD for one EUR are 0.0105 units for one.
+    expect(termsOf(order(), ASSETS)).toEqual({ sell: "EUR", buy: "USD", amount: "1000000", limit: "0.0105" });
+    expect(termsOf(order({ quote: "JPY", price: "150", amount: "0.7" }), ASSETS)).toEqual({ sell: "EUR", buy: "JPY", amount: "7000", limit: "0.015" });
+  });
+
+  it("to buy offers what it costs, for no less than the amount", () => {
+    expect(termsOf(order({ side: "buy", price: "1.25" }), ASSETS)).toEqual({ sell: "USD", buy: "EUR", amount: "12500", limit: "80" });
+    // 1 ÷ 0.000108 in the ledger's digits, rounded up.
+    expect(termsOf(order({ side: "buy", quote: "USD", price: "0.0108", amount: "1000" }), ASSETS)).toMatchObject({ limit: "9259.2592592592593" });
+    // Parts of a unit are paid, never left out of the amount.
+    expect(termsOf(order({ side: "buy", amount: "0.3333", price: "1.07" }), ASSETS)).toMatchObject({ sell: "USD", amount: "36" });
+  });
+
+  it("that cannot be is refused in words that say what to write", () => {
+    expect(termsOf(order({ amount: "0.00001" }), ASSETS)).toContain("EUR has 4 places after the point");
+    expect(termsOf(order({ amount: "-5" }), ASSETS)).toContain("above 0");
+    expect(termsOf(order({ amount: "1e3" }), ASSETS)).toContain("above 0");
+    expect(termsOf(order({ price: "1.23456789012345678" }), ASSETS)).toContain("at most 17 digits");
+    expect(termsOf(order({ price: "" }), ASSETS)).toContain("price in USD for one EUR");
+    expect(termsOf(order({ quote: "XYZ" }), ASSETS)).toContain("XYZ is not an asset");
+    expect(termsOf(order({ quote: "JPY", amount: "0.5", price: "150" }), ASSETS)).toContain("asks for 75 JPY; the least is 100 JPY");
+  });
+
+  it("is held against the book of the last batch", () => {
+    const level = (price: string, amount: string) => ({ price, price_units: price, amount, offers: 1 });
+    const book = { height: 7, market: "EUR/USD", price: "1.06", price_height: 7, sells: [level("1.055", "300000"), level("1.06", "200000"), level("1.2", "900000")], buys: [level("1.04", "1000")] };
+    const buy = order({ side: "buy", price: "1.06" });
+    const preview = previewOf(buy, termsOf(buy, ASSETS) as never, book, ASSETS);
+    expect(preview!.share).toBeCloseTo(0.5);
+    expect(previewOf(order(), termsOf(order(), ASSETS) as never, book, ASSETS)!.share).toBe(0);
+  });
+});
+
+describe("a node that lays out something else than was asked for", () => {
+  const trader = { address: "0x4a62316623ad457f02cdc5d997ded67a383ec569" };
+  const network = { chain: "31337", network: "0x" + "4e".repeat(32) };
+  const operation = { type: "create_offer", sell: "EUR", buy: "USD", amount: "1000000", limit: "0.0105" };
+  const told = (change: (data: TypedData) => void = () => undefined) => {
+    const field = (name: string, type: string) => ({ name, type });
+    const typed_data: TypedData = {
+      types: {
+        EIP712Domain: [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")],
+        CreateOffer: [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("sell", "uint32"), field("buy", "uint32"), field("amount", "uint64"), field("limit", "string")],
+      },
+      primaryType: "CreateOffer",
+      domain: { name: "Walras", version: "1", chainId: 31337, salt: network.network },
+      message: { account: trader.address, sequence: "5", until: "70", sell: "1", buy: "0", amount: "1000000", limit: "0.0105" },
+    };
+    change(typed_data);
+    return { sequence: "5", until: "70", unsigned: "0x00", hash: toHex(hashTypedData(typed_data)), typed_data };
+  };
+  const checked = (change?: (data: TypedData) => void) => () => check(told(change), trader, operation, "70", network, ASSETS);
+
+  it("gets no signature", () => {
+    expect(checked()).not.toThrow();
+    const lies: ((data: TypedData) => void)[] = [
+      (data) => (data.message["amount"] = "1000001"),
+      (data) => (data.message["limit"] = "0.0104"),
+      (data) => (data.message["sell"] = "0"),
+      (data) => (data.message["account"] = "0x" + "11".repeat(20)),
+      (data) => (data.message["until"] = "71"),
+      (data) => (data.message["sequence"] = "6"),
+      (data) => (data.domain["salt"] = "0x" + "4f".repeat(32)),
+      (data) => (data.domain["chainId"] = 1),
+      (data) => {
+        data.types["CreateOffer"]!.push({ name: "more", type: "uint64" });
+        data.message["more"] = "1";
+      },
+      (data) => {
+        data.types["Pay"] = data.types["CreateOffer"]!;
+        data.primaryType = "Pay";
+      },
+    ];
+    for (const lie of lies) expect(checked(lie)).toThrow("nothing was signed");
+    const honest = told();
+    expect(() => check({ ...honest, hash: "0x" + "00".repeat(32) }, trader, operation, "70", network, ASSETS)).toThrow("hash");
+  });
+});
