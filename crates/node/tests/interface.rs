@@ -255,12 +255,12 @@ fn a_prepared_transaction_is_signed_without_a_library() {
     let folder = tempfile::tempdir().expect("a folder");
     with_node(config(), folder.path(), |server| {
         let asked = |more: Value| {
-            let mut body = json!({"account": address(1), "operation":
+            let mut body = json!({"account": address(1).to_string(), "operation":
                 {"type": "create_offer", "sell": "EUR", "buy": "BTC", "amount": "1250", "limit": "400"}});
             body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
             call(server, "POST", "/v1/transactions/prepare", "application/json", body.to_string().as_bytes())
         };
-        let (status, prepared) = asked(json!({"key": key(1).public()}));
+        let (status, prepared) = asked(json!({"key": key(1).public().to_string()}));
         assert_eq!(status, 200, "{prepared}");
         let says = prepared["says"].as_str().expect("words");
         // 400 units of BTC for one of EUR are 0.0004 whole ones.
@@ -286,8 +286,7 @@ fn a_prepared_transaction_is_signed_without_a_library() {
         // Without a key it is laid out for a wallet; typed data is nothing for another key.
         let (_, for_wallet) = asked(json!({"sequence": "2"}));
         assert!(for_wallet["typed_data"].is_object() && for_wallet["signing_bytes"].is_null(), "{for_wallet}");
-        let wrong =
-            json!({"account": address(1), "key": key(1).public(), "operation": {"type": "unstake", "units": "1"}});
+        let wrong = json!({"account": address(1).to_string(), "key": key(1).public().to_string(), "operation": {"type": "unstake", "units": "1"}});
         let (status, refused) =
             call(server, "POST", "/v1/typed-data", "application/json", wrong.to_string().as_bytes());
         assert!(

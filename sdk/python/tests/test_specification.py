@@ -198,3 +198,89 @@ def test_a_state_root_is_made_of_its_parts_as_the_specification_says(vector: dic
     made = u32(len(parts)) + b"".join(u8(part["tag"]) + raw(part["root"]) for part in parts)
     assert made == raw(vector["bytes"])
     assert derived("walras 2026 state root v4", made) == raw(vector["root"])
+
+
+VENUE = json.loads((Path(__file__).resolve().parents[3] / "docs" / "venue-vectors.json").read_text())
+
+
+def u16(value: int) -> bytes:
+    return value.to_bytes(2, "little")
+
+
+def i64(value: int | str) -> bytes:
+    return int(value).to_bytes(8, "little", signed=True)
+
+
+def order_number(number: dict) -> bytes:
+    return u32(number["incarnation"]) + u16(number["day"]) + u32(number["reference"])
+
+
+def venue_order(order: dict) -> bytes:
+    until = None if order["until_ms"] is None else u64(order["until_ms"])
+    kinds = u8(order["side"]) + u8(order["life"]) + u8(order["self_trade"])
+    size = u32(order["tick"]) + u32(order["lots"]) + u64(order["expiry"]) + option(until)
+    numbers = order_number(order["number"]) + order_number(order["floor"])
+    return u32(order["market"]) + numbers + kinds + size + u32(order["fee_cap_ppm"])
+
+
+def fill_terms(fill: dict) -> bytes:
+    fees = i64(fill["fee_buy"]) + i64(fill["fee_sell"])
+    return u32(fill["lots"]) + u32(fill["tick"]) + fees + u8(fill["taker"])
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    return derived("walras 2026 venue tree node v1", left + right)
+
+
+def root(leaves: list[bytes]) -> bytes:
+    while len(leaves) > 1:
+        leaves = [node(left, right) for left, right in zip(leaves[::2], leaves[1::2], strict=True)]
+    return leaves[0]
+
+
+def test_a_settle_of_a_venue_is_made_as_the_specification_says() -> None:
+    about = raw(VENUE["network"]) + u32(VENUE["venue"])
+    orders, digests = b"", []
+    for order in VENUE["orders"]:
+        key, made, signature = raw(order["key"]), venue_order(order), order["signature"]
+        signed = b"walras venue order v1\0" + about + made
+        assert signed == raw(order["signing_bytes"])
+        digests.append(derived("walras 2026 venue order v1", about + key + made))
+        assert digests[-1] == raw(order["digest"])
+        if signature is not None:
+            Ed25519PublicKey.from_public_bytes(key).verify(raw(signature), signed)
+        orders += key + made + option(None if signature is None else raw(signature))
+    fills, leaves = b"", []
+    for fill in VENUE["fills"]:
+        fills += u16(fill["buy"]) + u16(fill["sell"]) + fill_terms(fill)
+        sides = digests[fill["buy"]] + digests[fill["sell"]]
+        leaves.append(derived("walras 2026 venue fill v1", sides + fill_terms(fill)))
+    assert leaves == [raw(leaf) for leaf in VENUE["leaves"]]
+    head = u32(VENUE["venue"]) + u32(VENUE["incarnation"]) + u64(VENUE["from"])
+    lists = u32(len(VENUE["orders"])) + orders + u32(len(VENUE["fills"])) + fills
+    assert head + lists == raw(VENUE["settle"])
+
+
+def test_the_tree_of_fills_of_a_venue_is_made_as_the_specification_says() -> None:
+    tree, leaves = VENUE["tree"], [raw(leaf) for leaf in VENUE["leaves"]] * 5
+    assert tree["count"] == len(leaves) == 10
+    peaks = [root(leaves[:8]), root(leaves[8:])]
+    assert peaks == [raw(peak) for peak in tree["peaks"]]
+    assert u64(10) + u32(2) + b"".join(peaks) == raw(tree["bytes"])
+    below, index = leaves[tree["index"]], tree["index"]
+    for sibling in map(raw, tree["path"]):
+        below = node(sibling, below) if index % 2 else node(below, sibling)
+        index //= 2
+    assert below == peaks[0] and len(tree["path"]) == 3
+
+
+def test_a_report_of_a_venue_is_signed_as_the_specification_says() -> None:
+    report, network = VENUE["report"], raw(VENUE["network"])
+    place = u32(VENUE["venue"]) + u32(VENUE["incarnation"]) + u64(report["index"])
+    told = place + raw(VENUE["leaves"][1]) + raw(report["account"])
+    assert b"walras venue report v1\0" + network + told == raw(report["signing_bytes"])
+    key = raw(report["key"])
+    Ed25519PublicKey.from_public_bytes(key).verify(raw(report["signature"]), raw(report["signing_bytes"]))
+    assert told + key + raw(report["signature"]) == raw(report["bytes"])
+    possession = network + u32(VENUE["venue"]) + raw(report["account"]) + key
+    assert b"walras venue trading key v1\0" + possession == raw(VENUE["possession"])

@@ -3,8 +3,8 @@
 //! A venue matches orders by price and time outside the ledger and settles the fills on it. This module has what both
 //! sides must agree on byte by byte: signed orders ([`VenueOrder`]), fills in a settle ([`Settle`]) with the faults
 //! that its bytes alone show ([`Settle::check`]), the tree over all fills of an incarnation ([`FillTree`]), and signed
-//! reports of fills ([`FillReport`]). Whether a fill applies or busts depends on the state and is decided in the
-//! ledger.
+//! reports of fills ([`FillReport`]). It also says when an action counts ([`Horizon`]), and what lots, ticks and fees
+//! are worth ([`MarketTerms`]). Whether a fill applies or busts depends on the state and is decided in the ledger.
 //!
 //! # Properties
 //!
@@ -33,11 +33,15 @@
 //! - A penalty has two halves. If one side is guilty, the other side receives both; if neither is, or both are, all is
 //!   burnt.
 
+mod horizon;
+mod market;
 mod order;
 mod report;
 mod settle;
 mod tree;
 
+pub use horizon::{Delay, Horizon};
+pub use market::{FillUnits, MarketTerms, is_within_cap};
 pub use order::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder, VenueSide};
 pub use report::{FillReport, possession_bytes};
 pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill, SettledOrder};
