@@ -64,8 +64,8 @@ pub const KEPT_EPOCHS: u64 = 1;
 pub const SIGN_EPOCHS_MAX: u64 = OPEN_EPOCHS + EXPIRY_EPOCHS;
 /// The last epoch in which a certificate is redeemable, counted from its committee's.
 pub const REDEEM_EPOCHS_MAX: u64 = SIGN_EPOCHS_MAX + KEPT_EPOCHS;
-/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them: it
-/// is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
+/// A log is kept for this many epochs after its own, at least 8 after its keys are destroyed where no case kept them:
+/// it is evidence when the network restarts from an older snapshot. Older snapshots restart without what that home had.
 pub const LOG_EPOCHS: u64 = SPEND_EPOCHS + 8;
 /// Ports that a shard uses in turn, one for each home that may be alive at once. A home uses the port of the home this
 /// many epochs before it.

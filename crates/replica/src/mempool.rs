@@ -7,8 +7,8 @@
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
 //! Members' duties in the payment lane ([`primitives::is_lane_duty`]) wait in a queue of their own, with room of its
-//! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the pool or
-//! the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
+//! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the pool
+//! or the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
 //!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
 //! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever

@@ -12,8 +12,8 @@ use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCert
 use primitives::{Amount, Operation};
 use proptest::prelude::*;
 
-/// The rules of late verdicts are those of rules 5, which no release had: a chain that began under older ones, with homes
-/// that are alive under them, is refused by its number, from its genesis and from a snapshot.
+/// The rules of late verdicts are those of rules 5, which no release had: a chain that began under older ones, with
+/// homes that are alive under them, is refused by its number, from its genesis and from a snapshot.
 #[test]
 fn a_lane_of_older_rules_is_refused_by_number() {
     let older = RULES - 1;
