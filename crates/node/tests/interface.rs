@@ -286,7 +286,8 @@ fn a_prepared_transaction_is_signed_without_a_library() {
         // Without a key it is laid out for a wallet; typed data is nothing for another key.
         let (_, for_wallet) = asked(json!({"sequence": "2"}));
         assert!(for_wallet["typed_data"].is_object() && for_wallet["signing_bytes"].is_null(), "{for_wallet}");
-        let wrong = json!({"account": address(1).to_string(), "key": key(1).public().to_string(), "operation": {"type": "unstake", "units": "1"}});
+        let (account, wallet) = (address(1).to_string(), key(1).public().to_string());
+        let wrong = json!({"account": account, "key": wallet, "operation": {"type": "unstake", "units": "1"}});
         let (status, refused) =
             call(server, "POST", "/v1/typed-data", "application/json", wrong.to_string().as_bytes());
         assert!(

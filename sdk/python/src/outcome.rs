@@ -7,7 +7,8 @@ use clearing::{
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
 
-/// A proof that no clearing is full: positions of its assets, and its divisions as (offer, whether of units paid, most).
+/// A proof that no clearing is full: positions of its assets, and its divisions as (offer, whether of units paid,
+/// most).
 pub(crate) type ProofRow = (Vec<u32>, Vec<(u32, bool, u64)>);
 
 /// Prices and trades, and how they were found.
