@@ -253,10 +253,10 @@ fn check_proofs(server: SocketAddr, id: &str) {
 #[test]
 fn a_prepared_transaction_is_signed_without_a_library() {
     let folder = tempfile::tempdir().expect("a folder");
-    with_node(config(), folder.path(), |server| {
+    with_node(config(), &folder.path().join("data"), |server| {
         let asked = |more: Value| {
             let mut body = json!({"account": address(1).to_string(), "operation":
-                {"type": "create_offer", "sell": "EUR", "buy": "BTC", "amount": "1250", "limit": "400"}});
+                {"type": "create_offer", "sell": "EUR", "buy": "BTC", "amount": "125000", "limit": "400"}});
             body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
             call(server, "POST", "/v1/transactions/prepare", "application/json", body.to_string().as_bytes())
         };
@@ -265,7 +265,7 @@ fn a_prepared_transaction_is_signed_without_a_library() {
         let says = prepared["says"].as_str().expect("words");
         // 400 units of BTC for one of EUR are 0.0004 whole ones.
         assert!(
-            says.contains("sells 12.5 EUR for at least 0.0004 BTC each") && says.contains("fee is 0.01 USD"),
+            says.contains("sells 1250 EUR for at least 0.0004 BTC each") && says.contains("fee is 0.01 USD"),
             "{says}"
         );
         assert!(says.starts_with(&address(1).checked()) && says.contains("number 1,"), "{says}");
@@ -282,7 +282,7 @@ fn a_prepared_transaction_is_signed_without_a_library() {
         assert_eq!(send(&key(2).sign(&bytes).0).1["error"]["code"], "bad_signature");
         let (status, sent) = send(&key(1).sign(&bytes).0);
         assert_eq!((status, &sent["id"], &sent["status"]), (200, &prepared["id"], &json!("committed")), "{sent}");
-        assert_eq!(sent["outcome"]["left"], "1250");
+        assert_eq!(sent["outcome"]["left"], "125000");
         // Without a key it is laid out for a wallet; typed data is nothing for another key.
         let (_, for_wallet) = asked(json!({"sequence": "2"}));
         assert!(for_wallet["typed_data"].is_object() && for_wallet["signing_bytes"].is_null(), "{for_wallet}");
@@ -466,7 +466,7 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 40, "{paths:?}");
+        assert_eq!(paths.len(), 41, "{paths:?}");
         for path in
             ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves", "/v1/validator", "/v1/validators"]
         {

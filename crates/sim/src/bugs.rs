@@ -213,8 +213,8 @@ fn keep(ledger: &mut Ledger, pair: Pair, offer: Offer) {
             *content = borsh::to_vec(&(of, offers)).expect("encodes");
         }
         END => {
-            let mut counts: [u64; 4] = borsh::from_slice(content).expect("counts");
-            counts[1] += 1;
+            let mut counts: Vec<(u8, u64)> = borsh::from_slice(content).expect("counts");
+            counts.iter_mut().filter(|(tag, _)| *tag == OFFERS_OF_PAIR).for_each(|(_, count)| *count += 1);
             *content = borsh::to_vec(&counts).expect("encodes");
         }
         _ => {}
@@ -255,21 +255,8 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     applied.batch.burnt.retain(|(_, units)| *units > 0);
 }
 
-/// The beginning of a snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time,
-/// assets, validators.
-type Head = (
-    (u8, u32),
-    u64,
-    Amount,
-    Fraction,
-    Fraction,
-    ledger::Limits,
-    Height,
-    Digest,
-    u64,
-    Vec<ledger::Asset>,
-    ledger::Validators,
-);
+/// A snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets.
+type Head = ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
 
 /// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
 fn edit(
@@ -293,11 +280,11 @@ fn edit(
     });
 }
 
-/// Kinds of chunks.
+/// Tags of chunks.
 const HEAD: u8 = 0;
 const ACCOUNTS: u8 = 1;
 const OFFERS_OF_PAIR: u8 = 2;
-const END: u8 = 5;
+const END: u8 = 255;
 
 fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(&mut AccountState)) {
     let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
