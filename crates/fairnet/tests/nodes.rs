@@ -17,6 +17,16 @@ fn check(setup: &EdgeSetup) -> EdgeReport {
 const CALM: EdgeFaults =
     EdgeFaults { loss: 0.0, copies: 0.0, forged: 0.0, replayed: 0.0, cut: 0.0, proxy_deaths: 0, gateway_deaths: 0 };
 
+/// Seeds in which two children lock each other out if what a sequencer holds back uses up their credit: each waits for
+/// orders that the other may not send.
+#[test]
+fn edge_orders_of_two_classes_do_not_lock_each_other_out() {
+    for seed in [51, 228] {
+        let report = run_edge(&EdgeSetup::drawn(seed));
+        assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+    }
+}
+
 #[test]
 fn nodes_without_faults_show_everything_fairly_and_restamp_nothing() {
     let report = check(&setup(1, CALM));

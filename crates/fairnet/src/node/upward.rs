@@ -9,6 +9,9 @@ use crate::merge::{MergeEffect, MergeInput, Sequenced};
 use crate::roster::FairnessEvent;
 use crate::seating::MemberId;
 
+/// How many times its credit a child's orders may wait in the sequencer.
+const HELD_BACK: u64 = 16;
+
 /// What comes out at the top.
 #[derive(Debug)]
 pub(super) enum UpwardEffect {
@@ -176,14 +179,19 @@ impl Upward {
         let Some(child) = self.slots[slot] else { return };
         let children = self.slots.iter().flatten().count().max(1) as u64;
         let queued = self.hop.queued() as u64 / children;
-        let used = self.granted[slot] + self.hop.waiting(slot as u32) as u64 + queued;
+        let waiting = self.hop.waiting(slot as u32) as u64;
+        // Orders that the sequencer holds back wait for others, which may wait for what their senders still have: the
+        // two classes of two children can lock each other out. So they count only where they are very many.
+        let held_back = if waiting < HELD_BACK * self.credit { 0 } else { waiting };
+        let used = self.granted[slot] + held_back + queued;
         // Small grants are not worth a message.
         let more = self.credit.saturating_sub(used);
         if more > 0 && (more * 4 >= self.credit || self.granted[slot] == 0) {
             self.granted[slot] += more;
             effects.push(EdgeEffect::Message(LinkEnd::orders(child), LinkMessage::Credit(more)));
         }
-        let is_held = self.granted[slot] == 0;
+        // Without a backlog of ours it is the sequencer that waits, and its clocks must run.
+        let is_held = self.granted[slot] == 0 && self.hop.queued() > 0;
         if self.held[slot] != is_held && !self.is_hold_forgotten {
             self.held[slot] = is_held;
             self.child(now, MergeInput::Hold(slot as u32, is_held), out);
