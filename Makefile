@@ -57,7 +57,7 @@ test-build:
 NETWORKS = cluster epochs founding kill lane_restart late light pay pay_bls pay_watch restart signer staking switch \
   validators wallet
 OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(basename $(wildcard crates/*/tests/*.rs)))))
-TEST = CARGO_INCREMENTAL=0 $(CARGO) test --locked --workspace
+TEST = CARGO_INCREMENTAL=0 $(CARGO) test --locked
 
 # Its progress is shown as it comes.
 test-rust: $(if $(BUILT),,test-build)

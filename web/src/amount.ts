@@ -82,6 +82,13 @@ export function format(value: Decimal, places = 0): string {
   return (negative ? "−" : "") + whole + (shown.scale > 0 ? "." + text.slice(point) : "");
 }
 
+/** Every digit without groups, exponent or zeros at the end: what fields and the interface take. */
+export function plainText(value: Decimal): string {
+  const { digits, scale } = trimZeros(value.scale < 0 ? round(value, 0) : value, 0);
+  const text = digits.toString().padStart(scale + 1, "0");
+  return scale > 0 ? `${text.slice(0, -scale)}.${text.slice(-scale)}` : text;
+}
+
 /** Every digit of an amount, as people count the asset; the units themselves where `units` is no number. */
 export function formatAmount(units: string, decimals: number): string {
   const value = fromUnits(units, decimals);

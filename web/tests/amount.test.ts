@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
-  divide, format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, multiply, parseDecimal, placesFor, round,
+  divide, format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, multiply, parseDecimal, placesFor, plainText, round,
   roundSignificant, shift, shorten, subtract, toNumber,
 } from "../src/amount";
 
@@ -18,6 +18,12 @@ describe("parseDecimal", () => {
 });
 
 describe("amounts", () => {
+  it("is plain where a field or the interface takes it", () => {
+    const plain = (text: string) => plainText(parseDecimal(text)!);
+    expect(["1234.50", "0.00012300", "100", "0", "0.0"].map(plain)).toEqual(["1234.5", "0.000123", "100", "0", "0"]);
+    expect(plainText({ digits: 12n, scale: -3 })).toBe("12000");
+  });
+
   it("place the point by the asset's decimals", () => {
     expect(formatAmount("123456", 2)).toBe("1,234.56");
     expect(formatAmount("5", 2)).toBe("0.05");

@@ -1,10 +1,11 @@
 /** What contracts say: decoded where it fits exactly, in the decimals of its assets, and cleaned. */
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { describe, expect, it } from "vitest";
 import { ENTRIES, OFFERS, WETH9, decodeCall, decodeError, decodeLog, offerName, panicText, type Said } from "../src/abi";
 import type { Asset } from "../src/api";
 import { bytesText, contractName, reasonText, valueText, weiText } from "../src/tokens";
 import { stranger } from "../src/words";
-import { keccak } from "./keccak";
 import abi from "../../sdk/ethereum/abi/IOffers.json";
 
 const token = (asset: number) => `0x57616c72617300000000000000000000${asset.toString(16).padStart(8, "0")}`;
@@ -18,6 +19,7 @@ const word = (value: bigint | number | string) => BigInt(value).toString(16).pad
 const hex = (text: string) => Buffer.from(text).toString("hex");
 const error = (text: string) => "0x08c379a0" + word(32) + word(hex(text).length / 2) + hex(text);
 const shown = (said: Said | null, at: string) => said && [said.name, ...said.values.map((value) => valueText(value, said, at, ASSETS))];
+const keccak = (text: string) => "0x" + bytesToHex(keccak_256(utf8ToBytes(text)));
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const FILLED = "0xb2d7fea430b1eabdf217d9a790b493ee386ebcd511e4028bd9894a13b9d31d2f";
 const offer = "0x" + "0".repeat(16) + "00000001" + "00000002" + "1".repeat(16) + ((1n << 63n) + 5n).toString(16);

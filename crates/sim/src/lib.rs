@@ -93,7 +93,7 @@ pub struct SimReport {
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("seed {seed}, after block {height}: {what}\nreplay it with: walras sim --seed {seed}")]
+#[error("seed {seed}, after block {height}: {what}")]
 pub struct Failure {
     /// The seed.
     pub seed: u64,

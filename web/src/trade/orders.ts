@@ -2,7 +2,7 @@
  * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
-import { divide, fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, trimZeros, type Decimal } from "../amount";
+import { divide, fromUnits, multiply, parseDecimal, plainText, round, shift, subtract, toNumber, trimZeros, type Decimal } from "../amount";
 import { ApiError, get, path, post, type Account, type Asset, type Book, type Offer, type TransactionStatus } from "../api";
 import type { Trader } from "./keys";
 import { Told } from "./told";
@@ -54,21 +54,21 @@ export function termsOf(order: Order, assets: Map<string, Asset>): Terms | strin
   const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
   const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
   const least = BigInt(asset.least_units);
-  if (gives < least) return `The order sells ${plain(gives, asset.decimals)} ${asset.symbol}; the least is ${plain(least, asset.decimals)} ${asset.symbol}.`;
+  if (gives < least) return `The order sells ${plainText({ digits: gives, scale: asset.decimals })} ${asset.symbol}; the least is ${plainText({ digits: least, scale: asset.decimals })} ${asset.symbol}.`;
   const other = order.side === "sell" ? quote : base;
   const leastOther = BigInt(other.least_units);
-  if (takes < leastOther) return `The order asks for ${plain(takes, other.decimals)} ${other.symbol}; the least is ${plain(leastOther, other.decimals)} ${other.symbol}.`;
+  if (takes < leastOther) return `The order asks for ${plainText({ digits: takes, scale: other.decimals })} ${other.symbol}; the least is ${plainText({ digits: leastOther, scale: other.decimals })} ${other.symbol}.`;
   return terms;
 }
 
 function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
-  return { sell: order.base, buy: order.quote, amount: units.toString(), limit: text(perUnit) };
+  return { sell: order.base, buy: order.quote, amount: units.toString(), limit: plainText(perUnit) };
 }
 
 /** To buy is to sell the quote asset: as much as the amount costs at the price, for no less of the base than the inverse. */
 function buying(order: Order, units: bigint, perUnit: Decimal): Terms {
   const cost = ceiling(multiply({ digits: units, scale: 0 }, perUnit));
-  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: text(inverse(perUnit)) };
+  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: plainText(inverse(perUnit)) };
 }
 
 /** 1 ÷ `price` in the ledger's digits, rounded up: nobody pays more than was written. */
@@ -88,18 +88,6 @@ function ceiling(value: Decimal): bigint {
   if (value.scale <= 0) return value.digits * 10n ** BigInt(-value.scale);
   const one = 10n ** BigInt(value.scale);
   return (value.digits + one - 1n) / one;
-}
-
-/** Plain digits without exponent, and no zeros at the end. */
-export function text(value: Decimal): string {
-  if (value.scale <= 0) return (value.digits * 10n ** BigInt(-value.scale)).toString();
-  const digits = value.digits.toString().padStart(value.scale + 1, "0");
-  const [whole, part] = [digits.slice(0, -value.scale), digits.slice(-value.scale).replace(/0+$/, "")];
-  return part === "" ? whole : `${whole}.${part}`;
-}
-
-function plain(units: bigint, decimals: number): string {
-  return text({ digits: units, scale: decimals });
 }
 
 export type Preview = { share: number; gives: Decimal; gets: Decimal };

@@ -1,5 +1,5 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
-import { format, formatPrice, divide, fromUnits, parseDecimal, shift, trimZeros } from "../amount";
+import { format, formatPrice, plainText, roundSignificant, divide, fromUnits, parseDecimal, shift, trimZeros } from "../amount";
 import { get, path, type Book, type Offer } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
@@ -13,6 +13,8 @@ import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
 const OFFERS_MOST = 1_000;
+/** Digits of the price that is proposed. */
+const PRICE_DIGITS = 7;
 
 export function ticketPanels(live: Live, base: string, quote: string) {
   const choice = traderChoice(live);
@@ -28,7 +30,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
-  const placed = panel("Your orders", { class: "own-orders", aside: all }, orders.element);
+  const ownPanel = panel("Your orders", { class: "own-orders", aside: all }, orders.element);
 
   let book: Book | null = null;
   let own: OrderBook | null = null;
@@ -136,12 +138,12 @@ export function ticketPanels(live: Live, base: string, quote: string) {
 
   return {
     element: ticket,
-    orders: placed,
+    orders: ownPanel,
     /** A new book: the guess changes, and an empty price becomes that of the last batch. */
     show(latest: Book): void {
       book = latest;
       const known = parseDecimal(latest.price ?? "");
-      if (price.input.value === "" && known && document.activeElement !== price.input) price.input.value = formatPrice(known).replaceAll(",", "");
+      if (price.input.value === "" && known && document.activeElement !== price.input) price.input.value = plainText(roundSignificant(known, PRICE_DIGITS));
       draw();
     },
     update(): void {

@@ -35,11 +35,10 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         let typed = key.is_none().then(|| described(&body, network));
         let signing_bytes = key.map(|_| format!("0x{}", to_hex(&body.signing_bytes(&network))));
         let signed_by = match key {
-            Some(signer) => SignedBy::Key { signer, signature: Signature([0; 64]) },
-            None => SignedBy::TypedData { network, signature: WalletSignature([0; 64]) },
+            Some(signer) => SignedBy::Key { signer, signature: Signature([0; SIGNATURE]) },
+            None => SignedBy::TypedData { network, signature: WalletSignature([0; SIGNATURE]) },
         };
         let transaction = Transaction { body, signed_by };
-        let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
         let (hash, typed_data) = typed.map(|typed| (typed.hash, typed.typed_data)).unzip();
         Ok(Json(PreparedBody {
             sequence: transaction.body.sequence.to_string(),
@@ -49,16 +48,22 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
             signing_bytes,
             hash,
             typed_data,
-            unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - SIGNATURE])),
+            unsigned: unsigned(&transaction),
         }))
     })
     .await?
 }
 
 /// Bytes of a signature, the last of a transaction.
-const SIGNATURE: usize = 64;
+pub(super) const SIGNATURE: usize = 64;
 /// Bytes of the signer: a key, or the identity of the network of typed data. The byte before says which.
 const SIGNER: usize = 32;
+
+/// The bytes of a transaction up to its signature.
+pub(super) fn unsigned(transaction: &Transaction) -> String {
+    let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
+    format!("0x{}", to_hex(&bytes[..bytes.len() - SIGNATURE]))
+}
 
 /// Appends a signature to the transaction that it signs: of an ed25519 key as it is, of a wallet in compact form.
 pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {

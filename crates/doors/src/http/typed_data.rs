@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Answered, Failure};
+use super::prepare::{SIGNATURE, unsigned};
 use super::transactions::{bytes_of_hex, whole};
 use super::{Api, number, parse};
 use crate::json::{ErrorBody, TypedDataBody};
@@ -162,14 +163,12 @@ pub(super) fn described(body: &Body, network: primitives::Digest) -> TypedDataBo
     let fields: Vec<Value> = data.fields.iter().map(|(name, value)| field(name, value.kind())).collect();
     let message: Map<String, Value> =
         data.fields.iter().map(|(name, value)| ((*name).into(), value.text().into())).collect();
-    // An unsigned transaction lacks the last 64 bytes.
-    let signed_by = SignedBy::TypedData { network, signature: WalletSignature([0; 64]) };
+    let signed_by = SignedBy::TypedData { network, signature: WalletSignature([0; SIGNATURE]) };
     let transaction = Transaction { body: body.clone(), signed_by };
-    let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
     TypedDataBody {
         sequence: body.sequence.to_string(),
         until: body.until.to_string(),
-        unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - 64])),
+        unsigned: unsigned(&transaction),
         hash: format!("0x{}", to_hex(&data.hash(body.chain, &network))),
         typed_data: json!({
             "types": {"EIP712Domain": domain, data.primary: fields},

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use edge::{EdgeStatus, HostHandle};
 use fairnet::{FairnessEvent, MedianAndP99};
 use primitives::to_hex;
 use serde_json::{Value, json};
 
-/// Longest request that is read, and how long that may take.
+/// Longest request that is read, and how long all of it may take.
 const REQUEST_BYTES: usize = 4_096;
 const PATIENCE: Duration = Duration::from_secs(2);
 const HTML: &str = include_str!("page.html");
@@ -25,18 +25,24 @@ pub fn serve(listen: SocketAddr, root: HostHandle) -> io::Result<SocketAddr> {
     std::thread::Builder::new().name("fairness page".into()).spawn(move || {
         // One request after the other: each takes a moment, or ends by its time limit.
         for stream in listener.incoming().flatten() {
-            drop(respond(stream, || root.status(0)));
+            drop(respond(stream, PATIENCE, || root.status(0)));
         }
     })?;
     Ok(address)
 }
 
-fn respond(mut stream: TcpStream, status: impl Fn() -> Option<EdgeStatus>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn respond(mut stream: TcpStream, patience: Duration, status: impl Fn() -> Option<EdgeStatus>) -> io::Result<()> {
+    stream.set_write_timeout(Some(patience))?;
+    let end = Instant::now() + patience;
     let mut request = Vec::new();
     let mut buffer = [0; 1_024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        // A byte now and then must not keep the others waiting.
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        stream.set_read_timeout(Some(left))?;
         let count = stream.read(&mut buffer)?;
         request.extend_from_slice(&buffer[..count]);
         if count == 0 || request.len() > REQUEST_BYTES {
@@ -207,7 +213,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         std::thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a client");
-            drop(found.send(respond(stream, || Some(status(Some(0))))));
+            drop(found.send(respond(stream, PATIENCE, || Some(status(Some(0))))));
         });
         let mut client = TcpStream::connect(address).expect("it listens");
         client.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
@@ -215,5 +221,22 @@ mod tests {
         client.read_to_string(&mut answer).expect("text");
         assert!(seen.recv().expect("it answers").is_ok());
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("walras_edge_epoch 3"), "{answer}");
+    }
+
+    /// It ends although a byte arrives long before any single wait would.
+    #[test]
+    fn fairness_page_waits_for_no_sender_of_single_bytes() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let served = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a client");
+            drop(respond(stream, Duration::from_millis(100), || None));
+        });
+        let mut client = TcpStream::connect(address).expect("it listens");
+        while !served.is_finished() {
+            drop(client.write_all(b"G"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        served.join().expect("it ends");
     }
 }

@@ -297,9 +297,10 @@ impl EmulatedEdge {
             std::thread::sleep(self.pause);
         }
         std::thread::sleep(Duration::from_secs(1));
-        let delays = root.status(0).and_then(|status| status.root).map(|root| root.delays).unwrap_or_default();
+        let measured = root.status(0).and_then(|status| status.root);
         drop((root, others));
         threads.into_iter().for_each(|thread| drop(thread.join()));
+        let delays = measured.ok_or_else(|| io::Error::other("the root of the emulated edge has ended"))?.delays;
         Ok(delays.into_iter().map(|delay| delay as f64 / 1e3).collect())
     }
 }
