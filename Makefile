@@ -12,7 +12,7 @@ VENV = sdk/python/.venv
 CLIENTS = sdk/ethereum
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python python net-test check bench soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python python net-test check api-reference bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -130,6 +130,9 @@ check: ## Formatting, lints, documentation, licences and duplicates of dependenc
 	  $(CARGO) deny --log-level error check licenses bans sources && \
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
 	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
+
+api-reference: ## Renew the reference in docs/api.md from the handlers and bodies
+	$(CARGO) test --quiet --locked -p doors --lib write_reference -- --ignored
 
 # Daily prices and volumes of 50 assets: one file SYMBOL-usd-max.csv each, with columns snapped_at, price, market_cap and
 # total_volume, as coingecko.com exports them.

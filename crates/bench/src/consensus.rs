@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use doors::CommittedBlock;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
+use readers::CommittedBlock;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterSettings, transactions};

@@ -9,13 +9,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use doors::CommittedBlock;
 use ledger::contracts::ethereum::{hex, keccak256};
 use ledger::contracts::{EthereumKey, EthereumRequest, EthereumTransaction, contract_address};
 use ledger::{Genesis, Limits, Listing};
 use node::{Config, Node};
 use primitives::{Address, AssetId, Fraction};
 use rayon::prelude::*;
+use readers::CommittedBlock;
 use serde_json::{Value, json};
 use ureq::Agent;
 

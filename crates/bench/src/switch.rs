@@ -6,7 +6,7 @@
 //! from `j` are sent to `i` over the link `j → i`. Both see the relay's socket as the other's address, so a
 //! connection works as if the relay did not exist.
 //!
-//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`Fate`]); its *time* depends on
+//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`CellFate`]); its *time* on
 //! the sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it;
 //! all others wait in one heap for one thread.
 
@@ -74,7 +74,7 @@ pub struct Passed {
 
 /// Decides the fate of each datagram of one direction.
 #[derive(Debug)]
-pub struct Fate {
+pub struct CellFate {
     /// The current properties of the link.
     pub link: SwitchLink,
     random: Seeded,
@@ -86,10 +86,17 @@ pub struct Fate {
     passed: Passed,
 }
 
-impl Fate {
+impl CellFate {
     /// A link whose random draws come from this seed.
-    pub fn new(link: SwitchLink, seed: u64) -> Fate {
-        Fate { link, random: Seeded::new(seed), free: None, last: None, waiting_bytes: 0, passed: Passed::default() }
+    pub fn new(link: SwitchLink, seed: u64) -> CellFate {
+        CellFate {
+            link,
+            random: Seeded::new(seed),
+            free: None,
+            last: None,
+            waiting_bytes: 0,
+            passed: Passed::default(),
+        }
     }
 
     /// The time when a datagram of this size that arrives now is due at the other end; `None` if it is lost.
@@ -169,7 +176,7 @@ struct Shared {
     /// For each ordered pair.
     sockets: Vec<UdpSocket>,
     /// For each ordered pair: the direction from the first to the second.
-    directions: Vec<Mutex<Fate>>,
+    directions: Vec<Mutex<CellFate>>,
     waiting: Mutex<(BinaryHeap<Waiting>, u64)>,
     changed: Condvar,
     stopped: AtomicBool,
@@ -197,7 +204,7 @@ impl Switch {
             (0..pairs).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<io::Result<_>>()?;
         let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<_>>()?;
         let fate =
-            |pair: usize| Mutex::new(Fate::new(SwitchLink::PERFECT, seed ^ (pair as u64 + 1).wrapping_mul(SPREAD)));
+            |pair: usize| Mutex::new(CellFate::new(SwitchLink::PERFECT, seed ^ (pair as u64 + 1).wrapping_mul(SPREAD)));
         let shared = Arc::new(Shared {
             validators: validators.to_vec(),
             sockets,
@@ -256,11 +263,11 @@ impl Switch {
         self.direction(from, to).passed
     }
 
-    fn direction(&self, from: usize, to: usize) -> MutexGuard<'_, Fate> {
+    fn direction(&self, from: usize, to: usize) -> MutexGuard<'_, CellFate> {
         lock(&self.shared.directions[self.shared.pair(from, to)])
     }
 
-    fn each(&self, change: impl Fn(usize, usize, &mut Fate)) {
+    fn each(&self, change: impl Fn(usize, usize, &mut CellFate)) {
         let size = self.shared.validators.len();
         for (pair, fate) in self.shared.directions.iter().enumerate() {
             change(pair / size, pair % size, &mut lock(fate));
@@ -403,7 +410,7 @@ mod tests {
         ) {
             let link = SwitchLink { delay: ms(delay), jitter: ms(jitter), loss, reordering, ..SwitchLink::PERFECT };
             let run = || {
-                let (mut fate, start) = (Fate::new(link, seed), Instant::now());
+                let (mut fate, start) = (CellFate::new(link, seed), Instant::now());
                 let mut now = start;
                 gaps.iter().map(|gap| {
                     now += ms(*gap);
@@ -422,7 +429,7 @@ mod tests {
 
         #[test]
         fn without_reordering_order_is_kept(jitter in 0u64..50, count in 2usize..100, seed in any::<u64>()) {
-            let mut fate = Fate::new(SwitchLink { delay: ms(10), jitter: ms(jitter), ..SwitchLink::PERFECT }, seed);
+            let mut fate = CellFate::new(SwitchLink { delay: ms(10), jitter: ms(jitter), ..SwitchLink::PERFECT }, seed);
             let start = Instant::now();
             let due: Vec<Instant> = (0..count).filter_map(|i| fate.of(start + ms(i as u64), 9)).collect();
             prop_assert!(due.len() == count && due.is_sorted());
@@ -432,17 +439,17 @@ mod tests {
     #[test]
     fn shares_and_rates_are_kept() {
         let now = Instant::now();
-        let mut fate = Fate::new(SwitchLink { loss: 0.2, reordering: 0.1, delay: ms(5), ..SwitchLink::PERFECT }, 3);
+        let mut fate = CellFate::new(SwitchLink { loss: 0.2, reordering: 0.1, delay: ms(5), ..SwitchLink::PERFECT }, 3);
         let due: Vec<Option<Instant>> = (0..20_000).map(|_| fate.of(now, 1)).collect();
         let lost = due.iter().filter(|due| due.is_none()).count();
         let held = due.iter().flatten().filter(|due| **due > now + ms(5)).count();
         assert!((3_700..4_300).contains(&lost) && (1_400..1_800).contains(&held), "{lost} {held}");
-        let mut fate = Fate::new(SwitchLink { bytes_per_second: Some(1_000_000), ..SwitchLink::PERFECT }, 3);
+        let mut fate = CellFate::new(SwitchLink { bytes_per_second: Some(1_000_000), ..SwitchLink::PERFECT }, 3);
         let last = (0..1_000).filter_map(|_| fate.of(now, 1_000)).last().expect("all pass");
         assert_eq!(last, now + Duration::from_secs(1));
         fate.link.connected = false;
         assert_eq!(fate.of(now, 1), None);
-        let mut fate = Fate::new(SwitchLink { delay: ms(5), ..SwitchLink::PERFECT }, 3);
+        let mut fate = CellFate::new(SwitchLink { delay: ms(5), ..SwitchLink::PERFECT }, 3);
         let passed = (0..1_000).filter_map(|_| fate.of(now, 60_000)).count();
         assert_eq!(passed, WAITING_BYTES_MAX / 60_000, "the queue is bounded");
     }

@@ -17,9 +17,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use doors::CommittedBlock;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
+use readers::CommittedBlock;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::TryRecvError;
 

@@ -2,46 +2,34 @@
 //! metrics for operators.
 //!
 //! ```text
-//!  node ── a delta for each block ──► Published ──► views, offers by price, candles ──► answers, stream
+//!  node ── a delta for each block ──► readers ──► views, offers by price, candles ──► answers, stream
 //!       ◄── point reads, submissions ── Backend ◄── calls
 //! ```
 //!
-//! The doors see only what the node *publishes* ([`Published`]), *point reads* and an *intake* ([`Backend`]). Every
+//! The doors see only what the node *publishes* ([`readers`]), *point reads* and an *intake* ([`Backend`]). Every
 //! scan uses published data, or works page by page.
 //!
 //! **Invariant**: a question never holds the ledger for longer than a point read takes, and an answer refers to one
 //! height.
 
 pub mod backend;
-pub mod cache;
-pub mod candles;
 mod client;
 mod door;
 pub mod ethereum;
 mod http;
 pub mod json;
 pub mod markets;
-pub mod metrics;
-pub mod open_offers;
-mod outline;
 mod page;
-mod published;
 pub mod roles;
 mod settings;
-mod stream;
 mod tls;
 mod turns;
-pub mod views;
 
-pub use backend::{Answer, Backend, Closed, DeveloperOrder, DeveloperRefusal, Found, Mining, ReadError};
-pub use outline::Outline;
+pub use backend::{Answer, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
 pub use page::is_embedded as page_is_embedded;
-pub use published::Published;
-pub use replica::{PeerStatus, ValidatorStatus};
 pub use roles::SecretError;
 pub use settings::Http;
 pub use tls::TlsError;
-pub use views::CommittedBlock;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -4,46 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ledger::contracts::OfferEvent;
-use ledger::{Batch, Offer, Pair, Place};
+use ledger::{Offer, Pair, Place};
 use primitives::{Address, AssetId, Height, Price, Sequence};
 
 use crate::backend::OffersRead;
-use crate::candles::Candles;
 use crate::json::{
     BookBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, OfferBody, RestingOffer,
     RestingOffers, Symbols, price, rounded,
 };
-use crate::open_offers::{Depth, Resting};
-use crate::views::{BatchSummary, Views};
+use readers::candles::Candles;
+use readers::open_offers::{Depth, Resting};
+use readers::sides::{Sides, volumes};
+use readers::views::{BatchSummary, Views};
 
 /// Curves are drawn within this factor of the batch price.
 const CURVE_SPAN: f64 = 1.1;
-
-/// A base asset and the asset that it is priced in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sides {
-    /// The asset that is priced.
-    pub base: AssetId,
-    /// The asset that it is priced in.
-    pub quote: AssetId,
-}
-
-impl Sides {
-    /// The market of an ordered pair: the asset with the higher number is priced in the other.
-    pub fn of(pair: Pair) -> Sides {
-        Sides { base: pair.sell.max(pair.buy), quote: pair.sell.min(pair.buy) }
-    }
-
-    /// Offers of the base for the quote.
-    pub fn supply(self) -> Pair {
-        Pair { sell: self.base, buy: self.quote }
-    }
-
-    /// Offers of the quote for the base.
-    pub fn demand(self) -> Pair {
-        Pair { sell: self.quote, buy: self.base }
-    }
-}
 
 /// The price of a market with offers on both sides, from the latest valuations. It need not have traded at this
 /// price.
@@ -58,18 +33,6 @@ fn indicative(views: &Views, sides: Sides) -> Option<String> {
 /// The last traded price of a market, and its height.
 fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) {
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
-}
-
-/// Base and quote units traded in a batch. Units that one side sells and the other buys count once; where one side
-/// trades more through other assets, its units count.
-pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
-    let trade = |pair| {
-        let trades = &batch.trades;
-        trades.binary_search_by_key(&pair, |trade| trade.pair).ok().map(|at| (trades[at].sold, trades[at].bought))
-    };
-    let (base_sold, quote_paid) = trade(sides.supply()).unwrap_or_default();
-    let (quote_sold, base_paid) = trade(sides.demand()).unwrap_or_default();
-    (base_sold.max(base_paid), quote_sold.max(quote_paid))
 }
 
 /// Every market that has offers or traded in the last batch.

@@ -42,7 +42,7 @@ pub(crate) async fn serve(uri: Uri) -> Response {
         }
         None => {
             let error = crate::json::ErrorText {
-                code: "not_found",
+                code: "not_found".into(),
                 message: "there is nothing at this address; /v1/openapi.json lists all addresses".into(),
             };
             (StatusCode::NOT_FOUND, axum::Json(crate::json::ErrorBody { error })).into_response()

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use doors::views::Views;
-use doors::{CommittedBlock, Outline, Published};
 use ledger::{Genesis, Ledger, Listing, Pair, PairOffers, Place, Signatures};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, Sequence, Signature, SubBlock, Superblock,
     Transaction,
 };
 use proptest::prelude::*;
+use readers::views::Views;
+use readers::{CommittedBlock, Outline, Published};
 
 const PEOPLE: u8 = 4;
 const ASSETS: u32 = 3;

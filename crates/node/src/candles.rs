@@ -13,11 +13,11 @@ use crate::shared::{ExchangeError, Shared};
 pub(crate) fn remember_candles(shared: &Arc<Shared>, from: Height) {
     let last = from.saturating_sub(shared.config.store.candle_blocks);
     for height in (last + 1..=from).rev() {
-        if shared.stopping.load(Ordering::Acquire) {
+        if shared.life.stopping.load(Ordering::Acquire) {
             return;
         }
         match archived(shared, height) {
-            Ok(Some((time_ms, batch))) => shared.published.add_batch(height, time_ms, &batch),
+            Ok(Some((time_ms, batch))) => shared.readers.published.add_batch(height, time_ms, &batch),
             Ok(None) => return,
             // A node runs without old blocks; `walras inspect` reports what else is damaged.
             Err(error) => return tracing::warn!(%error, height, "cannot read older blocks: they have no candles"),

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use doors::Outline;
 use ledger::{Applied, Changes, Ledger};
 use primitives::{Height, Superblock, TransactionId};
+use readers::Outline;
 use replica::life::JOBS_MAX;
 use replica::{Agreed, BlockJob, BlockWorker, Life, LifeInput, LifeSettings, LifeStart};
 
-use crate::shared::poisoned;
+use crate::locks::poisoned;
 
 /// A durable and applied block, for the publisher.
 pub(crate) struct Made {

@@ -12,8 +12,8 @@
 //! - *A reverted block leaves no trace.* The log is cut at the height of the snapshot, completely or not at all even
 //!   if a crash intervenes ([`store::Store::cut_above`]). Then ledger, tries, pool, views and caches restart from
 //!   there, while the doors stay open. Pending transactions are dropped. Filters continue from that height.
-//! - *Orders are performed one at a time*, between two blocks, on the thread that makes blocks. An answer is sent
-//!   after the order's effect is visible.
+//! - *Commands are performed one at a time*, between two blocks, on the thread that makes blocks. An answer is sent
+//!   after the command's effect is visible.
 //!
 //! # Implementation
 //!
@@ -25,7 +25,7 @@
 //! kept. Their numbers are invalid after a restart. There are no checkpoints, because the chain may revert to below
 //! them: a restart replays every block.
 //!
-//! *Time* is the machine's clock plus an offset. The developer's time orders change the offset; unlike on other
+//! *Time* is the machine's clock plus an offset. The developer's time commands change the offset; unlike on other
 //! chains, a block may be more than a minute after its parent, but time never goes back. A block of an edit comes one
 //! millisecond after its parent, so that a time chosen for the next block stays possible.
 
@@ -35,7 +35,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use doors::{DeveloperOrder, DeveloperRefusal, Mining};
+use doors::{DeveloperCommand, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
@@ -49,71 +49,71 @@ use crate::pipeline::follow_one;
 use crate::producer::select_pending;
 use crate::publisher::publish_one;
 use crate::recovery::recover_views;
-use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
+use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms};
 
 /// Maximum number of snapshots kept.
 const SNAPSHOTS_MAX: usize = 1_000;
-/// Maximum number of blocks of one order.
+/// Maximum number of blocks of one command.
 const BLOCKS_MAX: u64 = 100_000;
 /// Maximum number of edits of one block: with the longest code each, they fit into a block.
 const EDITS_MAX: usize = 256;
-/// Maximum number of pending orders.
-const ORDERS_MAX: usize = 256;
+/// Maximum number of pending commands.
+const COMMANDS_MAX: usize = 256;
 /// Interval at which the thread checks whether the node stops.
 const LOOK: Duration = Duration::from_millis(100);
 
 type Answered = Result<u64, DeveloperRefusal>;
 
-/// What the thread shares with those who give orders.
+/// What the thread shares with those who give commands.
 #[derive(Default)]
-pub(crate) struct Orders {
-    /// Pending orders, each with the channel for its answer; `None` where nobody takes them.
-    waiting: Option<VecDeque<(DeveloperOrder, SyncSender<Answered>)>>,
+pub(crate) struct Commands {
+    /// Pending commands, each with the channel for its answer; `None` where nobody takes them.
+    waiting: Option<VecDeque<(DeveloperCommand, SyncSender<Answered>)>>,
     /// The time of the next block, where the developer has moved it since the newest one.
     moved: Option<MovedTime>,
 }
 
 impl Shared {
-    /// Accepts orders from now on.
-    pub(crate) fn open_orders(&self) {
-        poisoned(self.orders.lock()).waiting = Some(VecDeque::new());
+    /// Accepts commands from now on.
+    pub(crate) fn open_commands(&self) {
+        self.pool.lock().commands.waiting = Some(VecDeque::new());
     }
 
     /// On a developers' chain, waits for the block that is due: the sender of a transaction expects it in there.
     pub(crate) fn settle(&self) {
         if self.is_developers {
             // If no block can be made, another part reports why.
-            drop(self.order(DeveloperOrder::Settle));
+            drop(self.command(DeveloperCommand::Settle));
         }
     }
 
     /// The time of the next block, if the developer has moved it since the newest one.
     pub(crate) fn next_block_ms(&self) -> Option<u64> {
-        poisoned(self.orders.lock()).moved.map(|moved| moved.at(clock_ms()))
+        self.pool.lock().commands.moved.map(|moved| moved.at(clock_ms()))
     }
 
-    /// Gives an order to a developers' chain, and waits until it is performed.
-    pub(crate) fn order(&self, order: DeveloperOrder) -> Answered {
+    /// Gives a command to a developers' chain, and waits until it is performed.
+    pub(crate) fn command(&self, command: DeveloperCommand) -> Answered {
         let refused = |why: &str| Err(DeveloperRefusal(why.into()));
         let (reply, answer) = sync_channel(1);
-        match &mut poisoned(self.orders.lock()).waiting {
+        match &mut self.pool.lock().commands.waiting {
             None => return refused("the node is stopping"),
-            Some(waiting) if waiting.len() >= ORDERS_MAX => return refused("too many pending orders; try again later"),
-            Some(waiting) => waiting.push_back((order, reply)),
+            Some(waiting) if waiting.len() >= COMMANDS_MAX => {
+                return refused("too many pending commands; try again later");
+            }
+            Some(waiting) => waiting.push_back((command, reply)),
         }
-        // A thread that looks for work under this lock sees the order, or is woken.
-        drop(self.lock_mempool());
-        self.fill.notify_all();
+        self.pool.wake();
         answer.recv().unwrap_or_else(|_| refused("the node is stopping"))
     }
 }
 
-/// Answers all pending orders when the thread ends.
+/// Answers all pending commands when the thread ends.
 struct Closing<'a>(&'a Shared);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        poisoned(self.0.orders.lock()).waiting = None;
+        self.0.pool.lock().commands.waiting = None;
     }
 }
 
@@ -138,7 +138,7 @@ struct Kept {
 /// What the thread does next.
 enum Due {
     Block,
-    Order,
+    Command,
     Stop,
 }
 
@@ -205,17 +205,17 @@ impl<'a> DevelopersChain<'a> {
         })
     }
 
-    /// Makes blocks and performs orders in turn, so that neither delays the other for long.
+    /// Makes blocks and performs commands in turn, so that neither delays the other for long.
     fn run(&mut self) -> Result<(), ExchangeError> {
         loop {
             match self.wait() {
                 Due::Stop => return Ok(()),
                 Due::Block => self.make_due()?,
-                Due::Order => {}
+                Due::Command => {}
             }
-            let order = poisoned(self.shared.orders.lock()).waiting.as_mut().and_then(VecDeque::pop_front);
-            if let Some((order, reply)) = order {
-                let answer = self.perform(order)?;
+            let command = self.shared.pool.lock().commands.waiting.as_mut().and_then(VecDeque::pop_front);
+            if let Some((command, reply)) = command {
+                let answer = self.perform(command)?;
                 self.share_time();
                 // The sender may be gone.
                 drop(reply.send(answer));
@@ -227,12 +227,13 @@ impl<'a> DevelopersChain<'a> {
     /// are made automatically: what stays pending after it would only delay the stop.
     fn wait(&mut self) -> Due {
         let shared = self.shared;
-        let mut mempool = shared.lock_mempool();
+        let mut pooled = shared.pool.lock();
         loop {
+            let mempool = &pooled.mempool;
             let waits = mempool.ready() > 0 || mempool.ethereum.waits_since_ms().is_some();
-            let is_stopping = shared.stopping.load(Ordering::Acquire);
+            let is_stopping = shared.life.stopping.load(Ordering::Acquire);
             let left = match self.mining {
-                _ if poisoned(shared.failure.lock()).is_some() => return Due::Stop,
+                _ if shared.has_failed() => return Due::Stop,
                 Mining::Instant if waits && !self.is_last_made => {
                     self.is_last_made = is_stopping;
                     return Due::Block;
@@ -244,10 +245,10 @@ impl<'a> DevelopersChain<'a> {
             if left.is_zero() {
                 return Due::Block;
             }
-            if poisoned(shared.orders.lock()).waiting.as_ref().is_some_and(|orders| !orders.is_empty()) {
-                return Due::Order;
+            if pooled.commands.waiting.as_ref().is_some_and(|commands| !commands.is_empty()) {
+                return Due::Command;
             }
-            mempool = poisoned(shared.fill.wait_timeout(mempool, left.min(LOOK))).0;
+            pooled = shared.pool.wait(pooled, left.min(LOOK));
         }
     }
 
@@ -274,7 +275,7 @@ impl<'a> DevelopersChain<'a> {
     }
 
     fn select_pending(&self) -> (Vec<PoolEntry>, ProposedLane) {
-        select_pending(self.shared, &mut self.shared.lock_mempool())
+        select_pending(self.shared, &mut self.shared.pool.lock().mempool)
     }
 
     /// Makes a block durable, applies and publishes it: performs the jobs of its life, one after another.
@@ -338,16 +339,16 @@ impl<'a> DevelopersChain<'a> {
     fn share_time(&self) {
         let parent_ms = self.shared.read_ledger().time_ms();
         let moved = self.clock.moved(parent_ms);
-        poisoned(self.shared.orders.lock()).moved = moved;
+        self.shared.pool.lock().commands.moved = moved;
     }
 
-    fn perform(&mut self, order: DeveloperOrder) -> Result<Answered, ExchangeError> {
+    fn perform(&mut self, command: DeveloperCommand) -> Result<Answered, ExchangeError> {
         let refused = |why: String| Ok(Err(DeveloperRefusal(why)));
-        Ok(Ok(match order {
-            DeveloperOrder::Mine(blocks, _) if blocks > BLOCKS_MAX => {
+        Ok(Ok(match command {
+            DeveloperCommand::Mine(blocks, _) if blocks > BLOCKS_MAX => {
                 return refused(format!("{blocks} blocks; at most {BLOCKS_MAX} at a time"));
             }
-            DeveloperOrder::Mine(blocks, seconds) => {
+            DeveloperCommand::Mine(blocks, seconds) => {
                 for left in (0..blocks).rev() {
                     if !self.shared.is_ready() {
                         return refused("the node is stopping".into());
@@ -359,16 +360,16 @@ impl<'a> DevelopersChain<'a> {
                 }
                 0
             }
-            DeveloperOrder::Snapshot => self.keep(),
-            DeveloperOrder::Revert(snapshot) => return self.revert(snapshot),
-            DeveloperOrder::Reset => match Ledger::new(&self.genesis) {
+            DeveloperCommand::Snapshot => self.keep(),
+            DeveloperCommand::Revert(snapshot) => return self.revert(snapshot),
+            DeveloperCommand::Reset => match Ledger::new(&self.genesis) {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
                     self.snapshots.clear();
                     return self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 });
                 }
             },
-            DeveloperOrder::Edit(edit) => {
+            DeveloperCommand::Edit(edit) => {
                 let possible = self.shared.read_ledger().check_edit(&edit);
                 if let Err(error) = possible {
                     return refused(error.to_string());
@@ -376,31 +377,31 @@ impl<'a> DevelopersChain<'a> {
                 self.edit(&[edit])?;
                 0
             }
-            DeveloperOrder::Edits(edits) => return self.edit_all(&edits),
-            DeveloperOrder::IncreaseTime(seconds) => return Ok(self.clock.increase(seconds, clock_ms())),
-            DeveloperOrder::NextTime(seconds) => {
+            DeveloperCommand::Edits(edits) => return self.edit_all(&edits),
+            DeveloperCommand::IncreaseTime(seconds) => return Ok(self.clock.increase(seconds, clock_ms())),
+            DeveloperCommand::NextTime(seconds) => {
                 let parent_ms = self.shared.read_ledger().time_ms();
                 return Ok(self.clock.choose(seconds, parent_ms));
             }
-            DeveloperOrder::StepTime(seconds) => {
+            DeveloperCommand::StepTime(seconds) => {
                 self.clock.step_ms = seconds.map(|seconds| seconds.saturating_mul(1_000));
                 0
             }
-            DeveloperOrder::Mining(mining) => {
+            DeveloperCommand::Mining(mining) => {
                 self.mining = mining;
                 if let Mining::Interval(interval) = mining {
                     self.next_block = Instant::now() + Duration::from_millis(interval);
                 }
                 0
             }
-            DeveloperOrder::IsInstant => (self.mining == Mining::Instant).into(),
-            DeveloperOrder::Drop(id) => self.shared.lock_mempool().ethereum.forget(&id).into(),
-            DeveloperOrder::DropAll(of) => self.shared.lock_mempool().ethereum.forget_all(of.as_ref()) as u64,
-            DeveloperOrder::IntervalMs => match self.mining {
+            DeveloperCommand::IsInstant => (self.mining == Mining::Instant).into(),
+            DeveloperCommand::Drop(id) => self.shared.pool.lock().mempool.ethereum.forget(&id).into(),
+            DeveloperCommand::DropAll(of) => self.shared.pool.lock().mempool.ethereum.forget_all(of.as_ref()) as u64,
+            DeveloperCommand::IntervalMs => match self.mining {
                 Mining::Interval(interval) => interval,
                 Mining::Instant | Mining::Manual => 0,
             },
-            DeveloperOrder::Settle => 0,
+            DeveloperCommand::Settle => 0,
         }))
     }
 
@@ -436,7 +437,7 @@ impl<'a> DevelopersChain<'a> {
     fn keep(&mut self) -> u64 {
         self.snapshot += 1;
         let ledger = self.shared.read_ledger().clone();
-        let after_batch = self.shared.published.views().after_batch().to_vec();
+        let after_batch = self.shared.readers.published.views().after_batch().to_vec();
         self.snapshots.insert(self.snapshot, Kept { ledger, after_batch, ahead_ms: self.clock.ahead_ms });
         if self.snapshots.len() > SNAPSHOTS_MAX {
             self.snapshots.pop_first();
@@ -466,27 +467,27 @@ impl<'a> DevelopersChain<'a> {
             cut => cut?,
         }
         let are_views_back = {
-            let mut present = poisoned(shared.ledger.write());
-            let mut at = poisoned(shared.roots.lock());
-            let mut mempool = shared.lock_mempool();
+            let mut present = shared.ledger.write();
+            let mut at = shared.roots.lock();
+            let mut pooled = shared.pool.lock();
             *present = ledger;
             *at = RootsAt { height, root, roots };
-            *mempool = Mempool::new(shared.config.mempool.transactions);
-            shared.bodies.cut_above(height);
-            shared.receipts.cut_above(height);
-            let are_views_back = shared.published.go_back(&present, root, after_batch);
+            pooled.mempool = Mempool::new(shared.config.mempool.transactions);
+            shared.readers.bodies.cut_above(height);
+            shared.readers.receipts.cut_above(height);
+            let are_views_back = shared.readers.published.go_back(&present, root, after_batch);
             // Nobody will answer these waiters.
-            poisoned(shared.waiters.lock()).clear();
+            pooled.waiters.clear();
+            shared.note_pool(&pooled);
             are_views_back
         };
         self.life = life_above(height);
-        shared.note_pool();
         if !are_views_back {
             let views = {
                 let ledger = shared.read_ledger();
                 recover_views(&shared.config, &ledger, &shared.lock_store(), root)?
             };
-            shared.published.begin_again(views);
+            shared.readers.published.begin_again(views);
             remember_candles(shared, height);
         }
         self.clock.go_back(ahead_ms);

@@ -5,10 +5,11 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use doors::{Answer, Closed, CommittedBlock};
+use doors::{Answer, Closed};
 use ledger::contracts::EthereumFault;
 use ledger::{Genesis, Ledger};
 use primitives::{Address, Height, Transaction, TransactionId};
+use readers::CommittedBlock;
 use replica::{EthereumCandidate, EthereumReject, Handover, Home, LifeStart, Network, ReplicaError, ValidatorStatus};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
@@ -20,11 +21,12 @@ use crate::developer::develop;
 use crate::intake::{admit_ethereum, admit_submissions, enter};
 use crate::lane_restart::lane_closed_for;
 use crate::lane_seat::{LaneSeat, LaneStartError};
+use crate::locks::poisoned;
 use crate::payment_lane::LaneHost;
 use crate::pipeline::{Started, start_workers};
 use crate::producer::produce;
 use crate::recovery::recover;
-use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
+use crate::shared::{ExchangeError, Shared, Submission, spawn};
 use crate::validator;
 
 /// Maximum number of submissions queued for intake.
@@ -62,7 +64,7 @@ impl Exchange {
         let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
         if genesis.is_developers {
             let genesis = genesis.clone();
-            shared.open_orders();
+            shared.open_commands();
             threads.push(spawn("developer", &shared, move |shared| develop(shared, &genesis))?);
             return Ok(Exchange { shared, intake, threads: Mutex::new(threads) });
         }
@@ -98,18 +100,18 @@ impl Exchange {
 
     /// The status of this validator; `None` in a solo node.
     pub fn status(&self) -> Option<ValidatorStatus> {
-        poisoned(self.shared.status.lock()).clone()
+        self.shared.seat.status()
     }
 
     /// The last height up to which all heights are certified here; 0 in a solo node.
     pub fn certified(&self) -> Height {
-        self.shared.certified.load(Ordering::Acquire)
+        self.shared.seat.certified.load(Ordering::Acquire)
     }
 
     /// Whether the pipeline stopped because it has fetched a state from others: start it again with the same
     /// settings, and it continues from that state.
     pub fn is_to_begin_again(&self) -> bool {
-        self.shared.again.load(Ordering::Acquire)
+        self.shared.life.again.load(Ordering::Acquire)
     }
 
     /// Number of shards of the payment lane that clients cannot reach: they cannot start, or another process has
@@ -123,7 +125,7 @@ impl Exchange {
     /// # Errors
     /// [`ExchangeError`] if they cannot be read.
     pub fn handovers(&self, from: u64) -> Result<Vec<Handover>, ExchangeError> {
-        Ok(self.shared.handovers.get().map_or(Ok(Vec::new()), |handovers| handovers.page(from))?)
+        Ok(self.shared.seat.handovers.get().map_or(Ok(Vec::new()), |handovers| handovers.page(from))?)
     }
 
     /// How often the vote log was synced since start.
@@ -133,7 +135,7 @@ impl Exchange {
 
     /// The links to other validators; `None` in a solo node.
     pub fn transport(&self) -> Option<Arc<Transport>> {
-        poisoned(self.shared.links.lock()).transport.upgrade()
+        self.shared.seat.links().1
     }
 
     /// Submits transactions; the receiver gets one answer for each, in order.
@@ -202,19 +204,19 @@ impl Exchange {
 
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
-        self.shared.published.subscribe()
+        self.shared.readers.published.subscribe()
     }
 
     /// Number of transactions that took effect, and that were rejected inside a block, since start.
     pub fn totals(&self) -> (u64, u64) {
-        self.shared.published.views().totals
+        self.shared.readers.published.views().totals
     }
 
     /// Waits until the pipeline fails; returns the reason.
     pub async fn failed(&self) -> String {
         loop {
-            let notified = self.shared.failed.notified();
-            if let Some(reason) = poisoned(self.shared.failure.lock()).clone() {
+            let notified = self.shared.life.failed.notified();
+            if let Some(reason) = self.shared.life.failure.get().cloned() {
                 return reason;
             }
             notified.await;

@@ -55,7 +55,7 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
 fn build(shared: &Shared, executor: &mut Executor, height: Height) {
     let (agreed, foundation) = (next_agreed(shared), executor.foundation());
     let (block, ids) = executor.run(|| {
-        let block = agreed.block(&foundation, |slot, payload| shared.verified.claim(slot, payload));
+        let block = agreed.block(&foundation, |slot, payload| shared.seat.verified.claim(slot, payload));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         let ids = transactions.par_iter().map(|transaction| transaction.id()).collect();
         (block, ids)

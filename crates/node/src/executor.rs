@@ -3,13 +3,14 @@
 use std::sync::{Arc, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use doors::Outline;
 use ledger::{Applied, Changes, Ledger, Stage};
 use primitives::{Superblock, TransactionId};
+use readers::Outline;
 use replica::Foundation;
 
 use crate::desk::Made;
-use crate::shared::{ExchangeError, Shared, poisoned};
+use crate::locks::Held;
+use crate::shared::{ExchangeError, Shared};
 
 /// Applies blocks, and shows them when they are durable.
 pub(crate) struct Executor<'a> {
@@ -21,7 +22,7 @@ pub(crate) struct Executor<'a> {
 
 /// The ledger, while nobody else may read it, and what applying the block gave.
 struct Lent<'a> {
-    ledger: RwLockWriteGuard<'a, Ledger>,
+    ledger: Held<RwLockWriteGuard<'a, Ledger>>,
     applied: Applied,
     stages: Stages,
 }
@@ -57,7 +58,7 @@ impl<'a> Executor<'a> {
     /// to be kept.
     pub fn apply(&mut self, keeps_state: bool) -> Result<Option<Ledger>, ExchangeError> {
         let (block, _) = self.block.as_ref().expect("a block has begun");
-        let (mut guard, mut stages) = (poisoned(self.shared.ledger.write()), Stages::new());
+        let (mut guard, mut stages) = (self.shared.ledger.write(), Stages::new());
         let ledger = &mut *guard;
         let applied = self.threads.install(|| replica::apply(ledger, block, &mut |stage| stages.end(stage)))?;
         let kept = keeps_state.then(|| guard.clone());
@@ -72,12 +73,14 @@ impl<'a> Executor<'a> {
         stages.0.push(("log", log_ms));
         let shared = self.shared;
         let executed = applied.contracts.receipts.iter().map(|receipt| receipt.id);
-        shared.unpublished.begin(ids.iter().copied().chain(executed).collect());
-        let dropped = replica::settle(&mut shared.lock_mempool(), &ledger, &block, &ids, &applied.contracts.skipped);
+        let mut pooled = shared.pool.lock();
+        pooled.leave(ids.iter().copied().chain(executed).collect());
+        let dropped = replica::settle(&mut pooled.mempool, &ledger, &block, &ids, &applied.contracts.skipped);
+        shared.note_pool(&pooled);
+        drop(pooled);
         for (id, why) in dropped {
             tracing::info!(%id, %why, "an Ethereum transaction is dropped from the pool");
         }
-        shared.note_pool();
         let changes = std::mem::take(&mut applied.changes);
         let made = Made { block, ids, outline: Outline::of(&ledger), applied, stages_ms: stages.0 };
         (made, changes)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use replica::{INPUTS_OF_A_STEP, Input};
 use transport::Lane;
 
-use crate::shared::poisoned;
+use crate::locks::poisoned;
 
 /// Maximum number of frames in one lane; then the links wait.
 const FRAMES_MAX: usize = 4_096;

@@ -13,14 +13,15 @@ use rayon::prelude::*;
 use replica::{EthereumCandidate, EthereumReject, PoolEntry, Reject};
 use tokio::sync::oneshot;
 
-use crate::shared::{Shared, Submission, poisoned};
+use crate::pool::Pooled;
+use crate::shared::{Shared, Submission};
 
 /// Maximum number of transactions whose signatures are checked together.
 const INTAKE_BATCH: usize = 8_192;
 
 /// The intake thread.
 pub(crate) fn admit_submissions(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
-    while !shared.stopping.load(Ordering::Acquire) {
+    while !shared.life.stopping.load(Ordering::Acquire) {
         let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
         let mut gathered = vec![first];
         let mut count = gathered[0].transactions.len();
@@ -53,9 +54,9 @@ fn admit(
     wait: bool,
 ) -> Vec<Answer> {
     let ledger = shared.read_ledger();
-    let mut mempool = shared.lock_mempool();
-    let views = shared.published.views();
-    let mut waiters = poisoned(shared.waiters.lock());
+    let mut pooled = shared.pool.lock();
+    let views = shared.readers.published.views();
+    let Pooled { mempool, waiters, .. } = &mut *pooled;
     let arrived_ms = shared.now_ms();
     let mut entries = Vec::with_capacity(transactions.len());
     let mut known = Vec::with_capacity(transactions.len());
@@ -85,13 +86,13 @@ fn admit(
             Err(Reject::Full) => Answer::Full,
             Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
         });
-        shared.metrics.submitted(&answer);
+        shared.metrics.submitted(answer.code());
         answer
     };
     let answers = known.into_iter().map(&mut answer).collect();
-    drop(mempool);
-    shared.note_pool();
-    shared.fill.notify_all();
+    shared.note_pool(&pooled);
+    drop(pooled);
+    shared.pool.wake();
     answers
 }
 
@@ -117,8 +118,8 @@ pub(crate) fn enter(
     candidates: Vec<Result<EthereumCandidate, EthereumFault>>,
 ) -> Vec<Result<TransactionId, EthereumReject>> {
     let ledger = shared.read_ledger();
-    let mut mempool = shared.lock_mempool();
-    let views = shared.published.views();
+    let mut pooled = shared.pool.lock();
+    let views = shared.readers.published.views();
     let now_ms = shared.now_ms();
     let mut entered = Vec::new();
     let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
@@ -127,7 +128,7 @@ pub(crate) fn enter(
         if views.ethereum().receipt(&id).is_some() {
             return Ok(id);
         }
-        match mempool.ethereum.enter(candidate, now_ms, &ledger) {
+        match pooled.mempool.ethereum.enter(candidate, now_ms, &ledger) {
             Err(EthereumReject::Waiting) => Ok(id),
             Err(reject) => Err(reject),
             Ok(id) => {
@@ -137,9 +138,9 @@ pub(crate) fn enter(
         }
     };
     let answers = candidates.into_iter().map(&mut enter).collect();
-    drop((views, mempool, ledger));
-    shared.published.announce_pending(&entered);
-    shared.note_pool();
-    shared.fill.notify_all();
+    shared.note_pool(&pooled);
+    drop((views, pooled, ledger));
+    shared.readers.published.announce_pending(&entered);
+    shared.pool.wake();
     answers
 }

@@ -11,7 +11,8 @@ use sockets::Acquaintances;
 use crate::lane_keys::LaneKeySafe;
 
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
-pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
+pub const HOME_PORTS: u16 = api::HOME_PORTS;
+const _: () = assert!(HOME_PORTS as u64 == payments::HOME_PORTS, "a shard listens where clients look for it");
 
 /// A validator's seat in the lane's committee, as its operator has set it up.
 #[derive(Clone)]

@@ -107,8 +107,8 @@ impl LaneHost {
 
     /// The height up to which blocks are certified; in a solo node every durable block is.
     fn certified(&self) -> Height {
-        match self.shared.certificates.get() {
-            Some(_) => self.shared.certified.load(Ordering::Acquire),
+        match self.shared.seat.certificates.get() {
+            Some(_) => self.shared.seat.certified.load(Ordering::Acquire),
             None => Height::MAX,
         }
     }
@@ -326,11 +326,13 @@ impl LaneHost {
             let ledger = self.shared.read_ledger();
             let bytes = lane(&ledger).post_bytes(self.seat.account.public().address(), &post.operation);
             let operation = Operation::Lane(bytes.into());
-            let mut pool = self.shared.lock_mempool();
-            pool.post(&self.seat.account, operation, post.until, &ledger, self.shared.now_ms())
+            let mut pooled = self.shared.pool.lock();
+            let now_ms = self.shared.now_ms();
+            let posted = pooled.mempool.post(&self.seat.account, operation, post.until, &ledger, now_ms);
+            self.shared.note_pool(&pooled);
+            posted
         };
-        self.shared.note_pool();
-        self.shared.fill.notify_all();
+        self.shared.pool.wake();
         if let Err(why) = posted {
             let (what, account) = (post.operation.name(), self.seat.account.public().address());
             tracing::warn!(?why, what, %account, "a post about the lane is not accepted; trying again next block");

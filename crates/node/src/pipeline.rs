@@ -16,7 +16,7 @@
 //! A solo node's executor is its producer ([`crate::producer`]). In a network of several validators it applies what
 //! consensus decides ([`crate::execution`]). On a developers' chain one thread performs all jobs
 //! ([`crate::developer`]). The *candles* thread reads old blocks from the archive after the start. Locks are taken in
-//! this order: ledger, roots, mempool, published state, waiters, store; the desk's is taken alone.
+//! the order of [`crate::locks`]; the desk's is taken alone.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -30,7 +30,7 @@ use replica::{BlockJob, BlockWorker, Input, Life, LifeInput, LifeSettings, LifeS
 use crate::executor::{Executor, milliseconds};
 use crate::inbox::InboxSender;
 use crate::publisher::publish;
-use crate::shared::{ExchangeError, Shared, poisoned, spawn};
+use crate::shared::{ExchangeError, Shared, spawn};
 
 /// The threads of the workers, and the jobs of the executor, which the caller starts.
 pub(crate) struct Started {
@@ -156,13 +156,13 @@ fn follow(shared: &Shared, jobs: &Receiver<BlockJob>, consensus: Option<&InboxSe
 /// Writes the changes of a block into the tries; returns their root.
 pub(crate) fn follow_one(shared: &Shared, height: Height, changes: &Changes) -> Result<Digest, ReplicaError> {
     let begun = Instant::now();
-    let mut at = poisoned(shared.roots.lock());
+    let mut at = shared.roots.lock();
     at.root = replica::hash(&mut at.roots, height, changes)?;
     at.height = height;
     let root = at.root;
     drop(at);
     shared.rooted.notify_all();
     shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
-    shared.published.set_state_root(height, root);
+    shared.readers.published.set_state_root(height, root);
     Ok(root)
 }

@@ -10,7 +10,7 @@ use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedLane};
 
 use crate::executor::Executor;
 use crate::pipeline::{apply, show};
-use crate::shared::{ExchangeError, Shared, clock_ms, poisoned};
+use crate::shared::{ExchangeError, Shared, clock_ms};
 
 /// Maximum bytes of Ethereum transactions in a block.
 const LANE_BYTES: usize = 8 << 20;
@@ -49,11 +49,11 @@ fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), Exchang
 /// Waits until a block is due. False if the node has failed, or stops with nothing pending.
 fn wait_until_due(shared: &Shared) -> bool {
     let blocks = &shared.config.blocks;
-    let mut mempool = shared.lock_mempool();
+    let mut pooled = shared.pool.lock();
     loop {
-        let stopping = shared.stopping.load(Ordering::Acquire);
-        let failed = poisoned(shared.failure.lock()).is_some();
-        if failed || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
+        let stopping = shared.life.stopping.load(Ordering::Acquire);
+        let mempool = &pooled.mempool;
+        if shared.has_failed() || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
             return false;
         }
         let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
@@ -62,7 +62,7 @@ fn wait_until_due(shared: &Shared) -> bool {
             return true;
         }
         let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
-        mempool = poisoned(shared.fill.wait_timeout(mempool, Duration::from_millis(rest))).0;
+        pooled = shared.pool.wait(pooled, Duration::from_millis(rest));
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<Poo
 /// Puts pending transactions into a block on top of the present state.
 fn build(shared: &Shared, executor: &Executor, height: Height) -> (Superblock, Vec<TransactionId>) {
     let foundation = executor.foundation();
-    let (entries, lane) = select_pending(shared, &mut shared.lock_mempool());
+    let (entries, lane) = select_pending(shared, &mut shared.pool.lock().mempool);
     let ids = entries.iter().map(|entry| entry.id).collect();
     let native = entries.into_iter().map(|entry| entry.transaction).collect();
     (foundation.own_block(height, native, lane, clock_ms()), ids)

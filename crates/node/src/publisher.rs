@@ -3,18 +3,17 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use doors::cache::ProvenReceipts;
-use doors::{CommittedBlock, Found};
-use ledger::outcomes_by_id;
 use member::LaneBlock;
 use primitives::Transaction;
+use readers::CommittedBlock;
+use readers::cache::ProvenReceipts;
 use replica::{BlockJob, Input, LifeInput, receipts_with};
 use store::StoreError;
 
 use crate::desk::Made;
 use crate::inbox::InboxSender;
 use crate::payment_lane::LaneHeard;
-use crate::shared::{ExchangeError, Shared, poisoned};
+use crate::shared::{ExchangeError, Shared};
 
 /// The publisher thread.
 pub(crate) fn publish(
@@ -37,14 +36,13 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &ids)));
     let receipts_root = receipts.root;
     let transactions = ids.len() + block.ethereum_len();
-    shared.bodies.insert(block.height, transactions, block.clone());
-    shared.receipts.insert(block.height, transactions, receipts.clone());
+    shared.readers.bodies.insert(block.height, transactions, block.clone());
+    shared.readers.receipts.insert(block.height, transactions, receipts.clone());
     let committed = Arc::new(CommittedBlock::new(&block, &applied, &ids, receipts_root, outline, stages_ms));
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-    shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
-    shared.unpublished.end();
+    shared.readers.published.commit(&committed, &transactions, &receipts.receipts.contracts);
     shared.metrics.committed(&committed);
-    answer_waiters(shared, &committed);
+    shared.pool.lock().published(&committed);
     replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
     // The receiver is gone when the node stops.
     if let Some(host) = shared.lane_facts.get() {
@@ -65,20 +63,6 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
         log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
         "block"
     );
-    shared.published.announce(committed);
+    shared.readers.published.announce(committed);
     Ok(())
-}
-
-fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
-    let mut waiters = poisoned(shared.waiters.lock());
-    if waiters.is_empty() {
-        return;
-    }
-    let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
-    for (id, outcome) in outcomes_by_id(outcomes) {
-        for waiter in waiters.remove(&id).into_iter().flatten() {
-            // The client may be gone.
-            let _ = waiter.send(Found { height: committed.summary.height, outcome });
-        }
-    }
 }

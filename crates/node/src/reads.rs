@@ -5,23 +5,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
-    AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead,
-    PooledTransaction, Proved, ReadError, Standing,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
+    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PooledTransaction, Proved, ReadError,
+    Standing, Vitals,
 };
-use doors::cache::ProvenReceipts;
-use doors::metrics::Metrics;
-use doors::{Answer, Closed, DeveloperOrder, DeveloperRefusal, Found, Published};
+use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
+use readers::cache::ProvenReceipts;
+use readers::metrics::Metrics;
+use readers::{Found, Published};
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
 use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
-use replica::{EthereumReject, Handover, Mempool, PendingEthereum, PoolDrop, ReplicaError, encode};
+use replica::{EthereumReject, Handover, PendingEthereum, PoolDrop, ReplicaError, encode};
 
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
@@ -37,9 +39,9 @@ impl Reads {
     }
 }
 
-impl Backend for Reads {
+impl Vitals for Reads {
     fn published(&self) -> &Published {
-        &self.exchange.shared.published
+        &self.exchange.shared.readers.published
     }
 
     fn metrics(&self) -> &Metrics {
@@ -64,7 +66,9 @@ impl Backend for Reads {
             mempool_transactions: config.mempool.transactions,
         }
     }
+}
 
+impl Intake for Reads {
     fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         if self.room.is_full() {
             return Err(Closed::DiskFull);
@@ -82,26 +86,111 @@ impl Backend for Reads {
         self.exchange.submit_ethereum(transactions)
     }
 
+    fn is_pending(&self, id: &TransactionId) -> bool {
+        self.exchange.shared.pool.lock().is_pending(id)
+    }
+
+    fn pending_sequence(&self, account: &Address) -> Sequence {
+        self.exchange.shared.pool.lock().mempool.highest(account).unwrap_or(0)
+    }
+}
+
+impl PointReads for Reads {
+    fn account(&self, address: &Address) -> AccountRead {
+        let ledger = self.exchange.shared.read_ledger();
+        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
+    }
+
+    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
+        let ledger = self.exchange.shared.read_ledger();
+        let of_pair = ledger.book().get(pair).into_iter();
+        let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
+        OffersRead { height: ledger.height(), offers }
+    }
+
+    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_account(ledger, address))
+    }
+
+    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
+    }
+
+    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_validators(ledger))
+    }
+
+    fn prove_storage(
+        &self,
+        address: &Address,
+        slots: &[[u8; 32]],
+    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
+        self.exchange.prove(|ledger, roots| {
+            let slots = slots.iter().filter_map(|slot| roots.prove_slot(ledger, address, slot)).collect();
+            (roots.prove_account(ledger, address), slots)
+        })
+    }
+}
+
+impl Archived for Reads {
+    fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
+        self.exchange.shared.body(height).map_err(archive)
+    }
+
+    fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        self.exchange.shared.archive.block(height).map_err(archive)
+    }
+
+    fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
+        self.exchange.shared.receipts(height).map_err(archive)
+    }
+
+    fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        self.exchange.shared.archive.receipts(height).map_err(archive)
+    }
+
+    fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
+        let Some((lag, certificates)) = self.exchange.shared.seat.certificates.get() else { return Ok(None) };
+        let bytes = certificates.block(height.saturating_add(*lag)).map_err(archive)?;
+        let (Some(bytes), Some((state_root, receipts_root))) =
+            (bytes, validator::outcome(&self.exchange.shared, height).map_err(archive)?)
+        else {
+            return Ok(None);
+        };
+        let finality: consensus::Finality = borsh::from_slice(&bytes).map_err(archive)?;
+        Ok(Some(CertifiedOutcome { state_root, receipts_root, certificate: finality.certificate }))
+    }
+
+    fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError> {
+        let Some(held) = self.exchange.shared.seat.handovers.get() else { return Ok(None) };
+        let last = held.last_certified().map_err(archive)?;
+        let entry = |handover: &Handover| (handover.certificate.statement.height, encode(handover));
+        let handovers = held.page(from).map_err(archive)?.iter().map(entry).collect();
+        Ok(Some(HandoverPage { last, handovers }))
+    }
+}
+
+impl EthereumReads for Reads {
     fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)> {
-        let mempool = self.exchange.shared.lock_mempool();
-        mempool.ethereum.get(id).map(|(bytes, sender)| (bytes.to_vec(), sender))
+        let pooled = self.exchange.shared.pool.lock();
+        pooled.mempool.ethereum.get(id).map(|(bytes, sender)| (bytes.to_vec(), sender))
     }
 
     fn ethereum_pool(&self, most: usize) -> (Vec<PooledTransaction>, usize) {
-        let mempool = self.exchange.shared.lock_mempool();
+        let pooled = self.exchange.shared.pool.lock();
         let of = |one: PendingEthereum| {
             let PendingEthereum { id, bytes, sender, nonce, is_ready } = one;
             PooledTransaction { id, bytes: bytes.to_vec(), sender, nonce, is_ready }
         };
-        (mempool.ethereum.pending().take(most).map(of).collect(), mempool.ethereum.len())
+        (pooled.mempool.ethereum.pending().take(most).map(of).collect(), pooled.mempool.ethereum.len())
     }
 
     fn ethereum_dropped(&self, id: &TransactionId) -> Option<PoolDrop> {
-        self.exchange.shared.lock_mempool().ethereum.dropped(id)
+        self.exchange.shared.pool.lock().mempool.ethereum.dropped(id)
     }
 
     fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64 {
-        self.exchange.shared.lock_mempool().ethereum.nonce_above(address, next)
+        self.exchange.shared.pool.lock().mempool.ethereum.nonce_above(address, next)
     }
 
     fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError> {
@@ -148,47 +237,15 @@ impl Backend for Reads {
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
         self.exchange.shared.read_ledger().ethereum_context(block, sub_block, base_fee)
     }
+}
 
-    fn prove_storage(
-        &self,
-        address: &Address,
-        slots: &[[u8; 32]],
-    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
-        self.exchange.prove(|ledger, roots| {
-            let slots = slots.iter().filter_map(|slot| roots.prove_slot(ledger, address, slot)).collect();
-            (roots.prove_account(ledger, address), slots)
-        })
-    }
-
-    fn is_pending(&self, id: &TransactionId) -> bool {
-        let shared = &self.exchange.shared;
-        let waits = |pool: &Mempool| pool.contains(id) || pool.ethereum.contains(id);
-        let is_waiting = waits(&shared.lock_mempool());
-        is_waiting || shared.unpublished.contains(id)
-    }
-
-    fn pending_sequence(&self, account: &Address) -> Sequence {
-        self.exchange.shared.lock_mempool().highest(account).unwrap_or(0)
-    }
-
-    fn account(&self, address: &Address) -> AccountRead {
-        let ledger = self.exchange.shared.read_ledger();
-        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
-    }
-
-    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
-        let ledger = self.exchange.shared.read_ledger();
-        let of_pair = ledger.book().get(pair).into_iter();
-        let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
-        OffersRead { height: ledger.height(), offers }
+impl LaneReads for Reads {
+    fn lane_addresses(&self) -> Vec<SocketAddr> {
+        self.exchange.shared.config.lane.addresses.clone()
     }
 
     fn lane_has_tls(&self) -> bool {
         self.exchange.shared.config.lane.tls
-    }
-
-    fn lane_addresses(&self) -> Vec<SocketAddr> {
-        self.exchange.shared.config.lane.addresses.clone()
     }
 
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead> {
@@ -216,47 +273,9 @@ impl Backend for Reads {
         };
         ledger.lane().into_iter().flat_map(|lane| lane.bridge().resolver().cases().map(case)).collect()
     }
+}
 
-    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
-        self.exchange.prove(|ledger, roots| roots.prove_account(ledger, address))
-    }
-
-    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
-        self.exchange.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
-    }
-
-    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
-        self.exchange.prove(|ledger, roots| roots.prove_validators(ledger))
-    }
-
-    fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
-        self.exchange.shared.body(height).map_err(archive)
-    }
-
-    fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        self.exchange.shared.archive.block(height).map_err(archive)
-    }
-
-    fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
-        self.exchange.shared.receipts(height).map_err(archive)
-    }
-
-    fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        self.exchange.shared.archive.receipts(height).map_err(archive)
-    }
-
-    fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
-        let Some((lag, certificates)) = self.exchange.shared.certificates.get() else { return Ok(None) };
-        let bytes = certificates.block(height.saturating_add(*lag)).map_err(archive)?;
-        let (Some(bytes), Some((state_root, receipts_root))) =
-            (bytes, validator::outcome(&self.exchange.shared, height).map_err(archive)?)
-        else {
-            return Ok(None);
-        };
-        let finality: consensus::Finality = borsh::from_slice(&bytes).map_err(archive)?;
-        Ok(Some(CertifiedOutcome { state_root, receipts_root, certificate: finality.certificate }))
-    }
-
+impl Developed for Reads {
     fn is_developers(&self) -> bool {
         self.exchange.shared.is_developers
     }
@@ -280,19 +299,11 @@ impl Backend for Reads {
         self.exchange.impersonate(sender, transaction)
     }
 
-    fn develop(&self, order: DeveloperOrder) -> Result<u64, DeveloperRefusal> {
+    fn develop(&self, order: DeveloperCommand) -> Result<u64, DeveloperRefusal> {
         if self.room.is_full() {
             return Err(DeveloperRefusal(Closed::DiskFull.to_string()));
         }
-        self.exchange.shared.order(order)
-    }
-
-    fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError> {
-        let Some(held) = self.exchange.shared.handovers.get() else { return Ok(None) };
-        let last = held.last_certified().map_err(archive)?;
-        let entry = |handover: &Handover| (handover.certificate.statement.height, encode(handover));
-        let handovers = held.page(from).map_err(archive)?.iter().map(entry).collect();
-        Ok(Some(HandoverPage { last, handovers }))
+        self.exchange.shared.command(order)
     }
 }
 
@@ -331,7 +342,7 @@ impl Exchange {
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.
     pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
-        let Some(found) = self.shared.published.find(id) else { return Ok(None) };
+        let Some(found) = self.shared.readers.published.find(id) else { return Ok(None) };
         Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
     }
 }
@@ -342,7 +353,7 @@ impl Shared {
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.
     pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
-        if let Some(body) = self.bodies.get(height) {
+        if let Some(body) = self.readers.bodies.get(height) {
             return Ok(Some(body));
         }
         let Some(bytes) = self.archive.block(height)? else { return Ok(None) };
@@ -355,7 +366,7 @@ impl Shared {
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.
     pub fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ExchangeError> {
-        if let Some(receipts) = self.receipts.get(height) {
+        if let Some(receipts) = self.readers.receipts.get(height) {
             return Ok(Some(receipts));
         }
         let Some(bytes) = self.archive.receipts(height)? else { return Ok(None) };

@@ -10,8 +10,8 @@ use replica::{EthereumIndex, ReplicaError, Restored, recover_state};
 use store::{Options, RealDisk, Store};
 
 use crate::config::Config;
-use doors::CommittedBlock;
-use doors::views::{RECENT_BLOCKS, Views};
+use readers::CommittedBlock;
+use readers::views::{RECENT_BLOCKS, Views};
 
 /// The recovered committed data.
 pub(crate) struct Recovered {

@@ -1,53 +1,33 @@
 //! State shared by the threads of a node, and how they stop together.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, RwLockReadGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use doors::cache::{Cache, ProvenReceipts};
-use doors::metrics::Metrics;
-use doors::{Answer, Found, Published};
+use doors::Answer;
 use ledger::{Ledger, Roots};
-use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
-use replica::{Handovers, Mempool, Now, ReplicaError, ValidatorStatus, Waiting};
+use primitives::{Digest, Height, Superblock, Transaction};
+use readers::Published;
+use readers::cache::{Cache, ProvenReceipts};
+use readers::metrics::Metrics;
+use replica::{Handovers, Now, ReplicaError, ValidatorStatus};
 use store::{Archive, RealDisk, Store, StoreError};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use transport::Transport;
 
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::developer::Orders;
+use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::payment_lane::LaneHeard;
+use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
 use crate::verified::Verified;
 
 /// Milliseconds since 1970, from this machine's clock.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
-}
-
-/// Transactions of blocks that are executed and not published yet, oldest block first. They have left the pool and
-/// are in no view; clients are told that they are pending.
-#[derive(Default)]
-pub(crate) struct Unpublished(Mutex<VecDeque<Vec<TransactionId>>>);
-
-impl Unpublished {
-    /// Records that a block has left the pool.
-    pub fn begin(&self, ids: Vec<TransactionId>) {
-        poisoned(self.0.lock()).push_back(ids);
-    }
-
-    /// Records that the oldest block has been published.
-    pub fn end(&self) {
-        poisoned(self.0.lock()).pop_front();
-    }
-
-    pub fn contains(&self, id: &TransactionId) -> bool {
-        poisoned(self.0.lock()).iter().any(|block| block.contains(id))
-    }
 }
 
 /// Transactions on their way to the mempool.
@@ -100,56 +80,91 @@ pub(crate) struct RootsAt {
     pub roots: Roots,
 }
 
-/// State shared by the threads of a node.
+/// What readers of the chain see.
+pub(crate) struct Readers {
+    pub published: Published,
+    pub bodies: Cache<Superblock>,
+    pub receipts: Cache<ProvenReceipts>,
+}
+
+/// Whether a node lives, and why it does not.
+#[derive(Default)]
+pub(crate) struct LifeCycle {
+    pub stopping: AtomicBool,
+    /// Whether the node must restart with a fetched state.
+    pub again: AtomicBool,
+    /// Why it has failed.
+    pub failure: OnceLock<String>,
+    pub failed: tokio::sync::Notify,
+}
+
+/// What others see of a validator; its consensus thread tells it.
+pub(crate) struct Seat {
+    /// `None` in a solo node.
+    pub status: watch::Sender<Option<ValidatorStatus>>,
+    /// The links to other validators; none in a solo node.
+    pub links: watch::Sender<Present>,
+    /// The lag of certified roots, and the certificates; unset in a solo node.
+    pub certificates: OnceLock<(u64, Archive<RealDisk>)>,
+    /// The last certified height.
+    pub certified: AtomicU64,
+    /// The proofs of later committees; unset in a solo node.
+    pub handovers: OnceLock<Arc<Handovers<RealDisk>>>,
+    /// Sub-blocks of other validators, checked ahead of time.
+    pub verified: Verified,
+    #[cfg(test)]
+    pub spoil: OnceLock<crate::validator::Spoil>,
+}
+
+impl Seat {
+    fn new(network: Digest) -> Seat {
+        Seat {
+            status: watch::Sender::new(None),
+            links: watch::Sender::new(Present::default()),
+            certificates: OnceLock::new(),
+            certified: AtomicU64::new(0),
+            handovers: OnceLock::new(),
+            verified: Verified::new(network),
+            #[cfg(test)]
+            spoil: OnceLock::new(),
+        }
+    }
+
+    /// The status of this validator; `None` in a solo node.
+    pub fn status(&self) -> Option<ValidatorStatus> {
+        self.status.borrow().clone()
+    }
+
+    /// The links, and their generation.
+    pub fn links(&self) -> (u64, Option<Arc<Transport>>) {
+        let present = self.links.borrow();
+        (present.generation, present.transport.upgrade())
+    }
+}
+
+/// State shared by the threads of a node, by owner. Its four locks are those of [`crate::locks`].
 pub(crate) struct Shared {
     pub config: Config,
     /// The identity of the network, which transactions sign.
     pub network: Digest,
-    pub ledger: RwLock<Ledger>,
-    pub mempool: Mutex<Mempool>,
-    pub published: Published,
-    pub unpublished: Unpublished,
-    pub roots: Mutex<RootsAt>,
-    pub archive: Archive<RealDisk>,
-    pub bodies: Cache<Superblock>,
-    pub receipts: Cache<ProvenReceipts>,
-    store: Mutex<Store<RealDisk>>,
-    /// Where the workers on blocks meet; without workers on a developers' chain.
-    pub desk: Desk,
-    pub metrics: Metrics,
-    pub started: Instant,
-    pub(crate) waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
-    /// Signalled when something enters the mempool, and when the node stops.
-    pub(crate) fill: Condvar,
-    /// Signalled when the tries have caught up.
-    pub(crate) rooted: Condvar,
-    pub(crate) stopping: AtomicBool,
-    pub(crate) failure: Mutex<Option<String>>,
-    pub(crate) failed: tokio::sync::Notify,
-    /// Sub-blocks of other validators, checked ahead of time.
-    pub(crate) verified: Verified,
-    /// The lag of certified roots, and the certificates; unset in a solo node.
-    pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
-    /// The last certified height.
-    pub(crate) certified: AtomicU64,
-    /// The proofs of later committees; unset in a solo node.
-    pub(crate) handovers: OnceLock<Arc<Handovers<RealDisk>>>,
-    #[cfg(test)]
-    pub(crate) spoil: OnceLock<crate::validator::Spoil>,
-    /// Whether the node must restart with a fetched state.
-    pub(crate) again: AtomicBool,
-    /// The links to other validators; none in a solo node.
-    pub(crate) links: Mutex<Present>,
-    /// The status of this validator; `None` in a solo node.
-    pub(crate) status: Mutex<Option<ValidatorStatus>>,
-    /// What the pool holds, for threads that must not wait for it.
-    waiting: Mutex<Waiting>,
-    /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
-    pub(crate) lane_facts: OnceLock<SyncSender<LaneHeard>>,
     /// Whether it is a developers' chain.
     pub is_developers: bool,
-    /// The pending orders of the developer on a developers' chain.
-    pub(crate) orders: Mutex<Orders>,
+    pub started: Instant,
+    pub metrics: Metrics,
+    pub ledger: Ranked<RwLock<Ledger>>,
+    pub roots: Ranked<Mutex<RootsAt>>,
+    /// Signalled when the tries have caught up.
+    pub rooted: Condvar,
+    pub pool: Pool,
+    pub readers: Readers,
+    pub archive: Archive<RealDisk>,
+    store: Ranked<Mutex<Store<RealDisk>>>,
+    /// Where the workers on blocks meet; without workers on a developers' chain.
+    pub desk: Desk,
+    pub life: LifeCycle,
+    pub seat: Seat,
+    /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
+    pub lane_facts: OnceLock<SyncSender<LaneHeard>>,
 }
 
 /// The present links, for threads other than the one that owns them.
@@ -159,12 +174,6 @@ pub(crate) struct Present {
     pub transport: Weak<Transport>,
 }
 
-pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
-    // A thread of the pipeline that panicked in the middle of a change has already stopped the node; only reads
-    // follow. A thread of a door changes only the pool, and whatever is proposed from it is checked by everybody.
-    result.unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 impl Shared {
     /// The state of a node that has just recovered.
     pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
@@ -172,40 +181,28 @@ impl Shared {
         let (network, is_developers) = (ledger.network(), ledger.is_developers());
         let mut roots = RootsAt { height: ledger.height(), root: Digest::default(), roots };
         roots.root = roots.roots.parts().root();
-        Shared {
-            mempool: Mutex::new(Mempool::new(config.mempool.transactions)),
+        let readers = Readers {
+            published: Published::new(views),
             bodies: Cache::new(config.store.cached_bodies),
             receipts: Cache::new(config.store.cached_receipts),
+        };
+        Shared {
+            pool: Pool::new(config.mempool.transactions),
             config,
             network,
-            ledger: RwLock::new(ledger),
-            published: Published::new(views),
-            unpublished: Unpublished::default(),
-            roots: Mutex::new(roots),
-            archive: store.archive(),
-            store: Mutex::new(store),
-            desk: Desk::new(),
-            metrics: Metrics::new(),
-            started: Instant::now(),
-            waiters: Mutex::default(),
-            fill: Condvar::new(),
-            rooted: Condvar::new(),
-            stopping: AtomicBool::new(false),
-            failure: Mutex::default(),
-            failed: tokio::sync::Notify::new(),
-            verified: Verified::new(network),
-            certificates: OnceLock::new(),
-            certified: AtomicU64::new(0),
-            handovers: OnceLock::new(),
-            #[cfg(test)]
-            spoil: OnceLock::new(),
-            again: AtomicBool::new(false),
-            links: Mutex::default(),
-            waiting: Mutex::default(),
-            lane_facts: OnceLock::new(),
             is_developers,
-            orders: Mutex::default(),
-            status: Mutex::default(),
+            started: Instant::now(),
+            metrics: Metrics::new(),
+            ledger: Ranked::shared(Rank::Ledger, ledger),
+            roots: Ranked::mutex(Rank::Roots, roots),
+            rooted: Condvar::new(),
+            readers,
+            archive: store.archive(),
+            store: Ranked::mutex(Rank::Store, store),
+            desk: Desk::new(),
+            life: LifeCycle::default(),
+            seat: Seat::new(network),
+            lane_facts: OnceLock::new(),
         }
     }
 
@@ -214,12 +211,8 @@ impl Shared {
         self.started.elapsed().as_millis() as u64
     }
 
-    pub fn read_ledger(&self) -> std::sync::RwLockReadGuard<'_, Ledger> {
-        poisoned(self.ledger.read())
-    }
-
-    pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
-        poisoned(self.mempool.lock())
+    pub fn read_ledger(&self) -> Held<RwLockReadGuard<'_, Ledger>> {
+        self.ledger.read()
     }
 
     /// The time of a step of the replica.
@@ -227,31 +220,30 @@ impl Shared {
         Now { since: self.started.elapsed(), wall_ms: clock_ms() }
     }
 
-    /// What the pool held after its last change.
-    pub(crate) fn waiting(&self) -> Waiting {
-        *poisoned(self.waiting.lock())
+    /// Notes what the pool holds, after a change.
+    pub(crate) fn note_pool(&self, pooled: &Pooled) {
+        self.metrics.mempool.set(pooled.mempool.len() as i64);
+        self.pool.note(pooled);
     }
 
-    /// Publishes what the pool holds, after a change.
-    pub(crate) fn note_pool(&self) {
-        let pool = self.lock_mempool();
-        self.metrics.mempool.set(pool.len() as i64);
-        *poisoned(self.waiting.lock()) = Waiting { ready: pool.ready(), oldest_ms: pool.oldest_ms() };
-    }
-
-    pub(crate) fn lock_store(&self) -> std::sync::MutexGuard<'_, Store<RealDisk>> {
-        poisoned(self.store.lock())
+    pub(crate) fn lock_store(&self) -> Locked<'_, Store<RealDisk>> {
+        self.store.lock()
     }
 
     /// The newest state root and its height.
     pub fn newest_root(&self) -> (Height, Digest) {
-        let at = poisoned(self.roots.lock());
+        let at = self.roots.lock();
         (at.height, at.root)
+    }
+
+    /// Whether the pipeline has failed.
+    pub fn has_failed(&self) -> bool {
+        self.life.failure.get().is_some()
     }
 
     /// Whether the node still accepts transactions.
     pub fn is_ready(&self) -> bool {
-        !self.stopping.load(Ordering::Acquire) && poisoned(self.failure.lock()).is_none()
+        !self.life.stopping.load(Ordering::Acquire) && !self.has_failed()
     }
 
     /// The ledger together with tries of the same height, for proofs. Waits while the tries catch up; `None` if the
@@ -259,31 +251,32 @@ impl Shared {
     pub fn with_roots<T>(&self, read: impl FnOnce(&Ledger, &mut Roots) -> T) -> Option<T> {
         loop {
             let ledger = self.read_ledger();
-            let mut at = poisoned(self.roots.lock());
+            let mut at = self.roots.lock();
             if at.height == ledger.height() {
                 return Some(read(&ledger, &mut at.roots));
             }
             drop(ledger);
-            if poisoned(self.failure.lock()).is_some() {
+            if self.has_failed() {
                 return None;
             }
-            drop(self.rooted.wait_timeout(at, Duration::from_millis(50)));
+            drop(at.wait(&self.rooted, Duration::from_millis(50)));
         }
     }
 
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        drop(self.lock_mempool());
-        self.fill.notify_all();
+        self.life.stopping.store(true, Ordering::Release);
+        // A thread that looks under this lock now sees it, or is woken.
+        drop(self.pool.lock());
+        self.pool.wake();
         self.rooted.notify_all();
     }
 
     /// Stops, to restart with the fetched state of this height.
     pub(crate) fn begin_again(&self, height: Height) {
         tracing::info!(height, "a state was fetched and is certified: the pipeline stops and restarts with it");
-        self.again.store(true, Ordering::Release);
+        self.life.again.store(true, Ordering::Release);
         // Nobody here will answer these waiters.
-        poisoned(self.waiters.lock()).clear();
+        self.pool.lock().waiters.clear();
         self.end(format!(
             "the state at height {height} was fetched from other validators: start the node again to continue with it"
         ));
@@ -295,11 +288,11 @@ impl Shared {
     }
 
     fn end(&self, reason: String) {
-        poisoned(self.failure.lock()).get_or_insert(reason);
+        self.life.failure.get_or_init(|| reason);
         self.desk.close();
         self.stop();
-        self.failed.notify_waiters();
-        self.failed.notify_one();
+        self.life.failed.notify_waiters();
+        self.life.failed.notify_one();
     }
 }
 

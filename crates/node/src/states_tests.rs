@@ -15,7 +15,6 @@ use replica::{OwnKeys, Past};
 use sockets::free_address;
 use store::RealDisk;
 
-use crate::shared::poisoned;
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
 use founding::{Founder, Founding, FoundingEngine};
 
@@ -110,7 +109,7 @@ impl Net {
         self.node(index).read(|ledger| ledger.height())
     }
 
-    fn status(&self, index: usize) -> doors::ValidatorStatus {
+    fn status(&self, index: usize) -> replica::ValidatorStatus {
         self.node(index).status().expect("it is a validator")
     }
 
@@ -132,7 +131,7 @@ impl Net {
 
     fn describe(&self) -> Vec<String> {
         let of = |node: &Exchange| {
-            format!("{} {:?} {:?}", node.read(|l| l.height()), poisoned(node.shared.failure.lock()), node.status())
+            format!("{} {:?} {:?}", node.read(|l| l.height()), node.shared.life.failure.get(), node.status())
         };
         self.nodes.iter().flatten().map(of).collect()
     }
@@ -190,9 +189,9 @@ fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
             StateMessage::Chunk { number: 1, .. } if !door.load(Ordering::Acquire) => None,
             other => Some(other),
         };
-        assert!(net.node(index).shared.spoil.set(Box::new(hold)).is_ok());
+        assert!(net.node(index).shared.seat.spoil.set(Box::new(hold)).is_ok());
     }
-    assert!(net.node(2).shared.spoil.set(Box::new(lie)).is_ok());
+    assert!(net.node(2).shared.seat.spoil.set(Box::new(lie)).is_ok());
     let forgotten = |net: &Net, index: usize| net.node(index).shared.archive.block(1).expect("readable").is_none();
     net.wait_until("blocks are forgotten", |net| net.height(0) > 60 && (0..3).all(|index| forgotten(net, index)));
     assert!(net.node(0).shared.archive.block(net.height(0) - 5).expect("readable").is_some(), "the last ones are kept");
@@ -238,7 +237,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     let ledger = state_of(&net, 0);
     let proof = |net: &Net| {
         let shared = &net.node(0).shared;
-        let certificates = shared.certificates.get().expect("a validator").1.clone();
+        let certificates = shared.seat.certificates.get().expect("a validator").1.clone();
         let past = Past { blocks: shared.archive.clone(), certificates, begins: 0 };
         Base::read(&past, shared.newest_root(), ledger.height(), 2).expect("readable")
     };
@@ -263,7 +262,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
         if is_right {
             net.wait_until("all agree", |net| net.again[LATE] > 0 && net.agree(state.height()));
         } else {
-            let failure = |net: &Net| poisoned(net.node(LATE).shared.failure.lock()).clone();
+            let failure = |net: &Net| net.node(LATE).shared.life.failure.get().cloned();
             net.wait_until("it stops", |net| failure(net).is_some());
             let why = failure(&net).unwrap_or_default();
             assert!(why.contains("restore another snapshot"), "{why}");

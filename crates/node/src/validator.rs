@@ -46,8 +46,9 @@ use transport::Lane;
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
 use crate::links::Links;
+use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
-use crate::shared::{ExchangeError, Present, Shared, Submission, poisoned, spawn};
+use crate::shared::{ExchangeError, Present, Shared, Submission, spawn};
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
@@ -112,11 +113,11 @@ pub(crate) fn start(
         Replica::open(home, &genesis, settings, &ledger, shared.newest_root(), shared.archive.clone())?
     };
     let Opened { replica, past, handovers, unproved, certified_durably } = opened;
-    shared.handovers.set(handovers.held.clone()).ok();
-    shared.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
+    shared.seat.handovers.set(handovers.held.clone()).ok();
+    shared.seat.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
     let inbox = Inbox::new();
     let links = Links::open(replica.network(), inbox.sender())?;
-    *poisoned(shared.links.lock()) = Present { generation: 0, transport: Arc::downgrade(links.transport()) };
+    shared.seat.links.send_replace(Present { generation: 0, transport: Arc::downgrade(links.transport()) });
 
     let (pool, pool_jobs) = sync_channel(POOL_JOBS);
     let (verifier, unverified) = sync_channel(verified::WAITING_MAX);
@@ -139,7 +140,7 @@ pub(crate) fn start(
         spawn("pool", shared, move |shared| work_on_pool(shared, key, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
-        spawn("verifier", shared, move |shared| verify_ahead(&shared.verified, unverified))?,
+        spawn("verifier", shared, move |shared| verify_ahead(&shared.seat.verified, unverified))?,
         spawn("consensus", shared, move |shared| validator.run(shared))?,
     ]);
     Ok(threads)
@@ -149,7 +150,7 @@ impl Validator {
     fn run(mut self, shared: &Arc<Shared>) {
         loop {
             let heard = self.wait(shared);
-            let effects = match self.replica.step(shared.now(), shared.waiting(), heard) {
+            let effects = match self.replica.step(shared.now(), shared.pool.waiting(), heard) {
                 Ok(effects) => effects,
                 Err(error) => return shared.fail(&error),
             };
@@ -158,7 +159,7 @@ impl Validator {
                     return shared.fail(&error);
                 }
             }
-            if shared.stopping.load(Ordering::Acquire) || poisoned(shared.failure.lock()).is_some() {
+            if shared.life.stopping.load(Ordering::Acquire) || shared.has_failed() {
                 shared.desk.tell(LifeInput::Stop);
                 return self.links.transport().stop();
             }
@@ -181,7 +182,7 @@ impl Validator {
             Effect::Connect(generation, network) => {
                 self.links.open_again(&network, generation)?;
                 let transport = Arc::downgrade(self.links.transport());
-                *poisoned(shared.links.lock()) = Present { generation, transport };
+                shared.seat.links.send_replace(Present { generation, transport });
             }
             Effect::Job(job) => self.give(job, shared),
             Effect::Observed(observed) => count(observed, shared),
@@ -198,7 +199,7 @@ impl Validator {
                 shared.desk.leave(LifeInput::Decided(agreed.height), |shelf| shelf.agreed.push_back(agreed));
             }
             Job::Check { slot, digest, payload } => {
-                if shared.verified.announce((slot, digest)) {
+                if shared.seat.verified.announce((slot, digest)) {
                     // If the queue is full, the executor checks it.
                     drop(workers.verifier.try_send((slot, digest, payload)));
                 }
@@ -234,7 +235,7 @@ impl Validator {
         }
         shared.metrics.connected.set(status.connected as i64);
         self.warn_of_stall(&status);
-        *poisoned(shared.status.lock()) = Some(status);
+        shared.seat.status.send_replace(Some(status));
     }
 
     /// Logs once that nothing is decided any more, with who is missing, and once that blocks are made again.
@@ -258,7 +259,7 @@ fn count(observed: Observation, shared: &Shared) {
         Observation::Decided(slots) => metrics.decided(slots.into_iter()),
         Observation::Certified(height) => {
             metrics.certified.set(height as i64);
-            shared.certified.store(height, Ordering::Release);
+            shared.seat.certified.store(height, Ordering::Release);
         }
         Observation::CertifiedDurably(height) => shared.desk.tell(LifeInput::Certified(height)),
         Observation::Epoch(_) => {}
@@ -271,15 +272,16 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
     for job in jobs {
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
         // Does not wait for a block that is being applied: a later tick tries again.
-        let ledger = proposals.needs_ledger(&job).then(|| shared.ledger.try_read().ok()).flatten();
-        let result = proposals.perform(job, &mut shared.lock_mempool(), ledger.as_deref(), shared.now());
-        drop(ledger);
-        shared.note_pool();
+        let ledger = proposals.needs_ledger(&job).then(|| shared.ledger.try_read()).flatten();
+        let mut pooled = shared.pool.lock();
+        let result = proposals.perform(job, &mut pooled.mempool, ledger.as_deref(), shared.now());
+        shared.note_pool(&pooled);
+        drop((pooled, ledger));
         if let (Some(own), Some(Input::Assembled { height, payload })) = (own, &result) {
             // Its transactions were checked one by one when clients sent them.
             let sub_block = SubBlock::from_payload(u32::from(own), payload).expect("made here");
             let sub_block = SubBlock { senders: proposals.senders(*height).to_vec(), ..sub_block };
-            shared.verified.insert((own, payload_digest(payload)), sub_block);
+            shared.seat.verified.insert((own, payload_digest(payload)), sub_block);
         }
         if result.is_some_and(|result| !results.push_result(result)) {
             return;
@@ -352,10 +354,8 @@ fn answer_laggards(shared: &Arc<Shared>, past: &Past<RealDisk>, bytes_max: usize
 
 /// Sends a frame, if the links still have the intended generation.
 fn send(shared: &Shared, generation: u64, peer: Index, lane: Lane, bytes: Arc<[u8]>) {
-    let links = poisoned(shared.links.lock());
-    let transport = links.transport.upgrade().filter(|_| links.generation == generation);
-    drop(links);
-    if let Some(transport) = transport {
+    let (present, transport) = shared.seat.links();
+    if let Some(transport) = transport.filter(|_| present == generation) {
         transport.send(peer, lane, bytes);
     }
 }
@@ -370,15 +370,15 @@ impl Own for Shared {
     }
 
     fn status(&self) -> Option<ValidatorStatus> {
-        poisoned(self.status.lock()).clone()
+        self.seat.status()
     }
 
     fn generation(&self) -> u64 {
-        poisoned(self.links.lock()).generation
+        self.seat.links().0
     }
 
     fn key_of(&self, peer: Index) -> Option<PublicKey> {
-        let transport = poisoned(self.links.lock()).transport.upgrade()?;
+        let transport = self.seat.links().1?;
         transport.has_peer(peer).then(|| transport.key_of(peer))
     }
 }
@@ -389,7 +389,7 @@ fn transfer_states(
     mut transfer: StateSync<RealDisk>,
     messages: &Receiver<(u64, Index, FrameBytes)>,
 ) {
-    while !shared.stopping.load(Ordering::Acquire) {
+    while !shared.life.stopping.load(Ordering::Acquire) {
         let heard: Vec<_> = match messages.recv_timeout(STATE_TICK) {
             Ok(first) => std::iter::once(first).chain(messages.try_iter()).take(STATE_MESSAGES_OF_A_STEP).collect(),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
@@ -428,7 +428,7 @@ pub(crate) type Spoil = Box<
 
 #[cfg(test)]
 fn spoiled(shared: &Shared, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
-    let Some(spoil) = shared.spoil.get() else { return Some(bytes) };
+    let Some(spoil) = shared.seat.spoil.get() else { return Some(bytes) };
     let message = replica::state_sync::message::StateMessage::from_bytes(&bytes).expect("made here");
     spoil(message).map(|message| message.to_bytes())
 }

@@ -8,7 +8,7 @@ const STALLED_BEATS: u64 = 10;
 const STALLED_MS_MIN: u64 = 10_000;
 
 /// The status of a validator, for people and probes.
-#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug)]
 pub struct ValidatorStatus {
     /// The consensus engine: `dbft` or `tendermint`.
     pub engine: &'static str,
@@ -45,7 +45,7 @@ pub struct ValidatorStatus {
 }
 
 /// How far a peer is, as this validator knows it.
-#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug)]
 pub struct PeerStatus {
     /// Its index.
     pub validator: u8,

@@ -72,7 +72,7 @@ pub fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
     }
 }
 
-fn unusable(error: anyhow::Error) -> std::io::Error {
+fn unusable(error: client::keystore::KeyError) -> std::io::Error {
     std::io::Error::other(format!("{error:#}"))
 }
 

@@ -14,7 +14,7 @@ mod demo;
 mod demo_developer;
 mod demo_network;
 mod developers;
-mod durable;
+use client::durable;
 mod edge;
 mod explained;
 mod export;
@@ -82,7 +82,7 @@ enum Command {
     Signer(signer_command::SignerCommand),
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
-    Wallet(wallet::Wallet),
+    Wallet(wallet::WalletCommand),
     /// Pay in the payment lane: confirmed by a quorum in one round trip.
     #[command(subcommand)]
     Pay(pay::Pay),

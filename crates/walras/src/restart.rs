@@ -203,7 +203,7 @@ fn remember(data: &Path, number: u32, identity: &Digest) -> anyhow::Result<()> {
         );
         return Ok(());
     }
-    write_durable(&path, identity.to_string().as_bytes())
+    Ok(write_durable(&path, identity.to_string().as_bytes())?)
 }
 
 fn report_part(part: &Value, json: bool) -> ExitCode {

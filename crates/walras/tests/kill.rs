@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clearing::workload::Seeded;
-use doors::json::OutcomeBody;
 use ledger::{Genesis, Ledger, Listing, Roots, Signatures};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Superblock, Transaction, TransactionId,
@@ -299,7 +298,7 @@ fn replay(server: &str, clients: &[Client]) -> u64 {
                 let body = &transaction.body;
                 assert!(used.insert((body.account, body.sequence)), "a sequence number was used twice: {body:?}");
             }
-            let outcome = serde_json::to_value(OutcomeBody::from(outcome)).expect("JSON");
+            let outcome = serde_json::to_value(doors::json::outcome(outcome)).expect("JSON");
             outcomes.insert((transaction.id(), height), outcome);
         }
     }

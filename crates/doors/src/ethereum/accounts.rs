@@ -9,14 +9,18 @@ use replica::EthereumReject;
 use serde_json::{Value, json};
 
 use super::Session;
-use super::methods::{SEND, find};
-use super::params::Params;
+use super::params::{Param, Params, param};
 use super::values::{data, quantity, read_data, read_digest, read_slot, read_u64};
 use super::wire::{Answer, Request, RpcError};
 use crate::backend::Moment;
+use crate::roles::Role;
 
 /// Maximum number of slots of one proof.
 const PROVED_SLOTS: usize = 100;
+
+/// The method that submits transactions, and its parameter.
+pub(super) const SEND: &str = "eth_sendRawTransaction";
+pub(super) const SENT: &[Param] = &[param("transaction", "bytes")];
 
 impl Session<'_> {
     /// The height that a parameter names: a number, a tag, or a block by its hash; the newest height if it is
@@ -61,9 +65,8 @@ impl Session<'_> {
     /// Sends transactions together; returns one answer for each.
     pub(super) fn send_all(&self, requests: &[Request]) -> Vec<Answer> {
         let read = |request: &Request| {
-            let method = find(SEND).expect("it is in the table");
-            self.check_role(method)?;
-            Params::new(&request.params, method)?.read(0, read_data)
+            self.check_role(Role::Submit)?;
+            Params::new(&request.params, SENT)?.read(0, read_data)
         };
         let mut answers: Vec<Result<Vec<u8>, RpcError>> = requests.iter().map(read).collect();
         let bytes = answers.iter_mut().filter_map(|one| one.as_mut().ok()).map(std::mem::take).collect();

@@ -13,7 +13,7 @@ use super::Session;
 use super::params::Params;
 use super::values::{data, quantity, read_u64};
 use super::wire::{Answer, RpcError};
-use crate::cache::ProvenReceipts;
+use readers::cache::ProvenReceipts;
 
 /// A block in the form that Ethereum sees: the executed transactions, in the order of execution.
 pub(super) struct EthereumBlock {

@@ -11,21 +11,20 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ledger::contracts::DeveloperEdit;
 use ledger::contracts::ethereum::U256;
-use ledger::contracts::{DeveloperEdit, EthereumRequest};
 use primitives::Address;
 use serde_json::{Value, json};
 
 use super::Session;
-use super::calls::{CallRequest, estimate_gas};
 use super::chain::client_version;
-use super::methods::{Method, Param, method, option, param};
-use super::params::Params;
-use super::signing::{personal_sign, sign, sign_transaction, sign_typed_data};
+use super::method::{Method, method};
+use super::params::{Param, Params, option, param};
+use super::signing::{personal_sign, sign, sign_transaction, sign_typed_data, to_send};
 use super::state_file::{dump_state, load_state};
-use super::values::{data, quantity, read_address, read_data, read_digest, read_slot, read_u64};
+use super::values::{data, quantity, read_address, read_data, read_digest, read_slot};
 use super::wire::{Answer, RpcError};
-use crate::backend::{DeveloperOrder, DeveloperRefusal, Mining, Moment};
+use crate::backend::{DeveloperCommand, DeveloperRefusal, Mining, Moment};
 use crate::roles::Role;
 
 /// The accounts of the mnemonic "test test test test test test test test test test test junk".
@@ -151,12 +150,12 @@ fn developers() -> impl Iterator<Item = Address> {
 }
 
 impl Session<'_> {
-    pub(super) fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
+    pub(super) fn order(&self, order: DeveloperCommand) -> Result<u64, RpcError> {
         Ok(self.rpc.api.backend.develop(order)?)
     }
 
     /// Reverts as an order says; returns whether the target existed.
-    fn go_back(&self, order: DeveloperOrder) -> Result<bool, RpcError> {
+    fn go_back(&self, order: DeveloperCommand) -> Result<bool, RpcError> {
         let is_back = self.order(order)? == 1;
         if is_back {
             self.rpc.filters.go_back(self.latest());
@@ -165,7 +164,7 @@ impl Session<'_> {
     }
 
     /// Performs an order and returns null.
-    fn done(&self, order: DeveloperOrder) -> Answer {
+    fn done(&self, order: DeveloperCommand) -> Answer {
         self.order(order).map(|_| Value::Null)
     }
 }
@@ -207,24 +206,24 @@ fn evm_mine(session: &Session, params: &Params) -> Answer {
     })?;
     let (time, blocks) = asked.unwrap_or((None, 1));
     if let Some(seconds) = time {
-        session.order(DeveloperOrder::NextTime(seconds))?;
+        session.order(DeveloperCommand::NextTime(seconds))?;
     }
-    session.order(DeveloperOrder::Mine(blocks, 0))?;
+    session.order(DeveloperCommand::Mine(blocks, 0))?;
     Ok("0x0".into())
 }
 
 fn anvil_mine(session: &Session, params: &Params) -> Answer {
     let blocks = params.read_if(0, read_small)?.unwrap_or(1);
-    session.done(DeveloperOrder::Mine(blocks, params.read_if(1, read_small)?.unwrap_or(0)))
+    session.done(DeveloperCommand::Mine(blocks, params.read_if(1, read_small)?.unwrap_or(0)))
 }
 
 fn snapshot(session: &Session, _: &Params) -> Answer {
-    Ok(quantity(session.order(DeveloperOrder::Snapshot)?))
+    Ok(quantity(session.order(DeveloperCommand::Snapshot)?))
 }
 
 fn revert(session: &Session, params: &Params) -> Answer {
     let number = params.read(0, read_small)?;
-    Ok(session.go_back(DeveloperOrder::Revert(number))?.into())
+    Ok(session.go_back(DeveloperCommand::Revert(number))?.into())
 }
 
 fn reset(session: &Session, params: &Params) -> Answer {
@@ -232,7 +231,7 @@ fn reset(session: &Session, params: &Params) -> Answer {
     if forks {
         return Err(RpcError::server("this chain forks no other one: reset it without options"));
     }
-    session.go_back(DeveloperOrder::Reset)?;
+    session.go_back(DeveloperCommand::Reset)?;
     Ok(Value::Null)
 }
 
@@ -240,49 +239,49 @@ fn set_balance(session: &Session, params: &Params) -> Answer {
     let account = params.address(0)?;
     // An amount that does not fit is above the maximum anyway, and the ledger names that maximum.
     let wei = params.read(1, read_number)?.saturating_to::<u128>();
-    session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
+    session.done(DeveloperCommand::Edit(DeveloperEdit::Balance { account, wei }))
 }
 
 fn set_nonce(session: &Session, params: &Params) -> Answer {
     let (account, nonce) = (params.address(0)?, params.read(1, read_small)?);
-    session.done(DeveloperOrder::Edit(DeveloperEdit::Nonce { account, nonce }))
+    session.done(DeveloperCommand::Edit(DeveloperEdit::Nonce { account, nonce }))
 }
 
 fn set_code(session: &Session, params: &Params) -> Answer {
     let (account, code) = (params.address(0)?, params.read(1, read_data)?);
-    session.done(DeveloperOrder::Edit(DeveloperEdit::Code { account, code }))
+    session.done(DeveloperCommand::Edit(DeveloperEdit::Code { account, code }))
 }
 
 fn set_storage_at(session: &Session, params: &Params) -> Answer {
     let (account, slot, value) = (params.address(0)?, params.read(1, read_slot)?, params.read(2, read_slot)?);
-    session.order(DeveloperOrder::Edit(DeveloperEdit::Slot { account, slot, value }))?;
+    session.order(DeveloperCommand::Edit(DeveloperEdit::Slot { account, slot, value }))?;
     Ok(true.into())
 }
 
 fn increase_time(session: &Session, params: &Params) -> Answer {
-    Ok(session.order(DeveloperOrder::IncreaseTime(params.read(0, read_small)?))?.into())
+    Ok(session.order(DeveloperCommand::IncreaseTime(params.read(0, read_small)?))?.into())
 }
 
 fn next_time(session: &Session, params: &Params) -> Answer {
-    session.done(DeveloperOrder::NextTime(params.read(0, read_small)?))
+    session.done(DeveloperCommand::NextTime(params.read(0, read_small)?))
 }
 
 fn step_time(session: &Session, params: &Params) -> Answer {
-    session.done(DeveloperOrder::StepTime(Some(params.read(0, read_small)?)))
+    session.done(DeveloperCommand::StepTime(Some(params.read(0, read_small)?)))
 }
 
 fn follow_clock(session: &Session, _: &Params) -> Answer {
-    session.order(DeveloperOrder::StepTime(None))?;
+    session.order(DeveloperCommand::StepTime(None))?;
     Ok(true.into())
 }
 
 fn set_automine(session: &Session, params: &Params) -> Answer {
     let mining = if params.read(0, read_bool)? { Mining::Instant } else { Mining::Manual };
-    session.done(DeveloperOrder::Mining(mining))
+    session.done(DeveloperCommand::Mining(mining))
 }
 
 fn get_automine(session: &Session, _: &Params) -> Answer {
-    Ok((session.order(DeveloperOrder::IsInstant)? == 1).into())
+    Ok((session.order(DeveloperCommand::IsInstant)? == 1).into())
 }
 
 fn set_interval(session: &Session, params: &Params) -> Answer {
@@ -290,36 +289,36 @@ fn set_interval(session: &Session, params: &Params) -> Answer {
         0 => Mining::Manual,
         seconds => Mining::Interval(seconds.saturating_mul(1_000)),
     };
-    session.done(DeveloperOrder::Mining(mining))
+    session.done(DeveloperCommand::Mining(mining))
 }
 
 fn drop_transaction(session: &Session, params: &Params) -> Answer {
     let hash = params.read(0, read_digest)?;
-    let was_there = session.order(DeveloperOrder::Drop(hash))? == 1;
+    let was_there = session.order(DeveloperCommand::Drop(hash))? == 1;
     Ok(if was_there { data(hash.0) } else { Value::Null })
 }
 
 fn drop_all(session: &Session, _: &Params) -> Answer {
-    session.done(DeveloperOrder::DropAll(None))
+    session.done(DeveloperCommand::DropAll(None))
 }
 
 fn remove_pool_transactions(session: &Session, params: &Params) -> Answer {
-    session.done(DeveloperOrder::DropAll(Some(params.address(0)?)))
+    session.done(DeveloperCommand::DropAll(Some(params.address(0)?)))
 }
 
 fn set_base_fee(session: &Session, params: &Params) -> Answer {
-    session.done(DeveloperOrder::Edit(DeveloperEdit::BaseFee { wei: params.read(0, read_small)? }))
+    session.done(DeveloperCommand::Edit(DeveloperEdit::BaseFee { wei: params.read(0, read_small)? }))
 }
 
 fn add_balance(session: &Session, params: &Params) -> Answer {
     let (account, more) = (params.address(0)?, params.read(1, read_number)?.saturating_to::<u128>());
     let held = session.rpc.api.backend.ethereum_account(&account, Moment::After(session.latest()))?.wei;
     let wei = held.saturating_add(more);
-    session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
+    session.done(DeveloperCommand::Edit(DeveloperEdit::Balance { account, wei }))
 }
 
 fn get_interval(session: &Session, _: &Params) -> Answer {
-    Ok(match session.order(DeveloperOrder::IntervalMs)? {
+    Ok(match session.order(DeveloperCommand::IntervalMs)? {
         0 => Value::Null,
         interval => (interval / 1_000).into(),
     })
@@ -378,21 +377,6 @@ fn send_transaction(session: &Session, params: &Params) -> Answer {
     session.check_intake()?;
     let sent = to_send(session, params, &from)?;
     Ok(data(session.rpc.api.backend.impersonate(&from, sent.unsigned(&from))??.0))
-}
-
-/// The transaction of the first parameter, with the sender's next nonce, and with gas and a fee if it has none.
-pub(super) fn to_send(session: &Session, params: &Params, from: &Address) -> Result<EthereumRequest, RpcError> {
-    let request = params.read(0, CallRequest::read)?;
-    let backend = &session.rpc.api.backend;
-    let gas = match request.gas() {
-        Some(gas) => gas,
-        None => read_u64(&estimate_gas(session, params)?).map_err(RpcError::internal)?,
-    };
-    let nonce = backend.ethereum_account(from, Moment::After(session.latest()))?.nonce;
-    let nonce = backend.ethereum_nonce_above(from, nonce);
-    let base_fee = session.terms()?.base_fee;
-    let sent = request.to_request(session.rpc.outline().chain, nonce, gas, 2 * u128::from(base_fee));
-    sent.map_err(RpcError::invalid_params)
 }
 
 fn node_info(session: &Session, _: &Params) -> Answer {

@@ -2,58 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::accounts::{SEND, SENT};
 use super::developer::DEVELOPER_METHODS;
-use super::params::Params;
-use super::wire::Answer;
-use super::{Session, accounts, blocks, calls, chain, filters, logs, touched, traces, txpool};
+use super::method::{Method, heavy, method};
+use super::params::{Param, option, param};
+use super::{accounts, blocks, calls, chain, filters, logs, touched, traces, txpool};
 use crate::roles::Role;
-
-/// A method.
-pub(super) struct Method {
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    pub params: &'static [Param],
-    /// The schema of its result.
-    pub result: &'static str,
-    pub role: Role,
-    /// Whether it executes or scans.
-    pub is_heavy: bool,
-    pub run: fn(&Session, &Params) -> Answer,
-}
-
-/// A parameter, by position.
-pub(super) struct Param {
-    pub name: &'static str,
-    /// Its schema.
-    pub schema: &'static str,
-    pub is_required: bool,
-}
-
-/// The method that submits transactions.
-pub(super) const SEND: &str = "eth_sendRawTransaction";
-
-pub(super) const fn param(name: &'static str, schema: &'static str) -> Param {
-    Param { name, schema, is_required: true }
-}
-
-pub(super) const fn option(name: &'static str, schema: &'static str) -> Param {
-    Param { name, schema, is_required: false }
-}
-
-pub(super) const fn method(
-    name: &'static str,
-    summary: &'static str,
-    params: &'static [Param],
-    result: &'static str,
-    run: fn(&Session, &Params) -> Answer,
-) -> Method {
-    Method { name, summary, params, result, role: Role::Read, is_heavy: false, run }
-}
-
-const fn heavy(method: Method) -> Method {
-    Method { is_heavy: true, ..method }
-}
 
 const ADDRESS: Param = param("address", "address");
 const AT: Param = option("block", "blockNumberTagOrHash");
@@ -102,7 +56,7 @@ pub(super) const METHODS: &[Method] = &[
     heavy(method("eth_createAccessList", "The addresses and slots that a call touches, and its gas with them.",
         &[CALL, AT, STATE], "object", touched::create_access_list)),
     Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
-        &[param("transaction", "bytes")], "hash32", accounts::send_raw_transaction) },
+        SENT, "hash32", accounts::send_raw_transaction) },
     method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
         blocks::get_transaction_by_hash),
     method("eth_getRawTransactionByHash", "The bytes of a transaction, executed or pending here.", &[HASH], "any",

@@ -33,9 +33,11 @@ mod developer;
 mod eip712;
 mod filters;
 mod logs;
+mod method;
 mod methods;
 mod overrides;
 mod params;
+mod past_state;
 mod signing;
 mod state_file;
 mod subscriptions;
@@ -71,13 +73,13 @@ use crate::client::Client;
 use crate::door::Visitor;
 use crate::http::{self, Api, Failure, HEAVY_WAITING_OF_ONE};
 use crate::json::EthereumLimitsBody;
-use crate::outline::{ContractsOutline, Outline};
 use crate::roles::Role;
 use crate::turns::Turns;
 use developer::{Impersonated, find_developers};
 use filters::Filters;
-use methods::{Method, find};
+use methods::find;
 use params::Params;
+use readers::outline::{ContractsOutline, Outline};
 use wire::{Answer, Body, Refused, Request, RpcError, envelope};
 
 /// Maximum bytes of a body, whatever the configuration allows.
@@ -175,7 +177,7 @@ fn is_heavy(one: &Asked) -> bool {
 }
 
 fn is_sent(one: &Asked) -> bool {
-    one.as_ref().is_ok_and(|one| one.method == methods::SEND)
+    one.as_ref().is_ok_and(|one| one.method == accounts::SEND)
 }
 
 impl<'a> Session<'a> {
@@ -250,15 +252,15 @@ impl<'a> Session<'a> {
     fn call(&self, name: &str, params: &[Value]) -> Answer {
         let own = || find_developers(name).filter(|_| self.rpc.api.backend.is_developers());
         let method = own().or_else(|| find(name)).ok_or_else(|| RpcError::unknown_method(name))?;
-        self.check_role(method)?;
-        let params = Params::new(params, method)?;
+        self.check_role(method.role)?;
+        let params = Params::new(params, method.params)?;
         let result = self.guarded(|| (method.run)(self, &params))??;
         self.pay_bytes(weight(&result))?;
         Ok(result)
     }
 
-    fn check_role(&self, method: &Method) -> Result<(), RpcError> {
-        if method.role == Role::Submit && !self.caller.may_submit {
+    fn check_role(&self, role: Role) -> Result<(), RpcError> {
+        if role == Role::Submit && !self.caller.may_submit {
             return Err(RpcError::server("sending requires the token of [http] submit_token_file, as a bearer token"));
         }
         Ok(())

@@ -12,7 +12,7 @@ use ledger::contracts::{EvmContent, EvmContext, EvmPlace, EvmView, evm_code, is_
 use primitives::Address;
 use serde_json::Value;
 
-use super::calls::PastState;
+use super::past_state::PastState;
 use super::values::{read_address, read_bytes, read_data, read_quantity, read_slot, read_u64};
 
 /// Maximum number of addresses and slots that a call replaces.

@@ -3,24 +3,39 @@
 use primitives::{Address, Digest};
 use serde_json::Value;
 
-use super::methods::Method;
 use super::values;
 use super::wire::RpcError;
+
+/// A parameter, by position.
+pub(super) struct Param {
+    pub name: &'static str,
+    /// Its schema.
+    pub schema: &'static str,
+    pub is_required: bool,
+}
+
+pub(super) const fn param(name: &'static str, schema: &'static str) -> Param {
+    Param { name, schema, is_required: true }
+}
+
+pub(super) const fn option(name: &'static str, schema: &'static str) -> Param {
+    Param { name, schema, is_required: false }
+}
 
 /// See the module text.
 pub(super) struct Params<'a> {
     values: &'a [Value],
-    method: &'static Method,
+    declared: &'static [Param],
 }
 
 impl<'a> Params<'a> {
     /// Checks the number of parameters.
-    pub fn new(values: &'a [Value], method: &'static Method) -> Result<Params<'a>, RpcError> {
-        let most = method.params.len();
+    pub fn new(values: &'a [Value], declared: &'static [Param]) -> Result<Params<'a>, RpcError> {
+        let most = declared.len();
         if values.len() > most {
             return Err(RpcError::invalid_params(format!("too many arguments, want at most {most}")));
         }
-        Ok(Params { values, method })
+        Ok(Params { values, declared })
     }
 
     /// A parameter; `None` if it is missing or `null`.
@@ -30,7 +45,7 @@ impl<'a> Params<'a> {
 
     /// A required parameter, parsed.
     pub fn read<T>(&self, at: usize, read: impl FnOnce(&'a Value) -> Result<T, String>) -> Result<T, RpcError> {
-        let name = self.method.params[at].name;
+        let name = self.declared[at].name;
         let missing = || RpcError::invalid_params(format!("missing value for required argument {at} ({name})"));
         self.named(at, read(self.get(at).ok_or_else(missing)?))
     }
@@ -45,7 +60,7 @@ impl<'a> Params<'a> {
     }
 
     fn named<T>(&self, at: usize, read: Result<T, String>) -> Result<T, RpcError> {
-        let name = self.method.params[at].name;
+        let name = self.declared[at].name;
         read.map_err(|why| RpcError::invalid_params(format!("invalid argument {at} ({name}): {why}")))
     }
 

@@ -1,16 +1,17 @@
 //! What a developers' chain signs for the accounts whose keys everybody knows.
 
-use ledger::contracts::EthereumKey;
 use ledger::contracts::ethereum::{B256, keccak256};
+use ledger::contracts::{EthereumKey, EthereumRequest};
 use primitives::{Address, from_hex};
 use serde_json::Value;
 
 use super::Session;
-use super::developer::to_send;
+use super::calls::{CallRequest, estimate_gas};
 use super::eip712::typed_data_hash;
 use super::params::Params;
-use super::values::{data, read_address, read_data};
+use super::values::{data, read_address, read_data, read_u64};
 use super::wire::{Answer, RpcError};
+use crate::backend::Moment;
 
 /// The secret keys of the accounts of the mnemonic "test test test test test test test test test test test junk".
 pub const DEVELOPER_KEYS: [&str; 10] = [
@@ -66,4 +67,19 @@ pub(super) fn sign_transaction(session: &Session, params: &Params) -> Answer {
     let from = params.read(0, |value: &Value| read_address(&value["from"]))?;
     let key = key_of(&from)?;
     Ok(data(key.sign(&to_send(session, params, &from)?)))
+}
+
+/// The transaction of the first parameter, with the sender's next nonce, and with gas and a fee if it has none.
+pub(super) fn to_send(session: &Session, params: &Params, from: &Address) -> Result<EthereumRequest, RpcError> {
+    let request = params.read(0, CallRequest::read)?;
+    let backend = &session.rpc.api.backend;
+    let gas = match request.gas() {
+        Some(gas) => gas,
+        None => read_u64(&estimate_gas(session, params)?).map_err(RpcError::internal)?,
+    };
+    let nonce = backend.ethereum_account(from, Moment::After(session.latest()))?.nonce;
+    let nonce = backend.ethereum_nonce_above(from, nonce);
+    let base_fee = session.terms()?.base_fee;
+    let sent = request.to_request(session.rpc.outline().chain, nonce, gas, 2 * u128::from(base_fee));
+    sent.map_err(RpcError::invalid_params)
 }

@@ -12,7 +12,7 @@ use super::Session;
 use super::params::Params;
 use super::values::{data, quantity, read_address, read_data, read_quantity, read_slot};
 use super::wire::{Answer, RpcError};
-use crate::backend::{DeveloperOrder, Moment};
+use crate::backend::{DeveloperCommand, Moment};
 
 /// How a file that gzip has compressed begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -89,6 +89,6 @@ pub(super) fn load_state(session: &Session, params: &Params) -> Answer {
             .map_err(|why| RpcError::invalid_params(format!("{address}: {why}")))?;
         edits.extend(read_edits(session, account, value)?);
     }
-    session.order(DeveloperOrder::Edits(edits))?;
+    session.order(DeveloperCommand::Edits(edits))?;
     Ok(true.into())
 }

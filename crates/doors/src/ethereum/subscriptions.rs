@@ -30,9 +30,9 @@ use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
 use crate::client::Client;
 use crate::door::{DISPLACED, Visitor};
 use crate::http::Failure;
+use crate::http::stream::{LINGER, ended_by};
 use crate::roles::Role;
-use crate::stream::{LINGER, ended_by};
-use crate::views::CommittedBlock;
+use readers::views::CommittedBlock;
 
 /// Maximum number of subscriptions of one connection.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 64;

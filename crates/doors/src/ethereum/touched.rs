@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::blocks::access_list_json;
-use super::calls::{PastState, returned};
+use super::calls::returned;
 use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
+use super::past_state::PastState;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError};
 

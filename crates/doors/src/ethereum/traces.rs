@@ -15,9 +15,10 @@ use primitives::TransactionId;
 use serde_json::{Value, json};
 
 use super::blocks::EthereumBlock;
-use super::calls::{PastState, flag, object};
+use super::calls::{flag, object};
 use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
+use super::past_state::PastState;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
 use super::{Caller, Rpc, Session, touched, weight};

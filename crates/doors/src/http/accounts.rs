@@ -12,8 +12,9 @@ use super::failure::{Answered, Failure};
 use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
 use crate::json::{self, ErrorBody};
-use crate::markets::{Sides, offer};
-use crate::views::Views;
+use crate::markets::offer;
+use readers::Sides;
+use readers::views::Views;
 
 /// Interval of checks of the published height, and how long to check.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -188,28 +189,41 @@ pub(super) async fn account_offers(
     api.blocking(move |api| Json(api.offers_body(&address, page))).await
 }
 
-/// An account, or its absence, with a proof that needs only the state root.
-#[utoipa::path(get, path = "/v1/accounts/{address}/proof", params(("address" = String, Path)),
+/// Whether the certificate of the block is asked for.
+#[derive(Deserialize)]
+pub(super) struct AskedProof {
+    #[serde(default)]
+    certified: bool,
+}
+
+/// An account, or its absence, with a proof that needs only the state root, and on request with the certificate of
+/// that root: then the answer waits for it.
+#[utoipa::path(get, path = "/v1/accounts/{address}/proof",
+    params(("address" = String, Path), ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::AccountProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_proof(
     State(api): State<Api>,
     Path(address): Path<String>,
+    Query(asked): Query<AskedProof>,
 ) -> Answered<json::AccountProofBody> {
     let address: Address = parse("address", &address)?;
-    api.blocking(move |api| {
-        let (proved, account) = api.at_one_height(|| {
-            let proved = api.backend.prove_account(&address)?;
+    let mut body = api.blocking(move |api| api.account_proof(&address)).await??;
+    if asked.certified {
+        body.certificate = Some(api.certified(body.height).await?);
+    }
+    Ok(Json(body))
+}
+
+impl Api {
+    fn account_proof(&self, address: &Address) -> Result<json::AccountProofBody, Failure> {
+        let (proved, account) = self.at_one_height(|| {
+            let proved = self.backend.prove_account(address)?;
             let account = proved.proof.account.clone();
             Ok((proved.height, account, proved))
         })?;
-        Ok(Json(json::AccountProofBody {
-            height: proved.height,
-            root: proved.root.to_string(),
-            account,
-            proof: proof_bytes(&proved.proof),
-        }))
-    })
-    .await?
+        let (height, root) = (proved.height, proved.root.to_string());
+        Ok(json::AccountProofBody { height, root, account, proof: proof_bytes(&proved.proof), certificate: None })
+    }
 }
 
 /// A resting offer, or its absence, with a proof that needs only the state root.

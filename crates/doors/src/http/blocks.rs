@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
 use super::{Api, PAGE, Page, parse, proof_bytes};
-use crate::cache::ProvenReceipts;
 use crate::json::{self, ErrorBody};
-use crate::views::{BatchSummary, BlockSummary, CommittedBlock};
+use readers::cache::ProvenReceipts;
+use readers::views::{BatchSummary, BlockSummary, CommittedBlock};
 
 fn no_block(height: Height) -> Failure {
     Failure::not_found(format!("this node has no block {height}: it does not exist yet, or is no longer kept"))
@@ -84,7 +84,7 @@ pub(super) async fn block(
                 account: transaction.body.account.to_string(),
                 sequence: transaction.body.sequence.to_string(),
                 operation: api.symbols.operation(&transaction.body.operation),
-                outcome: outcome.into(),
+                outcome: json::outcome(outcome),
             }
         };
         let chosen = transactions.zip(&receipts.outcomes).skip(entries.start).take(entries.len());

@@ -5,9 +5,9 @@ use axum::extract::State;
 use ledger::SEQUENCE_WINDOW;
 use primitives::AssetId;
 
-use super::Api;
 use super::failure::Answered;
-use crate::{ethereum, json, stream};
+use super::{Api, stream};
+use crate::{ethereum, json};
 
 /// The status of the node.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
@@ -18,9 +18,9 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
         let views = api.published().views();
         let (outline, root) = (views.outline(), views.newest_root());
         Json(json::NodeStatus {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").into(),
             chain: outline.chain.to_string(),
-            engine: validator.map_or("solo", |status| status.engine),
+            engine: validator.map_or("solo", |status| status.engine).into(),
             stalled: validator.and_then(|status| status.stall()),
             height: outline.height,
             block: outline.block.to_string(),
@@ -67,8 +67,8 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
 }
 
 /// The assets.
-#[utoipa::path(get, path = "/v1/assets", responses((status = 200, body = json::Assets)))]
-pub(super) async fn assets(State(api): State<Api>) -> Answered<json::Assets> {
+#[utoipa::path(get, path = "/v1/assets", responses((status = 200, body = json::AssetsBody)))]
+pub(super) async fn assets(State(api): State<Api>) -> Answered<json::AssetsBody> {
     let outline = api.published().views().outline().clone();
     Ok(Json(json::assets(&outline.assets, outline.contracts.is_some())))
 }

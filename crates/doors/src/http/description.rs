@@ -93,6 +93,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
         let mut properties = json!({
             "account": {"type": "string", "pattern": ADDRESS},
             "sequence": {"type": ["string", "null"], "pattern": NUMBER},
+            "until": {"type": ["string", "null"], "pattern": NUMBER},
             "operation": {"oneOf": OPERATIONS.map(described_operation)},
         });
         if path == "/v1/transactions/prepare" {

@@ -13,13 +13,14 @@ use replica::EthereumReject;
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::transactions::{decode, whole};
+use super::transactions::decode;
+use super::unsigned::whole;
 use super::{Api, Page, parse, proof_bytes};
 use crate::client::Client;
 use crate::door::Visitor;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
-use crate::views::executed;
+use readers::views::executed;
 
 /// Maximum bytes of an output in an answer: a revert reason is text for people.
 const OUTPUT_BYTES_MAX: usize = 4_096;
@@ -56,18 +57,17 @@ impl Api {
             None => return Ok(None),
             Some(None) => {
                 let waiting = self.backend.ethereum_waiting(id);
-                let transaction =
-                    waiting.and_then(|(bytes, sender)| json::EthereumTransactionBody::read(&bytes, &sender));
-                return Ok(Some(json::EthereumBody { transaction, ..json::EthereumBody::pending(id) }));
+                let transaction = waiting.and_then(|(bytes, sender)| json::ethereum_transaction(&bytes, &sender));
+                return Ok(Some(json::EthereumBody { transaction, ..json::ethereum_pending(id) }));
             }
             Some(Some(place)) => place,
         };
         let proven = self.receipts(place.height)?;
         let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];
-        let mut body = json::EthereumBody::committed(place.height, receipt);
+        let mut body = json::ethereum_committed(place.height, receipt);
         if let (Some(position), Some(block)) = (receipt.position, self.backend.block(place.height)?) {
             let found = transaction_at(&block, position);
-            body.transaction = found.and_then(|(_, bytes)| json::EthereumTransactionBody::read(bytes, &receipt.sender));
+            body.transaction = found.and_then(|(_, bytes)| json::ethereum_transaction(bytes, &receipt.sender));
         }
         if proof {
             body.receipts_root = Some(proven.root.to_string());
@@ -111,7 +111,7 @@ pub(super) async fn ethereum_output(
         drop(turn);
         called
     });
-    Ok(Json(json::EthereumOutputBody::of(&id, called.await??, OUTPUT_BYTES_MAX)))
+    Ok(Json(json::ethereum_output(&id, called.await??, OUTPUT_BYTES_MAX)))
 }
 
 /// What the contract phase of a block executed.
@@ -141,7 +141,7 @@ pub(super) async fn ethereum_block(
             burnt: contracts.burnt.to_string(),
             executed: executed(contracts),
             skipped: contracts.skipped.len(),
-            transactions: asked.map(|receipt| json::EthereumExecutedBody::of(receipt, parts(receipt))).collect(),
+            transactions: asked.map(|receipt| json::ethereum_executed(receipt, parts(receipt))).collect(),
             more: next.is_some(),
             next,
         }))
@@ -185,7 +185,7 @@ pub(super) async fn send_ethereum_batch(
     let transactions = decode(&headers, &whole(body)?, true, raw)?;
     api.check_batch(transactions.len())?;
     let result = |answer: Result<TransactionId, EthereumReject>| match answer {
-        Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
+        Ok(id) => json::EthereumResultBody::Taken(Box::new(json::ethereum_pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
     let results = api.submit_ethereum(&visitor, transactions).await?.into_iter().map(result).collect();
@@ -195,5 +195,5 @@ pub(super) async fn send_ethereum_batch(
 /// The answer for an accepted transaction: if it was sent before, it may have been executed.
 async fn taken(api: &Api, id: TransactionId) -> Result<json::EthereumBody, Failure> {
     let found = api.blocking(move |api| api.ethereum(&id, false)).await??;
-    Ok(found.unwrap_or_else(|| json::EthereumBody::pending(&id)))
+    Ok(found.unwrap_or_else(|| json::ethereum_pending(&id)))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
-        Failure(status, ErrorText { code, message: message.into() })
+        Failure(status, ErrorText { code: code.into(), message: message.into() })
     }
 
     pub(super) fn malformed(message: impl Into<String>) -> Failure {

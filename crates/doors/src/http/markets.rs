@@ -8,9 +8,10 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::{Api, PAGE, parse};
 use crate::backend::OffersRead;
-use crate::candles::{Candle, Interval};
 use crate::json::{self, ErrorBody};
-use crate::markets::{self, Sides};
+use crate::markets;
+use readers::Sides;
+use readers::candles::{Candle, Interval};
 
 /// Every market with its last traded price.
 #[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::MarketsBody)))]
@@ -161,11 +162,11 @@ impl Api {
         drop(views);
         let body = |candle: &Candle| {
             let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;
-            json::CandleBody::of(candle, is_over, &self.symbols, sides)
+            json::candle(candle, is_over, &self.symbols, sides)
         };
         json::CandlesBody {
             market: self.symbols.market(sides.base, sides.quote),
-            interval: interval.name(),
+            interval: interval.name().into(),
             candles: candles.iter().map(body).collect(),
         }
     }

@@ -19,13 +19,13 @@ use utoipa_axum::routes;
 use crate::backend::Backend;
 use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
-use crate::markets::Sides;
-use crate::published::Published;
+use crate::page;
 use crate::roles::{Access, Role};
 use crate::settings::Http;
 use crate::turns::Turns;
-use crate::{page, stream};
 use parameters::Parameters;
+use readers::Published;
+use readers::Sides;
 
 mod accounts;
 mod blocks;
@@ -40,9 +40,13 @@ mod operator;
 mod parameters;
 mod prepare;
 mod probes;
+#[cfg(test)]
+mod reference;
 mod refused;
+pub(crate) mod stream;
 mod transactions;
 mod typed_data;
+mod unsigned;
 mod validators;
 
 pub(crate) use accounts::OffersPage;

@@ -9,8 +9,8 @@ use primitives::{
 };
 
 use super::failure::{Answered, Failure};
-use super::transactions::{bytes_of_hex, whole};
 use super::typed_data::{Wanted, described};
+use super::unsigned::{SIGNATURE, unsigned, whole};
 use super::{Api, parse};
 use crate::json::{ErrorBody, PreparedBody, Symbols};
 
@@ -52,36 +52,6 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         }))
     })
     .await?
-}
-
-/// Bytes of a signature, the last of a transaction.
-pub(super) const SIGNATURE: usize = 64;
-/// Bytes of the signer: a key, or the identity of the network of typed data. The byte before says which.
-const SIGNER: usize = 32;
-
-/// The bytes of a transaction up to its signature.
-pub(super) fn unsigned(transaction: &Transaction) -> String {
-    let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
-    format!("0x{}", to_hex(&bytes[..bytes.len() - SIGNATURE]))
-}
-
-/// Appends a signature to the transaction that it signs: of an ed25519 key as it is, of a wallet in compact form.
-pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {
-    let mut bytes = bytes_of_hex("transaction", unsigned)?;
-    let signature = bytes_of_hex("signature", signature)?;
-    let is_key = bytes.len().checked_sub(SIGNER + 1).and_then(|at| bytes.get(at)) == Some(&0);
-    if is_key {
-        if signature.len() != SIGNATURE {
-            let told = format!("signature: an ed25519 signature has {SIGNATURE} bytes, this one {}", signature.len());
-            return Err(Failure::malformed(told));
-        }
-        bytes.extend_from_slice(&signature);
-        return Ok(bytes);
-    }
-    let signature =
-        WalletSignature::from_bytes(&signature).map_err(|error| Failure::malformed(format!("signature: {error}")))?;
-    bytes.extend_from_slice(&signature.0);
-    Ok(bytes)
 }
 
 /// What a transaction does and costs, for the person who signs it.

@@ -53,11 +53,11 @@ mod tests {
     fn the_newest_refusals_are_remembered_but_none_for_a_signature() {
         let refused = Refused::default();
         let id = |n: usize| Digest(std::array::from_fn(|at| (n >> (8 * (at % 8))) as u8));
-        let text = || ErrorText::from(Refusal::OVERDRAFT);
+        let text = || crate::json::refused(Refusal::OVERDRAFT);
         refused.remember(id(1), Refusal::BAD_SIGNATURE, &text());
         assert!(refused.reason(&id(1)).is_none());
         (0..=REMEMBERED).for_each(|n| refused.remember(id(n), Refusal::OVERDRAFT, &text()));
         assert!(refused.reason(&id(0)).is_none());
-        assert_eq!(refused.reason(&id(1)).map(|text| text.code), Some("overdraft"));
+        assert_eq!(refused.reason(&id(1)).map(|text| text.code), Some("overdraft".into()));
     }
 }

@@ -13,9 +13,9 @@ use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, Transaction
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::prepare::with_signature;
+use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::{Api, parse, proof_bytes};
-use crate::backend::{Answer, Found};
+use crate::backend::Answer;
 use crate::door::Visitor;
 use crate::json::{self, ErrorBody, ErrorText};
 
@@ -27,6 +27,9 @@ const WAIT: Duration = Duration::from_secs(30);
 pub(super) struct Asked {
     #[serde(default)]
     proof: bool,
+    /// The certificate of its block too: then the answer waits for it.
+    #[serde(default)]
+    certified: bool,
     wait: Option<String>,
 }
 
@@ -43,7 +46,7 @@ impl Asked {
 fn pending(id: TransactionId) -> json::TransactionBody {
     json::TransactionBody {
         id: id.to_string(),
-        status: "pending",
+        status: "pending".into(),
         account: None,
         sequence: None,
         until: None,
@@ -52,16 +55,18 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         outcome: None,
         receipts_root: None,
         proof: None,
+        certificate: None,
     }
 }
 
-fn committed(id: TransactionId, found: Found) -> json::TransactionBody {
-    let (height, outcome) = (Some(found.height), Some((&found.outcome).into()));
-    json::TransactionBody { status: "committed", height, outcome, ..pending(id) }
+fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody {
+    let (height, outcome) = (Some(found.height), Some(json::outcome(&found.outcome)));
+    json::TransactionBody { status: "committed".into(), height, outcome, ..pending(id) }
 }
 
 /// The place of a transaction, and its outcome.
-#[utoipa::path(get, path = "/v1/transactions/{id}", params(("id" = String, Path), ("proof" = Option<bool>, Query)),
+#[utoipa::path(get, path = "/v1/transactions/{id}",
+    params(("id" = String, Path), ("proof" = Option<bool>, Query), ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::TransactionBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn transaction(
     State(api): State<Api>,
@@ -69,27 +74,35 @@ pub(super) async fn transaction(
     Query(asked): Query<Asked>,
 ) -> Answered<json::TransactionBody> {
     let id: Digest = parse("id", &id)?;
-    api.blocking(move |api| {
-        let found = match api.look_up(&id, || api.published().find(&id)) {
-            None => return Err(api.unknown(&id)),
-            Some(None) => return Ok(Json(pending(id))),
+    let certified = asked.certified;
+    let mut body = api.blocking(move |api| api.transaction_body(id, asked.proof)).await??;
+    if let Some(height) = body.height.filter(|_| certified) {
+        body.certificate = Some(api.certified(height).await?);
+    }
+    Ok(Json(body))
+}
+
+impl Api {
+    fn transaction_body(&self, id: TransactionId, with_proof: bool) -> Result<json::TransactionBody, Failure> {
+        let found = match self.look_up(&id, || self.published().find(&id)) {
+            None => return Err(self.unknown(&id)),
+            Some(None) => return Ok(pending(id)),
             Some(Some(found)) => found,
         };
         let mut body = committed(id, found);
-        if let Some(transaction) = api.transaction_of(found.height, &id)? {
+        if let Some(transaction) = self.transaction_of(found.height, &id)? {
             body.account = Some(transaction.account.to_string());
             body.sequence = Some(transaction.sequence.to_string());
             body.until = Some(transaction.until.to_string());
-            body.operation = Some(api.symbols.operation(&transaction.operation));
+            body.operation = Some(self.symbols.operation(&transaction.operation));
         }
-        if asked.proof {
-            let proven = api.receipts(found.height)?;
+        if with_proof {
+            let proven = self.receipts(found.height)?;
             body.receipts_root = Some(proven.root.to_string());
             body.proof = Some(proof_bytes(&proven.prove(&id)));
         }
-        Ok(Json(body))
-    })
-    .await?
+        Ok(body)
+    }
 }
 
 /// Transactions in a JSON body.
@@ -107,15 +120,6 @@ type Reader<T> = fn(&[u8]) -> Result<T, String>;
 
 fn native(bytes: &[u8]) -> Result<Transaction, String> {
     borsh::from_slice(bytes).map_err(|error| error.to_string())
-}
-
-/// Decodes hexadecimal digits.
-pub(super) fn bytes_of_hex(place: &str, text: &str) -> Result<Vec<u8>, Failure> {
-    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
-    let pairs = digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?));
-    let bytes: Option<Vec<u8>> = pairs.collect();
-    bytes.ok_or_else(|| Failure::malformed(format!("{place}: not hexadecimal")))
 }
 
 fn decode_hex<T>(place: &str, text: &str, read: Reader<T>) -> Result<T, Failure> {
@@ -231,7 +235,7 @@ impl Api {
 
     /// The error of a refused transaction, which is remembered. An overdraft names what is missing.
     fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
-        let mut text = ErrorText::from(refusal);
+        let mut text = json::refused(refusal);
         if refusal == Refusal::OVERDRAFT {
             text.message = self.overdraft(&transaction.body);
         }
@@ -339,11 +343,4 @@ pub(super) async fn send_batch(
         });
     }
     Ok(Json(json::Results { results }))
-}
-
-pub(super) fn whole(body: Result<Bytes, axum::extract::rejection::BytesRejection>) -> Result<Bytes, Failure> {
-    body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
-        _ => Failure::malformed(format!("the body did not arrive whole: {error}")),
-    })
 }

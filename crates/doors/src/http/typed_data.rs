@@ -12,8 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Answered, Failure};
-use super::prepare::{SIGNATURE, unsigned};
-use super::transactions::{bytes_of_hex, whole};
+use super::unsigned::{SIGNATURE, bytes_of_hex, unsigned, whole};
 use super::{Api, number, parse};
 use crate::json::{ErrorBody, TypedDataBody};
 

@@ -1,39 +1,76 @@
 //! Certificates, handovers and validators.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use primitives::{Height, to_hex};
 use serde::Deserialize;
+use tokio::time::{Instant, timeout};
 
 use super::failure::{Answered, Failure};
 use super::{Api, proof_bytes};
 use crate::backend::{CertifiedOutcome, HandoverPage, Proved};
 use crate::json::{self, ErrorBody};
-use replica::ValidatorStatus;
+
+/// How long an answer waits for the certificate of its block.
+const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(20);
+/// How long it waits for a block before it looks again.
+const CERTIFICATE_LOOK: Duration = Duration::from_millis(100);
 
 /// What a quorum of validators has certified about a block's outcome.
 #[utoipa::path(get, path = "/v1/blocks/{height}/certificate", params(("height" = u64, Path)),
     responses((status = 200, body = json::CertificateBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::CertificateBody> {
-    let found = api.blocking(move |api| api.backend.certificate(height)).await??;
+    let found = api.certificate(height).await?;
     let none = || format!("no certificate of block {height} yet; a solo node has none at all");
-    let CertifiedOutcome { state_root, receipts_root, certificate } =
-        found.ok_or_else(|| Failure::not_found(none()))?;
-    Ok(Json(json::CertificateBody {
-        height,
-        state_root: state_root.to_string(),
-        receipts_root: receipts_root.to_string(),
-        signers: certificate.signatures.iter().map(|(index, _)| *index).collect(),
-        certificate: proof_bytes(&certificate),
-    }))
+    found.map(Json).ok_or_else(|| Failure::not_found(none()))
+}
+
+impl Api {
+    async fn certificate(&self, height: Height) -> Result<Option<json::CertificateBody>, Failure> {
+        let found = self.blocking(move |api| api.backend.certificate(height)).await??;
+        Ok(found.map(|CertifiedOutcome { state_root, receipts_root, certificate }| json::CertificateBody {
+            height,
+            state_root: state_root.to_string(),
+            receipts_root: receipts_root.to_string(),
+            signers: certificate.signatures.iter().map(|(index, _)| *index).collect(),
+            certificate: proof_bytes(&certificate),
+        }))
+    }
+
+    /// The certificate of a block, which comes a few blocks after it; waits for them.
+    pub(super) async fn certified(&self, height: Height) -> Result<json::CertificateBody, Failure> {
+        let mut blocks = self.published().subscribe();
+        let until = Instant::now() + CERTIFICATE_PATIENCE;
+        loop {
+            if let Some(certificate) = self.certificate(height).await? {
+                return Ok(certificate);
+            }
+            if self.blocking(|api| api.backend.standing().validator).await?.is_none() {
+                return Err(Failure::not_found(
+                    "this is a solo node, or it has just started: nobody certifies its blocks",
+                ));
+            }
+            // The certificate of a decided height may be stored a moment after the block.
+            drop(timeout(CERTIFICATE_LOOK, blocks.recv()).await);
+            if Instant::now() >= until {
+                let message = format!("no quorum has certified block {height} yet: ask again; /v1/validator says why");
+                return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_certified", message));
+            }
+        }
+    }
 }
 
 /// The status of this validator.
 #[utoipa::path(get, path = "/v1/validator",
-    responses((status = 200, body = ValidatorStatus), (status = 404, body = ErrorBody)))]
-pub(super) async fn validator(State(api): State<Api>) -> Answered<ValidatorStatus> {
+    responses((status = 200, body = json::ValidatorStatusBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn validator(State(api): State<Api>) -> Answered<json::ValidatorStatusBody> {
     let status = api.blocking(|api| api.backend.standing().validator).await?;
-    status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
+    status
+        .map(|status| Json(json::validator_status(&status)))
+        .ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
 }
 
 /// The stakers, the validators of this epoch and the next, and when committees change.

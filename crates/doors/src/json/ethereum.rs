@@ -2,263 +2,65 @@
 
 use ledger::contracts::{EthereumLog, EthereumParts, EthereumReceipt, EthereumTransaction, EvmCalled};
 use primitives::{Address, Height, TransactionId, to_hex};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::ErrorBody;
+use api::{
+    EthereumBody, EthereumExecutedBody, EthereumLogBody, EthereumOutputBody, EthereumReceiptBody,
+    EthereumTransactionBody,
+};
 
-/// The place of an Ethereum transaction.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumBody {
-    /// Its hash.
-    pub hash: String,
-    /// `pending` or `committed`.
-    pub status: &'static str,
-    /// Its parameters; absent in the settlement receipt, and if its block is no longer kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transaction: Option<EthereumTransactionBody>,
-    /// Its receipt, once it was executed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<EthereumReceiptBody>,
-    /// The block's receipts root, if a proof was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipts_root: Option<String>,
-    /// The proof of the receipt, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proof: Option<String>,
+/// The body of a pending transaction.
+pub fn ethereum_pending(id: &TransactionId) -> EthereumBody {
+    let hash = id.to_string();
+    EthereumBody { hash, status: "pending".into(), transaction: None, receipt: None, receipts_root: None, proof: None }
 }
 
-/// The parameters of an Ethereum transaction.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumTransactionBody {
-    /// Its type: 0, 1, 2 or 4.
-    #[serde(rename = "type")]
-    pub kind: u8,
-    /// The sender.
-    pub sender: String,
-    /// The called account; absent if it creates a contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// Its nonce.
-    pub nonce: String,
-    /// Wei sent.
-    pub value: String,
-    /// The gas limit.
-    pub gas_limit: String,
-    /// Maximum wei per unit of gas.
-    pub max_fee: String,
-    /// Input of the call, or code that creates the contract.
-    pub input: String,
+/// The body of an executed transaction.
+pub fn ethereum_committed(height: Height, receipt: &EthereumReceipt) -> EthereumBody {
+    let pending = ethereum_pending(&receipt.id);
+    EthereumBody { status: "committed".into(), receipt: Some(ethereum_receipt(height, receipt)), ..pending }
 }
 
-/// Limits of Ethereum's JSON-RPC.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumLimitsBody {
-    /// Maximum size of a body, or of a WebSocket message, in bytes: a longer message ends its connection with code
-    /// 1009.
-    pub body_bytes: usize,
-    /// Maximum number of requests in a batch.
-    pub batch_requests: usize,
-    /// Approximate maximum bytes of the answers to a body.
-    pub answer_bytes: usize,
-    /// Maximum gas of all calls of a body.
-    pub calls_gas: String,
-    /// Maximum number of requests of an address that execute or scan and wait for their turn.
-    pub waiting_of_one: usize,
-    /// Maximum number of logs in an answer, or in a page of one.
-    pub logs: usize,
-    /// Maximum number of heights of a search for logs.
-    pub log_heights: u64,
-    /// Maximum number of addresses and topics that a search for logs names.
-    pub log_alternatives: usize,
-    /// Maximum number of filters.
-    pub filters: usize,
-    /// Maximum number of filters of an address.
-    pub filters_of_one: usize,
-    /// Maximum number of subscriptions of a WebSocket connection.
-    pub subscriptions: usize,
+/// Decodes the parameters of a transaction; `None` if it does not decode.
+pub fn ethereum_transaction(bytes: &[u8], sender: &Address) -> Option<EthereumTransactionBody> {
+    let parts = EthereumTransaction::decode(bytes).ok()?.parts();
+    Some(EthereumTransactionBody {
+        kind: parts.kind,
+        sender: sender.to_string(),
+        to: parts.to.map(|to| to.to_string()),
+        nonce: parts.nonce.to_string(),
+        value: parts.value.to_string(),
+        gas_limit: parts.gas_limit.to_string(),
+        max_fee: parts.max_fee.to_string(),
+        input: hex(&parts.input),
+    })
 }
 
-/// What an Ethereum transaction returned.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumOutputBody {
-    /// Its hash.
-    pub hash: String,
-    /// `succeeded`, `reverted`, or `halted`.
-    pub result: &'static str,
-    /// The first bytes of the returned data, or of the revert reason.
-    pub output: String,
-    /// The total number of bytes of that output.
-    pub output_bytes: usize,
-    /// Why it was halted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub halt: Option<String>,
-}
-
-/// The contract phase of a block.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumBlockBody {
-    /// Height.
-    pub height: u64,
-    /// The base fee in wei per unit of gas.
-    pub base_fee: String,
-    /// Gas paid for by all transactions.
-    pub gas_used: String,
-    /// Wei that were burnt: base fees, and wei destroyed by contracts.
-    pub burnt: String,
-    /// Transactions that were executed.
-    pub executed: usize,
-    /// Transactions that were skipped; they have no receipt.
-    pub skipped: usize,
-    /// In the order of execution, after the settlement receipt if there is one.
-    pub transactions: Vec<EthereumExecutedBody>,
-    /// Whether there are more than the limit.
-    pub more: bool,
-    /// If so, the `cursor` of the next page.
-    pub next: Option<String>,
-}
-
-/// The summary of an executed Ethereum transaction.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumExecutedBody {
-    /// Its hash.
-    pub hash: String,
-    /// Its position among the block's Ethereum transactions; absent in the settlement receipt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub position: Option<u32>,
-    /// The sender.
-    pub sender: String,
-    /// The called account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// The created contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contract: Option<String>,
-    /// Wei sent.
-    pub value: String,
-    /// The first four bytes of its input; in a call, the function.
-    pub selector: String,
-    /// `succeeded`, `reverted`, or `halted`.
-    pub result: &'static str,
-    /// Gas paid for.
-    pub gas_used: String,
-    /// Number of logs.
-    pub logs: usize,
-}
-
-/// The receipt of an Ethereum transaction.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumReceiptBody {
-    /// Height of its block.
-    pub height: u64,
-    /// Its position among the block's Ethereum transactions, by sub-block and lane; absent in the settlement receipt
-    /// of the block, which belongs to no transaction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub position: Option<u32>,
-    /// The sender.
-    pub sender: String,
-    /// `succeeded`, `reverted`, or `halted`: it ran out of gas or did something that is not allowed.
-    pub result: &'static str,
-    /// Gas paid for.
-    pub gas_used: String,
-    /// Wei paid per unit of gas.
-    pub gas_price: String,
-    /// The created contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contract: Option<String>,
-    /// The logs, in order.
-    pub logs: Vec<EthereumLogBody>,
-}
-
-/// A log of a contract.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumLogBody {
-    /// The contract.
-    pub address: String,
-    /// Up to four topics.
-    pub topics: Vec<String>,
-    /// The data of the log.
-    pub data: String,
-}
-
-/// Answers to a batch call, in order.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EthereumResults {
-    /// One for each transaction.
-    pub results: Vec<EthereumResultBody>,
-}
-
-/// The answer to an Ethereum transaction of a batch call.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum EthereumResultBody {
-    /// It is pending or committed.
-    Taken(Box<EthereumBody>),
-    /// It is rejected.
-    Error(ErrorBody),
-}
-
-impl EthereumBody {
-    /// The body of a pending transaction.
-    pub fn pending(id: &TransactionId) -> EthereumBody {
-        let hash = id.to_string();
-        EthereumBody { hash, status: "pending", transaction: None, receipt: None, receipts_root: None, proof: None }
-    }
-
-    /// The body of an executed transaction.
-    pub fn committed(height: Height, receipt: &EthereumReceipt) -> EthereumBody {
-        let pending = EthereumBody::pending(&receipt.id);
-        EthereumBody { status: "committed", receipt: Some(EthereumReceiptBody::of(height, receipt)), ..pending }
+/// The result of an execution, with at most `bytes_max` bytes of its output.
+pub fn ethereum_output(id: &TransactionId, called: EvmCalled, bytes_max: usize) -> EthereumOutputBody {
+    let output = &called.output[..called.output.len().min(bytes_max)];
+    EthereumOutputBody {
+        hash: id.to_string(),
+        result: called.status.name().into(),
+        output: hex(output),
+        output_bytes: called.output.len(),
+        halt: called.halt,
     }
 }
 
-impl EthereumTransactionBody {
-    /// Decodes the parameters of a transaction; `None` if it does not decode.
-    pub fn read(bytes: &[u8], sender: &Address) -> Option<EthereumTransactionBody> {
-        let parts = EthereumTransaction::decode(bytes).ok()?.parts();
-        Some(EthereumTransactionBody {
-            kind: parts.kind,
-            sender: sender.to_string(),
-            to: parts.to.map(|to| to.to_string()),
-            nonce: parts.nonce.to_string(),
-            value: parts.value.to_string(),
-            gas_limit: parts.gas_limit.to_string(),
-            max_fee: parts.max_fee.to_string(),
-            input: hex(&parts.input),
-        })
-    }
-}
-
-impl EthereumOutputBody {
-    /// The result of an execution, with at most `bytes_max` bytes of its output.
-    pub fn of(id: &TransactionId, called: EvmCalled, bytes_max: usize) -> EthereumOutputBody {
-        let output = &called.output[..called.output.len().min(bytes_max)];
-        EthereumOutputBody {
-            hash: id.to_string(),
-            result: called.status.name(),
-            output: hex(output),
-            output_bytes: called.output.len(),
-            halt: called.halt,
-        }
-    }
-}
-
-impl EthereumExecutedBody {
-    /// The summary of a receipt, with the parameters of its transaction, if it has one.
-    pub fn of(receipt: &EthereumReceipt, parts: Option<EthereumParts>) -> EthereumExecutedBody {
-        let selector = |parts: &EthereumParts| hex(&parts.input[..parts.input.len().min(4)]);
-        EthereumExecutedBody {
-            hash: receipt.id.to_string(),
-            position: receipt.position,
-            sender: receipt.sender.to_string(),
-            to: parts.as_ref().and_then(|parts| parts.to).map(|to| to.to_string()),
-            contract: receipt.contract.map(|contract| contract.to_string()),
-            value: parts.as_ref().map_or_else(|| "0".into(), |parts| parts.value.to_string()),
-            selector: parts.as_ref().map_or_else(|| "0x".into(), selector),
-            result: receipt.status.name(),
-            gas_used: receipt.gas_used.to_string(),
-            logs: receipt.logs.len(),
-        }
+/// The summary of a receipt, with the parameters of its transaction, if it has one.
+pub fn ethereum_executed(receipt: &EthereumReceipt, parts: Option<EthereumParts>) -> EthereumExecutedBody {
+    let selector = |parts: &EthereumParts| hex(&parts.input[..parts.input.len().min(4)]);
+    EthereumExecutedBody {
+        hash: receipt.id.to_string(),
+        position: receipt.position,
+        sender: receipt.sender.to_string(),
+        to: parts.as_ref().and_then(|parts| parts.to).map(|to| to.to_string()),
+        contract: receipt.contract.map(|contract| contract.to_string()),
+        value: parts.as_ref().map_or_else(|| "0".into(), |parts| parts.value.to_string()),
+        selector: parts.as_ref().map_or_else(|| "0x".into(), selector),
+        result: receipt.status.name().into(),
+        gas_used: receipt.gas_used.to_string(),
+        logs: receipt.logs.len(),
     }
 }
 
@@ -266,27 +68,23 @@ fn hex(bytes: &[u8]) -> String {
     format!("0x{}", to_hex(bytes))
 }
 
-impl EthereumReceiptBody {
-    fn of(height: Height, receipt: &EthereumReceipt) -> EthereumReceiptBody {
-        EthereumReceiptBody {
-            height,
-            position: receipt.position,
-            sender: receipt.sender.to_string(),
-            result: receipt.status.name(),
-            gas_used: receipt.gas_used.to_string(),
-            gas_price: receipt.gas_price.to_string(),
-            contract: receipt.contract.map(|contract| contract.to_string()),
-            logs: receipt.logs.iter().map(EthereumLogBody::of).collect(),
-        }
+fn ethereum_receipt(height: Height, receipt: &EthereumReceipt) -> EthereumReceiptBody {
+    EthereumReceiptBody {
+        height,
+        position: receipt.position,
+        sender: receipt.sender.to_string(),
+        result: receipt.status.name().into(),
+        gas_used: receipt.gas_used.to_string(),
+        gas_price: receipt.gas_price.to_string(),
+        contract: receipt.contract.map(|contract| contract.to_string()),
+        logs: receipt.logs.iter().map(log).collect(),
     }
 }
 
-impl EthereumLogBody {
-    fn of(log: &EthereumLog) -> EthereumLogBody {
-        EthereumLogBody {
-            address: log.address.to_string(),
-            topics: log.topics.iter().map(|topic| hex(topic)).collect(),
-            data: hex(&log.data),
-        }
+fn log(log: &EthereumLog) -> EthereumLogBody {
+    EthereumLogBody {
+        address: log.address.to_string(),
+        topics: log.topics.iter().map(|topic| hex(topic)).collect(),
+        data: hex(&log.data),
     }
 }

@@ -4,217 +4,32 @@
 //! and its limit prices do.
 
 use primitives::Price;
-use serde::Serialize;
-use utoipa::ToSchema;
+
+use api::CandleBody;
 
 use super::Symbols;
-use crate::candles::Candle;
-use crate::markets::Sides;
+use readers::Sides;
+use readers::candles::Candle;
 
-/// All markets.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct MarketsBody {
-    /// Height of the state that was read.
-    pub height: u64,
-    /// Pairs with offers or trades, in the order of their assets.
-    pub markets: Vec<MarketBody>,
-}
-
-/// An unordered pair of assets.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct MarketBody {
-    /// `BASE/QUOTE`.
-    pub market: String,
-    /// The asset that is priced.
-    pub base: String,
-    /// The asset that it is priced in.
-    pub quote: String,
-    /// The last traded price, whole quote per whole base; null if it never traded.
-    pub price: Option<String>,
-    /// The same in quote units per base unit.
-    pub price_units: Option<String>,
-    /// The height at which it last traded.
-    pub price_height: Option<u64>,
-    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
-    pub indicative: Option<String>,
-    /// The same in quote units per base unit.
-    pub indicative_units: Option<String>,
-    /// Base units traded in the last batch: those sold for the quote or those bought with it, whichever are more.
-    pub base_volume: String,
-    /// Quote units traded in the last batch, likewise.
-    pub quote_volume: String,
-    /// Resting offers, both sides.
-    pub offers: usize,
-    /// Lowest limit of the offers that sell the base, whole quote per whole base.
-    pub best_sell: Option<String>,
-    /// The same in quote units per base unit.
-    pub best_sell_units: Option<String>,
-    /// Highest price accepted by the offers that sell the quote, whole quote per whole base.
-    pub best_buy: Option<String>,
-    /// The same in quote units per base unit.
-    pub best_buy_units: Option<String>,
-}
-
-/// The resting offers of a market, by price.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BookBody {
-    /// Height of the state that was read.
-    pub height: u64,
-    /// `BASE/QUOTE`.
-    pub market: String,
-    /// The last traded price, whole quote per whole base; null if it never traded.
-    pub price: Option<String>,
-    /// The same in quote units per base unit.
-    pub price_units: Option<String>,
-    /// The height at which it last traded.
-    pub price_height: Option<u64>,
-    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
-    pub indicative: Option<String>,
-    /// The same in quote units per base unit.
-    pub indicative_units: Option<String>,
-    /// Offers of the base, cheapest first.
-    pub sells: Vec<Level>,
-    /// Offers of the quote, highest price first.
-    pub buys: Vec<Level>,
-}
-
-/// Offers at one price.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Level {
-    /// Whole quote per whole base.
-    pub price: String,
-    /// Quote units per base unit.
-    pub price_units: String,
-    /// Base units, rounded down.
-    pub amount: String,
-    /// Number of offers.
-    pub offers: usize,
-}
-
-/// Supply and demand of a market in the last batch, before it traded.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Curves {
-    /// Height of the batch.
-    pub height: u64,
-    /// `BASE/QUOTE`.
-    pub market: String,
-    /// The price at which the market traded in this batch, whole quote per whole base; null if it did not.
-    pub price: Option<String>,
-    /// The same in quote units per base unit.
-    pub price_units: Option<String>,
-    /// The price in the valuations of this batch; null if one of the assets has none. Nobody need have traded at it.
-    pub indicative: Option<String>,
-    /// The same in quote units per base unit.
-    pub indicative_units: Option<String>,
-    /// Base units offered at limits up to each price, ascending.
-    pub supply: Vec<CurvePoint>,
-    /// Base units that offers of the quote would buy at each price, descending.
-    pub demand: Vec<CurvePoint>,
-    /// Base units sold for the quote.
-    pub sold: String,
-    /// Base units bought with the quote.
-    pub bought: String,
-}
-
-/// A point of a curve.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct CurvePoint {
-    /// Whole quote per whole base.
-    pub price: String,
-    /// Quote units per base unit.
-    pub price_units: String,
-    /// Base units.
-    pub amount: String,
-}
-
-/// A market's price over time: the batches in which it traded.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HistoryBody {
-    /// `BASE/QUOTE`.
-    pub market: String,
-    /// Oldest first.
-    pub points: Vec<HistoryPoint>,
-}
-
-/// One batch of a market.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HistoryPoint {
-    /// Height.
-    pub height: u64,
-    /// The proposer's clock.
-    pub time_ms: u64,
-    /// Whole quote per whole base.
-    pub price: String,
-    /// Quote units per base unit.
-    pub price_units: String,
-    /// Base units traded.
-    pub base_volume: String,
-}
-
-/// A market's candles.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CandlesBody {
-    /// `BASE/QUOTE`.
-    pub market: String,
-    /// `1m`, `5m`, `15m`, `1h`, `4h` or `1d`.
-    pub interval: &'static str,
-    /// Oldest first; an interval without a trade has none, nor has one that began before the batches known here.
-    pub candles: Vec<CandleBody>,
-}
-
-/// The trades of a market in one interval, at batch prices.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CandleBody {
-    /// Its beginning, milliseconds since 1970.
-    pub time_ms: u64,
-    /// Whether its interval is over.
-    pub complete: bool,
-    /// First price, whole quote per whole base.
-    pub open: String,
-    /// Highest price.
-    pub high: String,
-    /// Lowest price.
-    pub low: String,
-    /// Last price.
-    pub close: String,
-    /// First price, quote units per base unit.
-    pub open_units: String,
-    /// Highest price, quote units per base unit.
-    pub high_units: String,
-    /// Lowest price, quote units per base unit.
-    pub low_units: String,
-    /// Last price, quote units per base unit.
-    pub close_units: String,
-    /// Base units traded.
-    pub base_volume: String,
-    /// Quote units traded.
-    pub quote_volume: String,
-    /// Batches in which the market traded.
-    pub batches: u32,
-}
-
-impl CandleBody {
-    /// A candle of a market; `complete` says whether its interval is over.
-    pub fn of(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) -> CandleBody {
-        let units = [candle.open, candle.high, candle.low, candle.close].map(rounded);
-        let [open, high, low, close] =
-            units.each_ref().map(|units| symbols.whole_price(units, sides.base, sides.quote));
-        let [open_units, high_units, low_units, close_units] = units;
-        CandleBody {
-            time_ms: candle.time_ms,
-            complete,
-            open,
-            high,
-            low,
-            close,
-            open_units,
-            high_units,
-            low_units,
-            close_units,
-            base_volume: candle.base_volume.to_string(),
-            quote_volume: candle.quote_volume.to_string(),
-            batches: candle.batches,
-        }
+/// A candle of a market; `complete` says whether its interval is over.
+pub fn candle(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) -> CandleBody {
+    let units = [candle.open, candle.high, candle.low, candle.close].map(rounded);
+    let [open, high, low, close] = units.each_ref().map(|units| symbols.whole_price(units, sides.base, sides.quote));
+    let [open_units, high_units, low_units, close_units] = units;
+    CandleBody {
+        time_ms: candle.time_ms,
+        complete,
+        open,
+        high,
+        low,
+        close,
+        open_units,
+        high_units,
+        low_units,
+        close_units,
+        base_volume: candle.base_volume.to_string(),
+        quote_volume: candle.quote_volume.to_string(),
+        batches: candle.batches,
     }
 }
 

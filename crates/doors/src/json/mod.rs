@@ -1,10 +1,7 @@
-//! The JSON of the interface: amounts and prices are exact decimal strings, ids are hexadecimal.
+//! Bodies of answers, from what was read: amounts and prices are exact decimal strings, ids are hexadecimal.
 
 use ledger::Refusal;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-mod accounts;
 mod blocks;
 mod committees;
 mod ethereum;
@@ -12,53 +9,19 @@ mod lane;
 mod markets;
 mod node;
 mod symbols;
+mod validator_status;
 
-pub use accounts::{
-    AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
-    Offers, RestingOffer, RestingOffers, SequenceBody,
-};
-pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, PreparedBody, ResultBody, Results,
-    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody, block,
-};
-pub use committees::{
-    CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
-    ValidatorsBody, ValidatorsProofBody, validators,
-};
-pub use ethereum::{
-    EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLimitsBody, EthereumLogBody, EthereumOutputBody,
-    EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
-};
-pub use lane::{
-    HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, RegisteredBlsBody, lane, lane_cases, lane_output,
-};
-pub use markets::{
-    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
-    price, rounded,
-};
-pub use node::{AssetBody, Assets, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot, assets};
+pub use api::*;
+pub use blocks::{block, outcome};
+pub use committees::validators;
+pub use ethereum::{ethereum_committed, ethereum_executed, ethereum_output, ethereum_pending, ethereum_transaction};
+pub use lane::{lane, lane_cases, lane_output};
+pub use markets::{candle, price, rounded};
+pub use node::assets;
 pub use symbols::Symbols;
+pub use validator_status::validator_status;
 
-/// An error: a description and a stable code.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorBody {
-    /// The error.
-    pub error: ErrorText,
-}
-
-/// Code and sentence of an error.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ErrorText {
-    /// Stable code, such as `overdraft`.
-    #[schema(example = "overdraft")]
-    pub code: &'static str,
-    /// A sentence for people: what is wrong, and the remedy.
-    pub message: String,
-}
-
-impl From<Refusal> for ErrorText {
-    fn from(refusal: Refusal) -> ErrorText {
-        ErrorText { code: refusal.code(), message: refusal.to_string() }
-    }
+/// The code and the sentence of a refusal.
+pub fn refused(refusal: Refusal) -> ErrorText {
+    ErrorText { code: refusal.code().into(), message: refusal.to_string() }
 }

@@ -3,8 +3,8 @@
 use ledger::{Asset, Pair};
 use primitives::{Amount, AssetId, Operation, format_units, to_hex};
 
-use super::{BatchBody, OperationBody, SolverBody, TradeBody};
-use crate::views::BatchSummary;
+use api::{BatchBody, OperationBody, SolverBody, TradeBody};
+use readers::views::BatchSummary;
 
 /// Symbols and decimals by number, for writing JSON.
 pub struct Symbols(Vec<(String, u8)>);
@@ -77,7 +77,7 @@ impl Symbols {
                 epoch: evidence.epoch.to_string(),
                 validator: evidence.member,
                 height: evidence.height.to_string(),
-                statements: evidence.contradiction.name(),
+                statements: evidence.contradiction.name().into(),
             },
             &Operation::Withdraw { to, asset, amount } => {
                 OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
@@ -119,7 +119,7 @@ impl Symbols {
             trades: batch.trades.iter().map(|trade| self.trade(trade.pair, trade.sold, trade.bought)).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),
             solver: summary.report.as_ref().map(|report| SolverBody {
-                name: report.solver.name(),
+                name: report.solver.name().into(),
                 iterations: report.iterations,
                 demand_queries: report.demand_queries,
                 unrealized_utility_ratio: Some(report.unrealized_utility_ratio).filter(|ratio| ratio.is_finite()),

@@ -5,13 +5,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead, Proved,
-    ReadError, Standing,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
+    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, Proved, ReadError, Standing, Vitals,
 };
-use doors::cache::ProvenReceipts;
-use doors::metrics::Metrics;
-use doors::views::Views;
-use doors::{Answer, Backend, Closed, CommittedBlock, Outline, Published};
+use doors::{Answer, Closed};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, SlotProof, ValidatorsProof,
@@ -20,6 +17,10 @@ use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction,
     TransactionId,
 };
+use readers::cache::ProvenReceipts;
+use readers::metrics::Metrics;
+use readers::views::Views;
+use readers::{CommittedBlock, Outline, Published};
 use replica::EthereumReject;
 use tokio::sync::oneshot;
 
@@ -68,7 +69,7 @@ impl Fake {
     }
 }
 
-impl Backend for Fake {
+impl Vitals for Fake {
     fn published(&self) -> &Published {
         &self.published
     }
@@ -84,7 +85,9 @@ impl Backend for Fake {
     fn limits(&self) -> NodeLimits {
         NodeLimits { block_transactions: 1, block_interval_ms: 1, mempool_transactions: 0 }
     }
+}
 
+impl Intake for Fake {
     fn submit(&self, transactions: Vec<Transaction>, _wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         let (reply, receiver) = oneshot::channel();
         reply.send(transactions.iter().map(|_| Answer::Full).collect()).expect("the receiver is here");
@@ -98,6 +101,79 @@ impl Backend for Fake {
         Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect())
     }
 
+    fn is_pending(&self, _id: &TransactionId) -> bool {
+        false
+    }
+
+    fn pending_sequence(&self, _account: &Address) -> Sequence {
+        0
+    }
+}
+
+impl PointReads for Fake {
+    fn account(&self, address: &Address) -> AccountRead {
+        let ledger = self.ledger();
+        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
+    }
+
+    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
+        let ledger = self.ledger();
+        let of_pair = ledger.book().get(pair).into_iter().flat_map(|offers| offers.range(first..=last));
+        OffersRead { height: ledger.height(), offers: of_pair.take(count).collect() }
+    }
+
+    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
+        self.prove(|roots| roots.prove_account(&self.ledger(), address))
+    }
+
+    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
+        self.prove(|roots| roots.prove_offer(&self.ledger(), pair, place))
+    }
+
+    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
+        self.prove(|roots| roots.prove_validators(&self.ledger()))
+    }
+
+    fn prove_storage(
+        &self,
+        address: &Address,
+        slots: &[[u8; 32]],
+    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
+        self.prove(|roots| {
+            let ledger = self.ledger();
+            let slots = slots.iter().filter_map(|slot| roots.prove_slot(&ledger, address, slot)).collect();
+            (roots.prove_account(&ledger, address), slots)
+        })
+    }
+}
+
+impl Archived for Fake {
+    fn block(&self, _height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
+        Ok(None)
+    }
+
+    fn raw_block(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(None)
+    }
+
+    fn receipts(&self, _height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
+        Ok(None)
+    }
+
+    fn raw_receipts(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        Err(ReadError::Archive("this disk is a test".into()))
+    }
+
+    fn certificate(&self, _height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
+        Ok(None)
+    }
+
+    fn handovers(&self, _from: u64) -> Result<Option<HandoverPage>, ReadError> {
+        Ok(None)
+    }
+}
+
+impl EthereumReads for Fake {
     fn ethereum_waiting(&self, _id: &TransactionId) -> Option<(Vec<u8>, Address)> {
         None
     }
@@ -150,44 +226,15 @@ impl Backend for Fake {
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
         self.ledger().ethereum_context(block, sub_block, base_fee)
     }
+}
 
-    fn prove_storage(
-        &self,
-        address: &Address,
-        slots: &[[u8; 32]],
-    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
-        self.prove(|roots| {
-            let ledger = self.ledger();
-            let slots = slots.iter().filter_map(|slot| roots.prove_slot(&ledger, address, slot)).collect();
-            (roots.prove_account(&ledger, address), slots)
-        })
-    }
-
-    fn is_pending(&self, _id: &TransactionId) -> bool {
-        false
-    }
-
-    fn pending_sequence(&self, _account: &Address) -> Sequence {
-        0
-    }
-
-    fn account(&self, address: &Address) -> AccountRead {
-        let ledger = self.ledger();
-        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
-    }
-
-    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
-        let ledger = self.ledger();
-        let of_pair = ledger.book().get(pair).into_iter().flat_map(|offers| offers.range(first..=last));
-        OffersRead { height: ledger.height(), offers: of_pair.take(count).collect() }
+impl LaneReads for Fake {
+    fn lane_addresses(&self) -> Vec<SocketAddr> {
+        Vec::new()
     }
 
     fn lane_has_tls(&self) -> bool {
         false
-    }
-
-    fn lane_addresses(&self) -> Vec<SocketAddr> {
-        Vec::new()
     }
 
     fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {
@@ -201,43 +248,9 @@ impl Backend for Fake {
     fn lane_cases(&self) -> Vec<LaneCaseRead> {
         Vec::new()
     }
-
-    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
-        self.prove(|roots| roots.prove_account(&self.ledger(), address))
-    }
-
-    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
-        self.prove(|roots| roots.prove_offer(&self.ledger(), pair, place))
-    }
-
-    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
-        self.prove(|roots| roots.prove_validators(&self.ledger()))
-    }
-
-    fn block(&self, _height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
-        Ok(None)
-    }
-
-    fn raw_block(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        Ok(None)
-    }
-
-    fn receipts(&self, _height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
-        Ok(None)
-    }
-
-    fn raw_receipts(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        Err(ReadError::Archive("this disk is a test".into()))
-    }
-
-    fn certificate(&self, _height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
-        Ok(None)
-    }
-
-    fn handovers(&self, _from: u64) -> Result<Option<HandoverPage>, ReadError> {
-        Ok(None)
-    }
 }
+
+impl Developed for Fake {}
 
 /// The zero digest, as text.
 #[allow(dead_code, reason = "not every test asks for a transaction")]

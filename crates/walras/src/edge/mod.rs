@@ -58,7 +58,7 @@ fn make_secret(path: &Path) -> anyhow::Result<()> {
     ensure!(!path.exists(), "{} exists: members that have it could not talk to others any more", path.display());
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).context("the system gives no randomness")?;
-    write_durable(path, format!("{}\n", to_hex(&secret)).as_bytes())
+    Ok(write_durable(path, format!("{}\n", to_hex(&secret)).as_bytes())?)
 }
 
 /// Starts a host in a thread of its own.

@@ -159,7 +159,7 @@ pub fn remember(path: &Path, chain: &Chain) -> anyhow::Result<()> {
     let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
     let text =
         json!({ "network": genesis.to_string(), "epoch": epoch, "keys": keys, "proved_ms": now_ms() }).to_string();
-    write_durable(path, (text + "\n").as_bytes())
+    Ok(write_durable(path, (text + "\n").as_bytes())?)
 }
 
 #[cfg(test)]

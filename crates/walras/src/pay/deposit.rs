@@ -12,7 +12,7 @@ use super::deposit_file::Deposit;
 use super::network::LaneNow;
 use super::purse::Purse;
 use super::{PursePlace, show};
-use crate::wallet::fate::Fate;
+use crate::wallet::fate::{self, Fate};
 use crate::wallet::send::Sender;
 use crate::wallet::server::{Server, text};
 
@@ -66,7 +66,7 @@ pub(super) fn deposit(
     };
     let Fate::Committed(_) = &fate else {
         resolve_deposits(&purse, sender.server(), Duration::ZERO)?;
-        return Ok(fate.print(json, &transaction.id(), &sender.server().assets()?));
+        return Ok(fate::print(&fate, json, &transaction.id(), &sender.server().node().assets()?));
     };
     resolve_deposits(&purse, sender.server(), CERTIFIED_PATIENCE)?;
     let is_in = !purse.contents()?.deposits.iter().any(|one| one.transaction == deposit.transaction);
@@ -89,12 +89,12 @@ pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duratio
     let begun = Instant::now();
     for mut deposit in purse.contents()?.deposits {
         let id = deposit.transaction.parse().context("invalid transaction id of a deposit")?;
-        let height = match Fate::of(server, &id)? {
+        let height = match Fate::of(&server.node(), &id)? {
             Fate::Refused(_) => {
                 purse.forget_deposit(&deposit)?;
                 continue;
             }
-            Fate::Committed(body) => body["height"].as_u64().context("the answer has no height of the deposit")?,
+            Fate::Committed(body) => body.height.context("the answer has no height of the deposit")?,
             Fate::Waiting(_) | Fate::TurnedAway(_) | Fate::Unknown(_) => continue,
         };
         while !is_certified(server, height)? {

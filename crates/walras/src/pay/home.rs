@@ -17,9 +17,9 @@ use super::send::Session;
 use super::slip::Slip;
 use super::{PursePlace, show, spend};
 use crate::keystore;
-use crate::wallet::fate::Fate;
+use crate::wallet::fate::{self, Fate};
 use crate::wallet::send::Sender;
-use crate::wallet::server::Server;
+use crate::wallet::server::{Server, text};
 
 pub(super) fn redeem(
     json: bool,
@@ -98,7 +98,7 @@ pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> 
     if let Fate::Committed(_) = fate {
         return Ok(Some(id));
     }
-    fate.print(json, &id, &signer.assets);
+    fate::print(&fate, json, &id, &signer.assets);
     Ok(None)
 }
 
@@ -141,7 +141,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
 
 pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
-    let (assets, mut rows) = (server.assets()?, Vec::new());
+    let (assets, mut rows) = (server.node().assets()?, Vec::new());
     for account in purse.accounts() {
         let answered = server.ask(&format!("/v1/accounts/{account}"))?;
         if answered.status == 404 {
@@ -159,7 +159,7 @@ pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyho
         return Ok(ExitCode::SUCCESS);
     }
     for (account, balances) in &rows {
-        let of = |balance: &Value| assets.money(&balance["available"], &balance["asset"]);
+        let of = |balance: &Value| assets.money(text(&balance["available"]), text(&balance["asset"]));
         let held: Vec<String> = balances.as_array().into_iter().flatten().map(of).collect();
         println!("{}  {}", account.checked(), held.join(", "));
     }

@@ -100,7 +100,7 @@ impl LaneNetwork {
     /// Reads it from a node.
     pub fn of_server(server: &Server) -> anyhow::Result<LaneNetwork> {
         let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
-        let listed = server.assets()?;
+        let listed = server.node().assets()?;
         let money = |entry: &Value| {
             let known = listed.find(text(&entry["asset"]))?;
             let units = |name: &str| {

@@ -117,7 +117,7 @@ pub struct Purse {
 }
 
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
-    write_durable(path, (serde_json::to_string_pretty(value)? + "\n").as_bytes())
+    Ok(write_durable(path, (serde_json::to_string_pretty(value)? + "\n").as_bytes())?)
 }
 
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
@@ -308,17 +308,17 @@ impl Purse {
         }
         let mut bytes = Vec::new();
         proof.write(&mut bytes);
-        write_durable(&self.folder.join(RECEIVED).join(format!("{}{SETTLED}", held.holding.id)), &bytes)
+        Ok(write_durable(&self.folder.join(RECEIVED).join(format!("{}{SETTLED}", held.holding.id)), &bytes)?)
     }
 
     /// Records that the ledger has the certificate of a payment.
     pub fn keep_posted(&self, digest: &Digest, transaction: &TransactionId) -> anyhow::Result<()> {
-        write_durable(&self.folder.join(POSTED).join(digest.to_string()), transaction.to_string().as_bytes())
+        Ok(write_durable(&self.folder.join(POSTED).join(digest.to_string()), transaction.to_string().as_bytes())?)
     }
 
     /// Records that the money of a payment is contested.
     pub fn keep_contested(&self, digest: &Digest) -> anyhow::Result<()> {
-        write_durable(&self.folder.join(CONTESTED).join(digest.to_string()), &[])
+        Ok(write_durable(&self.folder.join(CONTESTED).join(digest.to_string()), &[])?)
     }
 
     pub fn is_contested(&self, digest: &Digest) -> bool {

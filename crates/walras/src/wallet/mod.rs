@@ -11,20 +11,19 @@ use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 
 pub mod fate;
-mod pending;
-mod reservation;
 pub mod send;
 pub mod server;
 mod show;
 
-use reservation::Pin;
+use client::Assets;
+use client::wallet::NetworkPin;
 use send::{Delivery, Sender};
-use server::{Assets, Server, text};
+use server::Server;
 use show::{show, watch};
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
-pub enum Wallet {
+pub enum WalletCommand {
     /// Make a key.
     #[command(after_help = "Example:\n  walras wallet new --key alice.json")]
     New {
@@ -217,25 +216,25 @@ impl Quantity {
     }
 }
 
-impl Wallet {
+impl WalletCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
-            Wallet::New { key, passphrase } => {
+            WalletCommand::New { key, passphrase } => {
                 let public = keystore::create(&key, &passphrase)?.public();
                 print_key(json, &key, &public.address(), Some(&public));
                 Ok(ExitCode::SUCCESS)
             }
-            Wallet::Address { key } => {
+            WalletCommand::Address { key } => {
                 print_key(json, &key, &keystore::address(&key)?, None);
                 Ok(ExitCode::SUCCESS)
             }
-            Wallet::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
-            Wallet::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
-            Wallet::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
+            WalletCommand::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
+            WalletCommand::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Pay { to, asset, amount })
             }),
-            Wallet::Offer { sell, buy, amount, limit, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Offer { sell, buy, amount, limit, sender } => sender.send(json, |_, _, assets| {
                 let (sell, buy) = (assets.find(&sell)?, assets.find(&buy)?);
                 let amount = to_units(&amount, sell.decimals)?;
                 let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
@@ -252,27 +251,25 @@ impl Wallet {
                 );
                 Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
             }),
-            Wallet::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
-                // Ids from this one on: the first is the offer, if it rests.
-                let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1&cursor={offer}"))?;
-                let found = Some(&listed["offers"][0]).filter(|resting| text(&resting["id"]).parse() == Ok(offer));
+            WalletCommand::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
+                let found = server.node().offer(account, offer)?;
                 let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
-                let (sell, buy) = (assets.find(text(&found["sell"]))?.asset, assets.find(text(&found["buy"]))?.asset);
-                Ok(Operation::CancelOffer { sell, buy, limit: text(&found["limit"]).parse()?, offer })
+                let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
+                Ok(Operation::CancelOffer { sell, buy, limit: found.limit.parse()?, offer })
             }),
-            Wallet::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
+            WalletCommand::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
                 let account = if rotate { *own } else { new_key.address() };
                 Ok(Operation::CreateAccount { account, key: new_key })
             }),
-            Wallet::Issue { to, quantity, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Issue { to, quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Issue { to, asset, amount })
             }),
-            Wallet::Burn { quantity, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Burn { quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Burn { asset, amount })
             }),
-            Wallet::Stake { amount, validator_key, validator_passphrase_file, address, sender } => {
+            WalletCommand::Stake { amount, validator_key, validator_passphrase_file, address, sender } => {
                 let (key, passphrase) = match (validator_key, validator_passphrase_file) {
                     (Some(key), Some(file)) => (key, Passphrase::of_file(file)),
                     (Some(key), None) => (key, sender.passphrase.clone()),
@@ -281,18 +278,18 @@ impl Wallet {
                 sender.send(json, |server, account, assets| {
                     let units = staked_units(&amount, assets)?;
                     let address = address.map_or_else(|| network_address(server, account), Ok)?;
-                    let (chain, _) = server.chain()?;
+                    let chain = server.node().terms()?.chain;
                     let address = with_link_key(&address, &key, &passphrase)?;
                     let validator = keystore::open(&key, &passphrase)?;
                     Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
                 })
             }
-            Wallet::Unstake { amount, sender } => {
+            WalletCommand::Unstake { amount, sender } => {
                 sender.send(json, |_, _, assets| Ok(Operation::Unstake { units: staked_units(&amount, assets)? }))
             }
-            Wallet::Status { id, server } => send::status(json, &id, &server),
-            Wallet::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
-            Wallet::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
+            WalletCommand::Status { id, server } => send::status(json, &id, &server),
+            WalletCommand::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
+            WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
                 let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
                 let evidence: Evidence =
                     borsh::from_slice(&bytes).context("--evidence: these bytes are not evidence")?;
@@ -309,11 +306,10 @@ fn staked_units(amount: &str, assets: &Assets) -> anyhow::Result<Amount> {
 
 /// The current network address of an account's validator.
 fn network_address(server: &Server, account: &Address) -> anyhow::Result<String> {
-    let body = server.get("/v1/validators")?;
-    let mut validators = body["validators"].as_array().into_iter().flatten();
-    let own = validators.find(|one| one["account"] == account.to_string());
-    let address = own.map(|own| text(&own["address"])).filter(|address| !address.is_empty());
-    address.map(Into::into).context("the registry has no address of this account's validator: give --address HOST:PORT")
+    let registry = server.node().validators()?.validators;
+    let own = registry.into_iter().find(|one| one.member.account == account.to_string());
+    let address = own.map(|own| own.member.address).filter(|address| !address.is_empty());
+    address.context("the registry has no address of this account's validator: give --address HOST:PORT")
 }
 
 fn hex_bytes(text: &str) -> Option<Vec<u8>> {
@@ -344,10 +340,10 @@ fn account(address: Option<Address>, key: Option<PathBuf>, server: &Server) -> a
     match (address, key) {
         (Some(address), _) => Ok(address),
         (None, Some(key)) => {
-            let (_, network) = server.chain()?;
-            let warning = Pin::of(&key).warning(&network, &server.url)?;
+            let network = server.node().terms()?.network;
+            let warning = NetworkPin::of(&key).warning(&network, &server.url)?;
             warning.iter().for_each(|warning| eprintln!("warning: {warning}"));
-            keystore::address(&key)
+            Ok(keystore::address(&key)?)
         }
         (None, None) => bail!("give an address or --key"),
     }

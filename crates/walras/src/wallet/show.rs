@@ -3,43 +3,43 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use api::{AccountBody, OfferBody};
+use client::Assets;
 use primitives::Address;
 use serde_json::{Value, json};
 
-use super::server::{Assets, Server, text};
+use super::server::{Server, text};
 
 /// Prints an account's balances and offers.
 pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
-    let account = server.get(&format!("/v1/accounts/{address}"))?;
-    let offers = server.offers(&address)?;
+    let node = server.node();
+    let account: AccountBody = node.get(&format!("/v1/accounts/{address}"))?;
+    let offers = node.offers(&address)?;
     if json {
         println!("{}", json!({"account": account, "offers": offers}));
         return Ok(ExitCode::SUCCESS);
     }
-    let assets = server.assets()?;
-    println!("{} at height {}", address.checked(), account["height"]);
-    for balance in account["balances"].as_array().into_iter().flatten() {
-        let (available, locked) = (
-            assets.money(&balance["available"], &balance["asset"]),
-            assets.money(&balance["locked"], &balance["asset"]),
-        );
-        println!("  {available:>36}  (+ {locked} in offers)");
+    let assets = node.assets()?;
+    println!("{} at height {}", address.checked(), account.height);
+    for balance in &account.balances {
+        let money = |units: &str| assets.money(units, &balance.asset);
+        println!("  {:>36}  (+ {} in offers)", money(&balance.available), money(&balance.locked));
     }
     for offer in &offers {
-        let amount = assets.money(&offer["amount"], &offer["sell"]);
-        println!("  offer {:<6} sells {amount}, limit {}", text(&offer["id"]), limit(offer));
+        let amount = assets.money(&offer.amount, &offer.sell);
+        println!("  offer {:<6} sells {amount}, limit {}", offer.id, limit(offer));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A limit price in whole assets bought per whole asset sold.
-fn limit(offer: &Value) -> String {
-    format!("{} {} for one {}", text(&offer["price"]), text(&offer["buy"]), text(&offer["sell"]))
+fn limit(offer: &OfferBody) -> String {
+    format!("{} {} for one {}", offer.price, offer.buy, offer.sell)
 }
 
 /// Follows an account.
 pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
-    let assets = server.assets()?;
+    let assets = server.node().assets()?;
     let url = format!("{}/v1/stream", server.url.replacen("http", "ws", 1));
     let (mut socket, _) = tungstenite::connect(&url).with_context(|| format!("no node answers at {}", server.url))?;
     let request = json!({"subscribe": [format!("account:{address}")]});
@@ -76,7 +76,7 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
 
 fn held(balances: &Value, assets: &Assets) -> String {
     let balance = |balance: &Value| {
-        let money = |name: &str| assets.money(&balance[name], &balance["asset"]);
+        let money = |name: &str| assets.money(text(&balance[name]), text(&balance["asset"]));
         match text(&balance["locked"]) {
             "0" => money("available"),
             _ => format!("{} (+ {} in offers)", money("available"), money("locked")),
@@ -91,8 +91,8 @@ fn happened(event: &Value, assets: &Assets) -> String {
     let fill = |fill: &Value| {
         format!(
             "sold {} for {}",
-            assets.money(&fill["sold"], &fill["sell"]),
-            assets.money(&fill["bought"], &fill["buy"])
+            assets.money(text(&fill["sold"]), text(&fill["sell"])),
+            assets.money(text(&fill["bought"]), text(&fill["buy"]))
         )
     };
     let fills = event["fills"].as_array().into_iter().flatten().map(fill);

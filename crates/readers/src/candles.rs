@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use ledger::Batch;
 use primitives::{AssetId, Height};
 
-use crate::markets::{Sides, volumes};
+use crate::sides::{Sides, volumes};
 
 /// Maximum number of candles of all markets and intervals.
 const KEPT: usize = 1_500_000;

@@ -7,18 +7,18 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use primitives::{Transaction, TransactionId};
 
+use super::beside;
+use crate::error::ClientError;
+
 /// See the module text.
-pub(super) struct Pending(PathBuf);
+pub struct Pending(PathBuf);
 
 impl Pending {
     /// The folder of a key file.
     pub fn of(key: &Path) -> Pending {
-        let mut name = key.as_os_str().to_owned();
-        name.push(".pending");
-        Pending(name.into())
+        Pending(beside(key, ".pending"))
     }
 
     fn file(&self, id: &TransactionId) -> PathBuf {
@@ -26,10 +26,15 @@ impl Pending {
     }
 
     /// Stores a transaction durably.
-    pub fn keep(&self, transaction: &Transaction) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`]; then nothing may be sent.
+    pub fn keep(&self, transaction: &Transaction) -> Result<(), ClientError> {
         let path = self.file(&transaction.id());
-        self.write(&path, &borsh::to_vec(transaction)?)
-            .with_context(|| format!("cannot write {}, so nothing is sent", path.display()))
+        let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
+        let unwritten =
+            |cause| ClientError::file(&path, format!("cannot be written, so nothing is sent: {cause}"), cause);
+        self.write(&path, &bytes).map_err(unwritten)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -48,22 +53,28 @@ impl Pending {
     }
 
     /// A stored transaction.
-    pub fn get(&self, id: &TransactionId) -> anyhow::Result<Option<Transaction>> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn get(&self, id: &TransactionId) -> Result<Option<Transaction>, ClientError> {
         let path = self.file(id);
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        let unreadable = || format!("{} does not contain a transaction: remove it", path.display());
-        borsh::from_slice(&bytes).with_context(unreadable).map(Some)
+        let bytes = std::fs::read(&path).map_err(|cause| ClientError::file(&path, cause.to_string(), cause))?;
+        let unreadable = |_| ClientError::contents(&path, "does not contain a transaction: remove it");
+        borsh::from_slice(&bytes).map_err(unreadable).map(Some)
     }
 
     /// All stored transactions.
-    pub fn all(&self) -> anyhow::Result<Vec<Transaction>> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn all(&self) -> Result<Vec<Transaction>, ClientError> {
         let Ok(entries) = std::fs::read_dir(&self.0) else { return Ok(Vec::new()) };
         let mut all = Vec::new();
         for entry in entries {
-            let name = entry.with_context(|| self.0.display().to_string())?.file_name();
+            let name = entry.map_err(|cause| ClientError::file(&self.0, cause.to_string(), cause))?.file_name();
             if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
                 all.extend(self.get(&id)?);
             }

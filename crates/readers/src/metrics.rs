@@ -8,7 +8,6 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::backend::Answer;
 use crate::views::CommittedBlock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -147,14 +146,8 @@ impl Metrics {
         }
     }
 
-    /// Counts the answer to a submitted transaction.
-    pub fn submitted(&self, answer: &Answer) {
-        let code = match answer {
-            Answer::Pending(..) => "pending",
-            Answer::Committed(..) => "committed",
-            Answer::Full => "mempool_full",
-            Answer::Refused(refusal) => refusal.code(),
-        };
+    /// Counts the answer to a submitted transaction, by its code.
+    pub fn submitted(&self, code: &'static str) {
         self.submitted.get_or_create(&CodeLabel { code }).inc();
     }
 

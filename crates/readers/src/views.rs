@@ -10,7 +10,6 @@ use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, Tr
 
 use replica::EthereumIndex;
 
-use crate::backend::Found;
 use crate::open_offers::OpenOffers;
 use crate::outline::Outline;
 
@@ -20,6 +19,15 @@ pub const RECENT_BLOCKS: usize = 2_000;
 const BLOCKS_BY_DIGEST: usize = 100_000;
 /// Number of pair trades of recent batches that stay in memory.
 const RECENT_TRADES: usize = 2_000_000;
+
+/// The place of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Height of its block.
+    pub height: Height,
+    /// Its outcome.
+    pub outcome: Outcome,
+}
 
 /// The summary of a block.
 #[derive(Clone, Debug)]
@@ -377,7 +385,7 @@ impl CommittedBlock {
 }
 
 /// Number of Ethereum transactions that a block executed; the settlement receipt does not count.
-pub(crate) fn executed(contracts: &ContractReceipts) -> usize {
+pub fn executed(contracts: &ContractReceipts) -> usize {
     contracts.receipts.iter().filter(|receipt| receipt.position.is_some()).count()
 }
 

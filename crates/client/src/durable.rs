@@ -1,16 +1,16 @@
 //! Files that are whole whenever somebody reads them, also while another command writes them, and after a crash.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::Context;
+use crate::error::ClientError;
 
 /// Replaces a file at once and durably; only its owner may read it.
 ///
 /// # Errors
-/// The error of the disk; the file is as it was.
-pub(crate) fn write_durable(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+/// [`ClientError::File`] with the error of the disk; the file is as it was.
+pub fn write_durable(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
         // Every command has an unfinished file of its own.
@@ -20,7 +20,10 @@ pub(crate) fn write_durable(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         unfinished.persist(path).map_err(|error| error.error)?;
         File::open(folder)?.sync_all()
     };
-    write().with_context(|| path.display().to_string())
+    write().map_err(|cause: io::Error| {
+        let what = cause.to_string();
+        ClientError::file(path, what, cause)
+    })
 }
 
 #[cfg(test)]

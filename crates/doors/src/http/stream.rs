@@ -15,12 +15,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::candles::Interval;
+use super::{Api, Failure, OffersPage};
 use crate::door::{DISPLACED, Visitor};
-use crate::http::{Api, Failure, OffersPage};
 use crate::json::{self, Offers};
-use crate::markets::{self, Sides};
-use crate::views::CommittedBlock;
+use readers::Sides;
+use readers::candles::Interval;
+use readers::views::CommittedBlock;
 
 /// Maximum number of channels of one connection.
 pub(crate) const CHANNELS: usize = 64;
@@ -305,7 +305,7 @@ fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Resul
 }
 
 /// The trades of each market in a batch; of one market, or of all.
-fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::BatchSummary) -> Vec<Value> {
+fn trades(api: &Api, market: &Option<(String, String)>, batch: &readers::views::BatchSummary) -> Vec<Value> {
     let chosen: Vec<Sides> = match market {
         Some((base, quote)) => api.sides(base, quote).into_iter().collect(),
         None => {
@@ -315,7 +315,7 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
         }
     };
     let trade = |sides: Sides| {
-        let (base_volume, quote_volume) = markets::volumes(&batch.batch, sides);
+        let (base_volume, quote_volume) = readers::sides::volumes(&batch.batch, sides);
         let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
         (base_volume > 0 || quote_volume > 0).then(|| {
             let price_units = json::price(valuation(sides.base), valuation(sides.quote));
@@ -333,9 +333,15 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
 }
 
 /// The candle of one market that a batch has changed.
-fn candle(api: &Api, base: &str, quote: &str, interval: Interval, batch: &crate::views::BatchSummary) -> Option<Value> {
+fn candle(
+    api: &Api,
+    base: &str,
+    quote: &str,
+    interval: Interval,
+    batch: &readers::views::BatchSummary,
+) -> Option<Value> {
     let sides = api.sides(base, quote).ok()?;
-    let traded = markets::volumes(&batch.batch, sides) != (0, 0);
+    let traded = readers::sides::volumes(&batch.batch, sides) != (0, 0);
     let last = traded.then(|| api.candles_body(sides, interval, u64::MAX, 1))?;
     let candle = last.candles.first()?;
     Some(json!({
@@ -349,9 +355,8 @@ fn candle(api: &Api, base: &str, quote: &str, interval: Interval, batch: &crate:
 
 fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Result<Option<Value>, Failure> {
     let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
-    let outcomes: Vec<Value> = outcomes
-        .map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::OutcomeBody::from(outcome)}))
-        .collect();
+    let outcomes: Vec<Value> =
+        outcomes.map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::outcome(outcome)})).collect();
     let fills = committed.batch.batch.fills.iter().filter(|fill| fill.place.account == *address);
     let fills: Vec<Value> = fills
         .map(|fill| {

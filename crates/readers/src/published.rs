@@ -11,9 +11,8 @@ use ledger::{Batch, Ledger};
 use primitives::{Digest, Height, Transaction, TransactionId};
 use tokio::sync::broadcast;
 
-use crate::backend::Found;
 use crate::candles::Candles;
-use crate::views::{CommittedBlock, Views};
+use crate::views::{CommittedBlock, Found, Views};
 
 /// Maximum number of blocks that a reader of the stream may fall behind.
 pub const STREAM_BACKLOG: usize = 256;

@@ -1,10 +1,12 @@
 //! Accounts and their offers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::CertificateBody;
+
 /// An account.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AccountBody {
     /// Its address.
     pub address: String,
@@ -24,7 +26,7 @@ pub struct AccountBody {
 }
 
 /// The Ethereum data of an account.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AccountEthereumBody {
     /// The nonce of its next transaction, or of the next contract that it creates.
     pub nonce: String,
@@ -38,7 +40,7 @@ pub struct AccountEthereumBody {
 }
 
 /// The code of an account.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CodeBody {
     /// Its Keccak hash.
     pub hash: String,
@@ -50,7 +52,7 @@ pub struct CodeBody {
 }
 
 /// Sequence numbers of an account.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SequenceBody {
     /// The highest that is committed.
     pub highest: String,
@@ -59,7 +61,7 @@ pub struct SequenceBody {
 }
 
 /// Units of one asset in an account.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BalanceBody {
     /// Symbol.
     pub asset: String,
@@ -70,7 +72,7 @@ pub struct BalanceBody {
 }
 
 /// Resting offers of an account.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Offers {
     /// Height of the state that was read.
     pub height: u64,
@@ -83,7 +85,7 @@ pub struct Offers {
 }
 
 /// A resting offer.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OfferBody {
     /// Symbol sold.
     pub sell: String,
@@ -100,7 +102,7 @@ pub struct OfferBody {
 }
 
 /// Resting offers of one ordered pair, in order of execution.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RestingOffers {
     /// Height of the state that was read.
     pub height: u64,
@@ -113,7 +115,7 @@ pub struct RestingOffers {
 }
 
 /// A resting offer and its owner.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RestingOffer {
     /// The owner's account.
     pub account: String,
@@ -123,7 +125,7 @@ pub struct RestingOffer {
 }
 
 /// Whether a block changed an account.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ModifiedBody {
     /// Height of the block.
     pub height: u64,
@@ -138,7 +140,7 @@ pub struct ModifiedBody {
 }
 
 /// An account with a proof.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AccountProofBody {
     /// Height of the root.
     pub height: u64,
@@ -148,10 +150,13 @@ pub struct AccountProofBody {
     pub account: Option<AccountBody>,
     /// The proof, in the ledger's encoding.
     pub proof: String,
+    /// What validators have signed about the block of this height, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateBody>,
 }
 
 /// An offer with a proof.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OfferProofBody {
     /// Height of the root.
     pub height: u64,

@@ -8,62 +8,67 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
 use primitives::Digest;
 
+use super::beside;
 use crate::durable::write_durable;
-
-/// The key file's name with an ending.
-fn beside(key: &Path, ending: &str) -> PathBuf {
-    let mut name = key.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
+use crate::error::ClientError;
 
 /// Excludes other commands with the same key file until it is dropped.
-pub(super) struct Reservation {
+pub struct Reservation {
     _lock: File,
 }
 
 impl Reservation {
     /// Waits until no other command gives a number to a transaction of this key.
-    pub fn wait(key: &Path) -> anyhow::Result<Reservation> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn wait(key: &Path) -> Result<Reservation, ClientError> {
         let path = beside(key, ".lock");
         let open = || {
             let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
             file.lock()?;
             Ok::<_, std::io::Error>(file)
         };
-        let lock = open().with_context(|| format!("cannot lock {}, so nothing is sent", path.display()))?;
-        Ok(Reservation { _lock: lock })
+        let unlocked =
+            |cause| ClientError::file(&path, format!("cannot be locked, so nothing is sent: {cause}"), cause);
+        Ok(Reservation { _lock: open().map_err(unlocked)? })
     }
 }
 
 /// The network for which a key signs: the one that it first signed for, until somebody names another.
-pub(super) struct Pin(PathBuf);
+pub struct NetworkPin(PathBuf);
 
-impl Pin {
-    pub fn of(key: &Path) -> Pin {
-        Pin(beside(key, ".network"))
+impl NetworkPin {
+    /// That of a key file.
+    pub fn of(key: &Path) -> NetworkPin {
+        NetworkPin(beside(key, ".network"))
     }
 
     /// The network that the key signed for before, if it has signed.
-    pub fn known(&self) -> anyhow::Result<Option<Digest>> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn known(&self) -> Result<Option<Digest>, ClientError> {
         match std::fs::read_to_string(&self.0) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| self.0.display().to_string()),
+            Err(error) => Err(ClientError::file(&self.0, error.to_string(), error)),
             Ok(text) => {
-                let damaged = || format!("{} names no network: remove it, or sign with --network", self.0.display());
-                text.trim().parse().map(Some).ok().with_context(damaged)
+                let damaged = |_| ClientError::contents(&self.0, "names no network: remove it, or sign with --network");
+                text.trim().parse().map(Some).map_err(damaged)
             }
         }
     }
 
     /// Refuses the network of a node that is not the named one, or without a name not the one that the key signed for
     /// before; otherwise remembers it.
-    pub fn check(&self, of_node: &Digest, named: Option<Digest>, url: &str) -> anyhow::Result<()> {
-        if let Some(named) = named {
-            ensure!(named == *of_node, "the node at {url} is of network {of_node}, not of {named}: nothing was sent");
+    ///
+    /// # Errors
+    /// [`ClientError::OtherNetwork`], [`ClientError::KeyOfOtherNetwork`] or [`ClientError::File`].
+    pub fn check(&self, of_node: &Digest, named: Option<Digest>, url: &str) -> Result<(), ClientError> {
+        if let Some(named) = named.filter(|named| named != of_node) {
+            return Err(ClientError::OtherNetwork { server: url.into(), found: *of_node, named });
         }
         let known = self.known()?;
         if named.is_none() {
@@ -73,21 +78,23 @@ impl Pin {
     }
 
     /// A warning for a reader, if the node is of another network than the key signed for before.
-    pub fn warning(&self, of_node: &Digest, url: &str) -> anyhow::Result<Option<String>> {
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn warning(&self, of_node: &Digest, url: &str) -> Result<Option<String>, ClientError> {
         let another = self.known()?.filter(|known| known != of_node);
         Ok(another.map(|known| format!("this key signed for network {known}, and the node at {url} is of {of_node}")))
     }
 
-    fn refuse_another(&self, known: Option<Digest>, of_node: &Digest, url: &str) -> anyhow::Result<()> {
-        let Some(known) = known.filter(|known| known != of_node) else { return Ok(()) };
-        anyhow::bail!(
-            "this key signed for network {known} before, and the node at {url} is of network {of_node}: nothing was \
-             sent. Give the --server of a node of the first one; if you mean the other, add --network {of_node}"
-        )
+    fn refuse_another(&self, known: Option<Digest>, of_node: &Digest, url: &str) -> Result<(), ClientError> {
+        match known.filter(|known| known != of_node) {
+            None => Ok(()),
+            Some(known) => Err(ClientError::KeyOfOtherNetwork { server: url.into(), found: *of_node, known }),
+        }
     }
 
-    fn remember(&self, network: &Digest) -> anyhow::Result<()> {
-        write_durable(&self.0, format!("{network}\n").as_bytes()).context("so nothing is sent")
+    fn remember(&self, network: &Digest) -> Result<(), ClientError> {
+        write_durable(&self.0, format!("{network}\n").as_bytes())
     }
 }
 
@@ -98,7 +105,7 @@ mod tests {
     #[test]
     fn a_key_keeps_to_the_network_that_it_first_signed_for() {
         let folder = tempfile::TempDir::new().expect("a folder");
-        let pin = Pin::of(&folder.path().join("alice.json"));
+        let pin = NetworkPin::of(&folder.path().join("alice.json"));
         let (first, other) = (Digest([1; 32]), Digest([2; 32]));
         assert_eq!(pin.known().expect("readable"), None);
         assert!(pin.check(&first, Some(other), "here").is_err(), "the node is of another network than was named");

@@ -1,0 +1,363 @@
+//! Blocks, batches, transactions and their outcomes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{CertificateBody, ErrorBody};
+
+/// Recent blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BlocksBody {
+    /// Newest first.
+    pub blocks: Vec<BlockBody>,
+}
+
+/// The summary of a block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BlockBody {
+    /// Height.
+    pub height: u64,
+    /// Digest.
+    pub block: String,
+    /// Digest of the block below.
+    pub parent: String,
+    /// The proposer's clock, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Validators whose sub-blocks are in the block, by index.
+    pub proposers: Vec<u32>,
+    /// Native transactions.
+    pub transactions: usize,
+    /// Transactions that took effect.
+    pub applied: usize,
+    /// Transactions that the filter removed.
+    pub refused: usize,
+    /// Ethereum transactions that were executed.
+    pub ethereum: usize,
+    /// Offers that executed.
+    pub fills: usize,
+    /// Pairs that traded.
+    pub pairs: usize,
+    /// Whether every offer that had to fill was filled.
+    pub full: bool,
+    /// Root of the receipts.
+    pub receipts_root: String,
+    /// Root of the state after the block, once known.
+    pub state_root: Option<String>,
+    /// Milliseconds of each stage.
+    pub stages_ms: BTreeMap<Cow<'static, str>, f64>,
+}
+
+/// A block with the outcomes of its transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BlockDetail {
+    /// The summary of the block.
+    #[serde(flatten)]
+    pub block: BlockBody,
+    /// Outcomes in the order of the block.
+    pub outcomes: Vec<TransactionOutcome>,
+    /// Whether there are more than the limit.
+    pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
+}
+
+/// The outcome of one transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TransactionOutcome {
+    /// Id.
+    pub id: String,
+    /// The account that acted.
+    pub account: String,
+    /// The account's sequence number of this transaction.
+    pub sequence: String,
+    /// The requested operation.
+    pub operation: OperationBody,
+    /// Outcome.
+    pub outcome: OutcomeBody,
+}
+
+/// A transaction that a wallet has not signed yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TypedDataBody {
+    /// Its sequence number.
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
+    /// Its bytes up to the signature.
+    pub unsigned: String,
+    /// The hash of the typed data, which the key signs.
+    pub hash: String,
+    /// The input of `eth_signTypedData_v4`.
+    pub typed_data: serde_json::Value,
+}
+
+/// A transaction to be signed without a library.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PreparedBody {
+    /// Its sequence number.
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
+    /// Its id, which the signature does not change.
+    pub id: String,
+    /// What it does, in words.
+    pub says: String,
+    /// What an ed25519 key signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_bytes: Option<String>,
+    /// The hash of the typed data, which a wallet's key signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The input of `eth_signTypedData_v4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed_data: Option<serde_json::Value>,
+    /// Its bytes up to the signature.
+    pub unsigned: String,
+}
+
+/// The operation of a transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum OperationBody {
+    /// Registers an account, or rotates the account's own key.
+    CreateAccount {
+        /// The account.
+        account: String,
+        /// The key that controls it from the next block on.
+        key: String,
+    },
+    /// Offers an asset for another.
+    CreateOffer {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// Maximum units to sell.
+        amount: String,
+        /// Minimum units bought per unit sold.
+        limit: String,
+    },
+    /// Cancels an offer.
+    CancelOffer {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// Its limit.
+        limit: String,
+        /// Its id.
+        offer: String,
+    },
+    /// Moves units to another account.
+    Pay {
+        /// Receiving account.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Creates units.
+    Issue {
+        /// Receiving account.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Destroys units.
+    Burn {
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Registers a validator, adds to its stake, or changes its key or address.
+    Stake {
+        /// Units of the first asset to add.
+        units: String,
+        /// The validator's key.
+        key: String,
+        /// Host and port.
+        address: String,
+    },
+    /// Withdraws units from the account's own stake.
+    Unstake {
+        /// Units of the first asset.
+        units: String,
+    },
+    /// Proves that a validator contradicted itself.
+    Accuse {
+        /// The epoch of its committee.
+        epoch: String,
+        /// Its index in the committee.
+        validator: u8,
+        /// The height of its two statements.
+        height: String,
+        /// `proposals` or `commits`; in rounds, `round_votes` or `round_proposals`.
+        statements: Cow<'static, str>,
+    },
+    /// Moves units into the payment lane.
+    Withdraw {
+        /// The key that may spend them there.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Posts something about the payment lane.
+    Lane {
+        /// The bytes posted, in hexadecimal.
+        post: String,
+    },
+}
+
+impl OperationBody {
+    /// Its `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            OperationBody::CreateAccount { .. } => "create_account",
+            OperationBody::CreateOffer { .. } => "create_offer",
+            OperationBody::CancelOffer { .. } => "cancel_offer",
+            OperationBody::Pay { .. } => "pay",
+            OperationBody::Issue { .. } => "issue",
+            OperationBody::Burn { .. } => "burn",
+            OperationBody::Stake { .. } => "stake",
+            OperationBody::Unstake { .. } => "unstake",
+            OperationBody::Accuse { .. } => "accuse",
+            OperationBody::Withdraw { .. } => "withdraw",
+            OperationBody::Lane { .. } => "lane",
+        }
+    }
+}
+
+/// An outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum OutcomeBody {
+    /// It took effect.
+    Applied,
+    /// It placed an offer.
+    Offered {
+        /// Units sold in this block's batch.
+        sold: String,
+        /// Units received.
+        bought: String,
+        /// Units that rest in the book.
+        left: String,
+        /// Units returned to the account, because they are too few for an offer.
+        returned: String,
+        /// The reason: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
+        why: Cow<'static, str>,
+    },
+    /// It had no effect.
+    Refused {
+        /// Stable code.
+        code: Cow<'static, str>,
+        /// A sentence.
+        message: String,
+    },
+}
+
+/// A batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BatchBody {
+    /// Height of its block.
+    pub height: u64,
+    /// The proposer's clock.
+    pub time_ms: u64,
+    /// Whether every offer that had to fill was filled.
+    pub full: bool,
+    /// Valuations by symbol.
+    pub valuations: BTreeMap<String, String>,
+    /// Pairs that traded.
+    pub trades: Vec<TradeBody>,
+    /// Units burnt by symbol.
+    pub burnt: BTreeMap<String, String>,
+    /// The solver's report, for batches since the start.
+    pub solver: Option<SolverBody>,
+}
+
+/// The trade of one ordered pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TradeBody {
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Units sold.
+    pub sold: String,
+    /// Units paid out.
+    pub bought: String,
+}
+
+/// How the prices were found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SolverBody {
+    /// `newton` or `tatonnement`.
+    pub name: Cow<'static, str>,
+    /// Steps.
+    pub iterations: u32,
+    /// Evaluations of the demand of the whole book.
+    pub demand_queries: u32,
+    /// Unrealized utility divided by realized utility; `null` if some is unrealized and none is realized.
+    pub unrealized_utility_ratio: Option<f64>,
+}
+
+/// The place of a transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TransactionBody {
+    /// Id.
+    pub id: String,
+    /// `pending` or `committed`.
+    pub status: Cow<'static, str>,
+    /// The account that acted, once the transaction is committed and requested by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The account's sequence number of it, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+    /// The last height at which it could count, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The operation, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationBody>,
+    /// Height of its block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub height: Option<u64>,
+    /// Its outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeBody>,
+    /// The block's receipts root, if a proof was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts_root: Option<String>,
+    /// The proof of the receipt, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
+    /// What validators have signed about its block, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateBody>,
+}
+
+/// Answers to a batch call, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Results {
+    /// One for each transaction.
+    pub results: Vec<ResultBody>,
+}
+
+/// The answer to a transaction of a batch call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ResultBody {
+    /// It is pending or committed.
+    Taken(Box<TransactionBody>),
+    /// It is rejected.
+    Error(ErrorBody),
+}

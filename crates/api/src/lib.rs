@@ -1,0 +1,42 @@
+//! The bodies of the HTTP interface and its stream, both ways: servers write them and clients read them.
+//!
+//! Amounts, prices, sequence numbers and other 64-bit values that money depends on are exact decimal strings; ids and
+//! keys are hexadecimal. The OpenAPI description of a node comes from these types, and so does the reference in
+//! `docs/api.md`. A client ignores fields that it does not know: a server may add some.
+
+mod accounts;
+mod blocks;
+mod committees;
+mod error;
+mod ethereum;
+mod lane;
+mod markets;
+mod node;
+mod validator_status;
+
+pub use accounts::{
+    AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
+    Offers, RestingOffer, RestingOffers, SequenceBody,
+};
+pub use blocks::{
+    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, PreparedBody, ResultBody, Results,
+    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+};
+pub use committees::{
+    CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
+    ValidatorsBody, ValidatorsProofBody,
+};
+pub use error::{ErrorBody, ErrorText};
+pub use ethereum::{
+    EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLimitsBody, EthereumLogBody, EthereumOutputBody,
+    EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
+};
+pub use lane::{
+    HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
+    LaneRegistrationBody, RegisteredBlsBody,
+};
+pub use markets::{
+    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
+};
+pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
+pub use validator_status::{PeerStatusBody, ValidatorStatusBody};

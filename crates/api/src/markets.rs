@@ -1,0 +1,191 @@
+//! Markets: prices, books, curves, candles.
+//!
+//! A price has two fields: `price` counts whole assets, as people do, and `price_units` counts units, as the ledger
+//! and its limit prices do.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// All markets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MarketsBody {
+    /// Height of the state that was read.
+    pub height: u64,
+    /// Pairs with offers or trades, in the order of their assets.
+    pub markets: Vec<MarketBody>,
+}
+
+/// An unordered pair of assets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MarketBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// The asset that is priced.
+    pub base: String,
+    /// The asset that it is priced in.
+    pub quote: String,
+    /// The last traded price, whole quote per whole base; null if it never traded.
+    pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
+    /// The height at which it last traded.
+    pub price_height: Option<u64>,
+    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
+    pub indicative: Option<String>,
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
+    /// Base units traded in the last batch: those sold for the quote or those bought with it, whichever are more.
+    pub base_volume: String,
+    /// Quote units traded in the last batch, likewise.
+    pub quote_volume: String,
+    /// Resting offers, both sides.
+    pub offers: usize,
+    /// Lowest limit of the offers that sell the base, whole quote per whole base.
+    pub best_sell: Option<String>,
+    /// The same in quote units per base unit.
+    pub best_sell_units: Option<String>,
+    /// Highest price accepted by the offers that sell the quote, whole quote per whole base.
+    pub best_buy: Option<String>,
+    /// The same in quote units per base unit.
+    pub best_buy_units: Option<String>,
+}
+
+/// The resting offers of a market, by price.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BookBody {
+    /// Height of the state that was read.
+    pub height: u64,
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// The last traded price, whole quote per whole base; null if it never traded.
+    pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
+    /// The height at which it last traded.
+    pub price_height: Option<u64>,
+    /// The price in the latest valuations, if both sides have offers. No trade took place at it.
+    pub indicative: Option<String>,
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
+    /// Offers of the base, cheapest first.
+    pub sells: Vec<Level>,
+    /// Offers of the quote, highest price first.
+    pub buys: Vec<Level>,
+}
+
+/// Offers at one price.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Level {
+    /// Whole quote per whole base.
+    pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
+    /// Base units, rounded down.
+    pub amount: String,
+    /// Number of offers.
+    pub offers: usize,
+}
+
+/// Supply and demand of a market in the last batch, before it traded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Curves {
+    /// Height of the batch.
+    pub height: u64,
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// The price at which the market traded in this batch, whole quote per whole base; null if it did not.
+    pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
+    /// The price in the valuations of this batch; null if one of the assets has none. Nobody need have traded at it.
+    pub indicative: Option<String>,
+    /// The same in quote units per base unit.
+    pub indicative_units: Option<String>,
+    /// Base units offered at limits up to each price, ascending.
+    pub supply: Vec<CurvePoint>,
+    /// Base units that offers of the quote would buy at each price, descending.
+    pub demand: Vec<CurvePoint>,
+    /// Base units sold for the quote.
+    pub sold: String,
+    /// Base units bought with the quote.
+    pub bought: String,
+}
+
+/// A point of a curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CurvePoint {
+    /// Whole quote per whole base.
+    pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
+    /// Base units.
+    pub amount: String,
+}
+
+/// A market's price over time: the batches in which it traded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// Oldest first.
+    pub points: Vec<HistoryPoint>,
+}
+
+/// One batch of a market.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryPoint {
+    /// Height.
+    pub height: u64,
+    /// The proposer's clock.
+    pub time_ms: u64,
+    /// Whole quote per whole base.
+    pub price: String,
+    /// Quote units per base unit.
+    pub price_units: String,
+    /// Base units traded.
+    pub base_volume: String,
+}
+
+/// A market's candles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CandlesBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// `1m`, `5m`, `15m`, `1h`, `4h` or `1d`.
+    pub interval: Cow<'static, str>,
+    /// Oldest first; an interval without a trade has none, nor has one that began before the batches known here.
+    pub candles: Vec<CandleBody>,
+}
+
+/// The trades of a market in one interval, at batch prices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CandleBody {
+    /// Its beginning, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Whether its interval is over.
+    pub complete: bool,
+    /// First price, whole quote per whole base.
+    pub open: String,
+    /// Highest price.
+    pub high: String,
+    /// Lowest price.
+    pub low: String,
+    /// Last price.
+    pub close: String,
+    /// First price, quote units per base unit.
+    pub open_units: String,
+    /// Highest price, quote units per base unit.
+    pub high_units: String,
+    /// Lowest price, quote units per base unit.
+    pub low_units: String,
+    /// Last price, quote units per base unit.
+    pub close_units: String,
+    /// Base units traded.
+    pub base_volume: String,
+    /// Quote units traded.
+    pub quote_volume: String,
+    /// Batches in which the market traded.
+    pub batches: u32,
+}

@@ -1,0 +1,154 @@
+//! The node and the constants of its chain.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::EthereumLimitsBody;
+
+/// The status of the node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeStatus {
+    /// Version of this software.
+    pub version: Cow<'static, str>,
+    /// The chain's number.
+    pub chain: String,
+    /// The engine that decides blocks.
+    pub engine: Cow<'static, str>,
+    /// Why no block can be decided, in words; null while enough validators are connected.
+    pub stalled: Option<String>,
+    /// Height of the last block.
+    pub height: u64,
+    /// Its digest.
+    pub block: String,
+    /// The proposer's clock at that block, milliseconds since 1970; 0 before the first.
+    pub time_ms: u64,
+    /// The newest state root.
+    pub state: StateRoot,
+    /// Accounts in the ledger.
+    pub accounts: usize,
+    /// Resting offers.
+    pub offers: usize,
+    /// Pending transactions.
+    pub mempool: MempoolStatus,
+    /// Time since start.
+    pub uptime_ms: u64,
+    /// Transactions that took effect, per second over the last minute.
+    pub transactions_per_second: f64,
+    /// Transactions that took effect since start.
+    pub committed: u64,
+    /// Transactions that a block's filter removed since start.
+    pub refused: u64,
+}
+
+/// A state root and its height.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StateRoot {
+    /// Height.
+    pub height: u64,
+    /// Root.
+    pub root: String,
+}
+
+/// Pending transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MempoolStatus {
+    /// Their number.
+    pub transactions: usize,
+    /// Maximum number.
+    pub limit: usize,
+}
+
+/// Constants of the chain and limits of this node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LimitsBody {
+    /// The chain's number, which every transaction signs.
+    pub chain: String,
+    /// The identity of the network, which every transaction signs.
+    pub network: String,
+    /// The fee of a transaction, in units of the fee asset.
+    pub fee: String,
+    /// The asset in which fees are paid.
+    pub fee_asset: String,
+    /// The auctioneer's commission ε.
+    pub epsilon: String,
+    /// The band μ below the rate within which an offer may be left unfilled.
+    pub mu: String,
+    /// Maximum distance of a sequence number above the highest used one.
+    pub sequence_window: u64,
+    /// How many heights ahead a transaction may end.
+    pub until_max: u64,
+    /// Maximum size of a request body, in bytes.
+    pub body_bytes: usize,
+    /// Maximum number of transactions in one batch call.
+    pub batch_transactions: usize,
+    /// Maximum number of transactions in a block.
+    pub block_transactions: usize,
+    /// Maximum time that a transaction waits for a block, when there is room.
+    pub block_interval_ms: u64,
+    /// Maximum number of pending transactions.
+    pub mempool_transactions: usize,
+    /// Maximum number of stream connections.
+    pub stream_connections: usize,
+    /// Maximum number of channels of a stream connection.
+    pub stream_channels: usize,
+    /// Maximum size of a client's message on the stream, in bytes: a longer one ends the connection with code 1009.
+    pub stream_message_bytes: usize,
+    /// Limits of Ethereum's JSON-RPC, on a chain with contracts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ethereum: Option<EthereumLimitsBody>,
+}
+
+/// All assets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Assets)]
+pub struct AssetsBody {
+    /// By number.
+    pub assets: Vec<AssetBody>,
+}
+
+/// An asset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AssetBody {
+    /// Its number.
+    pub asset: u32,
+    /// Its symbol.
+    pub symbol: String,
+    /// Decimal places shown to people.
+    pub decimals: u8,
+    /// The account that issues it.
+    pub issuer: String,
+    /// Minimum units of it that an offer sells or asks for.
+    pub least_units: String,
+    /// Units in existence.
+    pub issued: String,
+    /// Its valuation in the last batch, if it had a price there.
+    pub valuation: Option<String>,
+    /// The address of its ERC-20 token, on a chain with contracts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+/// The status of a node's doors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DoorsBody {
+    /// The address for clients.
+    pub listen: String,
+    /// An additional address for probes.
+    pub probes: Option<String>,
+    /// Whether clients speak TLS.
+    pub tls: bool,
+    /// Whether a proxy is configured in front of it.
+    pub behind_proxy: bool,
+    /// Host names that it accepts.
+    pub hosts: Vec<String>,
+    /// Origins whose pages may call it.
+    pub origins: Vec<String>,
+    /// Whether the operator has stopped the intake.
+    pub draining: bool,
+    /// Number of requests being served.
+    pub requests: usize,
+    /// Number of stream connections.
+    pub streams: usize,
+}

@@ -1,0 +1,19 @@
+//! Clients of a network: what the command line, a page's server or another program stands on. Nothing is printed, and
+//! every error names the server, what it said and what to do ([`ClientError`]).
+//!
+//! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
+//! - [`Assets`]: symbols, and amounts in decimals
+//! - [`keystore`]: keys on disk, encrypted
+//! - [`wallet`]: signs, numbers, sends and follows transactions so that none is paid twice or lost
+//! - [`durable`]: files that are whole after a crash
+
+mod assets;
+pub mod durable;
+mod error;
+pub mod keystore;
+mod node;
+pub mod wallet;
+
+pub use assets::{Assets, Listed};
+pub use error::ClientError;
+pub use node::{NodeClient, SigningTerms, Unready};

@@ -1,0 +1,304 @@
+//! Sends transactions so that none is lost track of: each is stored before it is sent; waiting is told and bounded; it
+//! can be sent again unchanged.
+//!
+//! Its sequence number is above those of all transactions that the node knows and that are stored here. If another
+//! wallet with the same key was faster and used the number, the operation is signed again under another one: the first
+//! transaction can never take effect.
+//!
+//! Nothing is printed: what a person may want to see meanwhile goes to a callback ([`Progress`]).
+
+mod fate;
+mod pending;
+mod reservation;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use primitives::{
+    Address, Body, Digest, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL,
+};
+
+pub use fate::Fate;
+pub use pending::Pending;
+pub use reservation::{NetworkPin, Reservation};
+
+use crate::assets::Assets;
+use crate::error::ClientError;
+use crate::node::{NodeClient, SigningTerms};
+
+/// Maximum wait for a node that lags, before anything is signed.
+const LAG_PATIENCE: Duration = Duration::from_secs(30);
+/// The first pause between two queries, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+/// Waiting is told after the first time, then at the second interval.
+const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
+/// How often an operation is signed under another number because its number was used meanwhile.
+const RENUMBERED_MAX: u32 = 20;
+/// A node's codes for a number that another transaction has.
+const NUMBER_TAKEN: [&str; 3] = ["sequence_used", "sequence_conflict", "sequence_too_old"];
+
+/// What happens while a wallet sends.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The transaction is signed and stored, and is sent now.
+    Sending(TransactionId),
+    /// Its number was taken: the operation is signed again under another one.
+    Renumbered(&'a ClientError),
+    /// It has been waited for so long.
+    Waiting(Duration, &'a Fate),
+    /// The node has not caught up, and nothing is sent yet.
+    Lagging(Duration, &'a str),
+}
+
+/// Receives what happens.
+pub type Tell<'a> = &'a mut dyn FnMut(Progress<'_>);
+
+/// A key file and the node through which its transactions go.
+#[derive(Clone, Debug)]
+pub struct Wallet {
+    /// The node.
+    pub node: NodeClient,
+    /// The key file. What is stored lies beside it.
+    pub key_file: PathBuf,
+    /// How transactions are numbered.
+    pub numbering: Numbering,
+    /// How long to wait for the block of a transaction; zero returns once it is pending.
+    pub patience: Duration,
+}
+
+/// How transactions are numbered, and how long they count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbering {
+    /// The sequence number, if not the next free one.
+    pub sequence: Option<Sequence>,
+    /// The last height at which it may count, if not the usual number of heights after the node's.
+    pub until: Option<Height>,
+    /// Whether to send although the same operation was sent before and its result is unknown.
+    pub again: bool,
+}
+
+/// What signing needs.
+pub struct Signatory {
+    /// The chain's number.
+    pub chain: u64,
+    /// The network.
+    pub network: Digest,
+    /// Maximum distance of a sequence number above the highest used one.
+    pub sequence_window: u64,
+    /// The account that acts.
+    pub account: Address,
+    /// The assets of the network.
+    pub assets: Assets,
+    /// The key.
+    pub key: SecretKey,
+}
+
+impl Wallet {
+    /// What signing needs, from the node. `open` opens the key, once it is known that it may sign for this network:
+    /// the one that it signed for before, or the one that is `named`.
+    ///
+    /// # Errors
+    /// [`ClientError`], or that of `open`.
+    pub fn signatory<E: From<ClientError>>(
+        &self,
+        account: Address,
+        named: Option<Digest>,
+        open: impl FnOnce() -> Result<SecretKey, E>,
+    ) -> Result<Signatory, E> {
+        let SigningTerms { chain, network, sequence_window } = self.node.terms()?;
+        NetworkPin::of(&self.key_file).check(&network, named, self.node.url())?;
+        let assets = self.node.assets()?;
+        Ok(Signatory { chain, network, sequence_window, account, assets, key: open()? })
+    }
+
+    /// Signs an operation, delivers it and returns its fate. If another wallet takes its number first, it is signed
+    /// again under another one.
+    ///
+    /// # Errors
+    /// [`ClientError`]; then it has no effect.
+    pub fn send(
+        &self,
+        signatory: &Signatory,
+        operation: &Operation,
+        tell: Tell<'_>,
+    ) -> Result<(TransactionId, Fate), ClientError> {
+        for _ in 0..RENUMBERED_MAX {
+            let transaction = self.sign(signatory, operation.clone(), tell)?;
+            match self.deliver(&transaction, tell) {
+                Err(error) if self.numbering.sequence.is_none() && is_number_taken(&error) => {
+                    tell(Progress::Renumbered(&error));
+                }
+                delivered => return Ok((transaction.id(), delivered?)),
+            }
+        }
+        Err(ClientError::NumbersTaken)
+    }
+
+    /// Signs an operation under a free number, and stores it.
+    ///
+    /// # Errors
+    /// [`ClientError`]; then nothing is stored.
+    pub fn sign(
+        &self,
+        signatory: &Signatory,
+        operation: Operation,
+        tell: Tell<'_>,
+    ) -> Result<Transaction, ClientError> {
+        let Signatory { chain, network, account, key, .. } = signatory;
+        let (pending, numbering) = (Pending::of(&self.key_file), &self.numbering);
+        let _reservation = Reservation::wait(&self.key_file)?;
+        // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
+        let (stored, same) = self.stored(&pending, account, &operation)?;
+        if let Some(id) = same.filter(|_| !numbering.again) {
+            return Err(ClientError::SentBefore(id));
+        }
+        let sequence = match numbering.sequence {
+            Some(sequence) => sequence,
+            None => self.next_sequence(signatory, stored, tell)?,
+        };
+        let until = match numbering.until {
+            Some(until) => until,
+            None => self.node.height()?.saturating_add(UNTIL_USUAL),
+        };
+        let body = Body { chain: *chain, account: *account, sequence, until, operation };
+        let transaction = body.sign(network, key);
+        pending.keep(&transaction)?;
+        Ok(transaction)
+    }
+
+    /// Sends a stored transaction and waits for its fate.
+    ///
+    /// # Errors
+    /// [`ClientError`] if the node refuses it; then it has no effect and is no longer stored.
+    pub fn deliver(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<Fate, ClientError> {
+        let (id, pending) = (transaction.id(), Pending::of(&self.key_file));
+        tell(Progress::Sending(id));
+        let fate = match self.node.submit(transaction) {
+            Ok(_) if self.patience.is_zero() => Fate::Waiting(None),
+            Ok(_) => self.follow(transaction, tell),
+            Err(error) if error.leaves_doubt() => Fate::Unknown(Some(in_full(&error))),
+            Err(error) => {
+                pending.forget(&id);
+                return Err(error);
+            }
+        };
+        if fate.is_final() {
+            pending.forget(&id);
+        }
+        Ok(fate)
+    }
+
+    /// A number above those that the node knows of an account, and above the highest stored one if that is in the
+    /// window.
+    fn next_sequence(
+        &self,
+        signatory: &Signatory,
+        stored: Option<Sequence>,
+        tell: Tell<'_>,
+    ) -> Result<Sequence, ClientError> {
+        self.wait_until_caught_up(tell)?;
+        let (highest, next) = self.node.sequence(&signatory.account)?;
+        let above = stored.map_or(0, |stored| stored.saturating_add(1));
+        let fits = above <= highest.saturating_add(signatory.sequence_window);
+        Ok(if fits { next.max(above) } else { next })
+    }
+
+    /// The highest number of an account's stored transactions, and one of the same operation, if there is one. Those
+    /// with a known result are removed.
+    fn stored(
+        &self,
+        pending: &Pending,
+        account: &Address,
+        operation: &Operation,
+    ) -> Result<(Option<Sequence>, Option<TransactionId>), ClientError> {
+        let (mut highest, mut same) = (None, None);
+        for kept in pending.all()?.into_iter().filter(|kept| kept.body.account == *account) {
+            let id = kept.id();
+            if Fate::of(&self.node, &id)?.is_final() {
+                pending.forget(&id);
+                continue;
+            }
+            highest = highest.max(Some(kept.body.sequence));
+            if kept.body.operation == *operation {
+                same = Some(id);
+            }
+        }
+        Ok((highest, same))
+    }
+
+    /// Waits for the result, up to the patience. Sends the transaction again to a node that has lost it.
+    fn follow(&self, transaction: &Transaction, tell: Tell<'_>) -> Fate {
+        let (id, begun) = (transaction.id(), Instant::now());
+        let (mut pause, mut due) = (PAUSES.0, TELL.0);
+        loop {
+            let fate = Fate::of(&self.node, &id).unwrap_or_else(|error| Fate::Unknown(Some(in_full(&error))));
+            if fate.is_final() || begun.elapsed() >= self.patience {
+                return fate;
+            }
+            if matches!(fate, Fate::Unknown(None)) {
+                // The effect of the answer is seen in the next query.
+                drop(self.node.submit(transaction));
+            }
+            if begun.elapsed() >= due {
+                tell(Progress::Waiting(begun.elapsed(), &fate));
+                due = begun.elapsed() + TELL.1;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Waits while the node lags behind the others or has just started: its sequence numbers of an account may be out
+    /// of date, and a transaction that repeats a committed one would seem to be committed. Does not wait out a stall
+    /// in which the validators that the node cannot reach are too few to continue without the others.
+    fn wait_until_caught_up(&self, tell: Tell<'_>) -> Result<(), ClientError> {
+        let (begun, mut due) = (Instant::now(), TELL.0);
+        while let Some(unready) = self.node.unready()? {
+            if unready.code == "no_quorum" && self.others_stall_too()? {
+                return Ok(());
+            }
+            if begun.elapsed() >= LAG_PATIENCE {
+                return Err(ClientError::Lags { server: self.node.url().into(), reason: unready.message });
+            }
+            if begun.elapsed() >= due {
+                tell(Progress::Lagging(begun.elapsed(), &unready.message));
+                due = begun.elapsed() + TELL.1;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Ok(())
+    }
+
+    /// Whether the validators that the node cannot reach are too few to decide anything.
+    fn others_stall_too(&self) -> Result<bool, ClientError> {
+        let Some(status) = self.node.validator()? else { return Ok(false) };
+        let seen = status.connected + usize::from(!status.follows);
+        Ok(status.validators.saturating_sub(seen) < status.needed)
+    }
+}
+
+/// Whether a node refused because another transaction has the number.
+fn is_number_taken(error: &ClientError) -> bool {
+    error.code().is_some_and(|code| NUMBER_TAKEN.contains(&code))
+}
+
+/// An error with all its causes.
+fn in_full(error: &ClientError) -> String {
+    let mut text = match error {
+        ClientError::Refused { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}
+
+/// The name of a file beside a key file.
+fn beside(key_file: &Path, ending: &str) -> PathBuf {
+    let mut name = key_file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

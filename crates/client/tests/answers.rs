@@ -1,0 +1,74 @@
+//! What a client makes of answers: the node's word, another server's, and none at all.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use client::wallet::Fate;
+use client::{ClientError, NodeClient};
+use primitives::{Address, Digest};
+
+/// A server that answers these statuses and bodies, one to each connection.
+fn serve(answers: &'static [(u16, &'static str)]) -> NodeClient {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for (status, body) in answers {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut asked = [0; 4_096];
+            assert!(stream.read(&mut asked).expect("a request") > 0);
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+        }
+    });
+    NodeClient::at(format!("http://{address}"))
+}
+
+const ID: Digest = Digest([7; 32]);
+
+#[test]
+fn no_answer_is_told_apart_from_absence_and_from_a_foreign_server() {
+    let nobody = NodeClient::at("http://127.0.0.1:9");
+    let error = nobody.account(&Address([1; 20])).expect_err("nobody listens there");
+    assert!(matches!(error, ClientError::NoAnswer { .. }) && error.leaves_doubt() && !error.is_absence(), "{error}");
+    assert!(error.to_string().contains("http://127.0.0.1:9"), "{error}");
+
+    let absent = serve(&[(404, r#"{"error":{"code":"not_found","message":"there is no such account"}}"#)]);
+    assert_eq!(absent.account(&Address([1; 20])).expect("an answer"), None);
+
+    let other = serve(&[(404, "<html>nginx</html>"), (200, r#"{"hello":1}"#), (503, "")]);
+    for _ in 0..3 {
+        let error = other.status().expect_err("no node");
+        assert!(matches!(&error, ClientError::Foreign { .. }) && error.to_string().contains(other.url()), "{error}");
+    }
+}
+
+#[test]
+fn a_fate_is_what_the_node_says_and_never_guessed_from_silence() {
+    let node = serve(&[
+        (404, r#"{"error":{"code":"not_found","message":"unknown"}}"#),
+        (404, r#"{"error":{"code":"refused","message":"overdraft: has 1, needs 2"}}"#),
+        (200, r#"{"id":"0x07","status":"committed","height":5,"outcome":{"result":"applied"},"added_later":1}"#),
+        (
+            200,
+            r#"{"id":"0x07","status":"committed","height":5,
+                "outcome":{"result":"refused","code":"overdraft","message":"m"}}"#,
+        ),
+        (503, r#"{"error":{"code":"stopping","message":"the node is stopping"}}"#),
+    ]);
+    let fate = || Fate::of(&node, &ID);
+    assert_eq!(fate().expect("an answer"), Fate::Unknown(None));
+    assert_eq!(fate().expect("an answer"), Fate::TurnedAway("overdraft: has 1, needs 2".into()));
+    assert!(matches!(fate().expect("an answer"), Fate::Committed(body) if body.height == Some(5)));
+    assert!(matches!(fate().expect("an answer"), Fate::Refused(_)));
+    let error = fate().expect_err("it is stopping");
+    assert!(error.leaves_doubt() && error.code() == Some("stopping"), "{error}");
+    assert!(Fate::of(&NodeClient::at("http://127.0.0.1:9"), &ID).is_err());
+}
+
+#[test]
+fn a_follower_says_for_certain_that_nothing_was_sent() {
+    let node = serve(&[(503, r#"{"error":{"code":"follows","message":"submit to a validator"}}"#)]);
+    let error = node.post::<serde_json::Value>("/v1/transactions", b"x").expect_err("refused");
+    assert!(!error.leaves_doubt() && !error.is_absence(), "{error}");
+}

@@ -1,0 +1,32 @@
+//! A node as its doors see it, by what is asked: status, intake, point reads, the archive, Ethereum, the payment lane,
+//! a developers' chain.
+//!
+//! Everything that scans is answered from what the node publishes ([`readers`]). Each call here costs the node a
+//! bounded amount of work: one account, one page of offers, one proof, one block.
+
+mod archived;
+mod developer;
+mod ethereum;
+mod intake;
+mod lane;
+mod points;
+mod status;
+
+pub use archived::{Archived, CertifiedOutcome, HandoverPage};
+pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining};
+pub use ethereum::{EthereumReads, Moment, PooledTransaction};
+pub use intake::{Answer, Closed, Intake};
+pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads};
+pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
+pub use status::{NodeLimits, Standing, Vitals};
+
+/// All that the doors ask. Calls may block briefly; the doors make them off the threads that serve connections.
+pub trait Backend:
+    Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + Developed + Send + Sync + 'static
+{
+}
+
+impl<T> Backend for T where
+    T: Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + Developed + Send + Sync + 'static
+{
+}
