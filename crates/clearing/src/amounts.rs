@@ -54,6 +54,12 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// Full amounts that sell so many units of each pair, without pools.
+    pub(crate) fn full(sold: Vec<Amount>) -> Amounts {
+        let spending = Spending { tries: 1, ..Spending::default() };
+        Amounts { sold, pools: Vec::new(), buys: Vec::new(), full: true, obstacles: Vec::new(), spending }
+    }
+
     /// Replaces what trades between assets that are `own` by `other`, which has nothing else.
     pub(crate) fn replace(&mut self, book: &Book, other: Amounts, own: impl Fn(AssetId) -> bool) {
         let links = (0..book.pairs.len()).filter(|link| own(book.link(*link).0) && own(book.link(*link).1));

@@ -7,23 +7,28 @@
 //! 1. b ≥ ⌈s · limit⌉ and b = ⌊s · (1−ε) · r⌋, where s is the offer's amount or the fewest units that earn b; it is the
 //!    amount if (1−μ) · r pays what the whole offer asks for;
 //! 2. of every asset the offers sell at least as much as they are paid;
-//! 3. r_AC = r_AB · r_BC.
+//! 3. r_AC = r_AB · r_BC;
+//! 4. offers of a pair execute in their order: at most one trades in part, and one that trades at all has all before
+//!    it in full whose effective limits are at most its limit, see [`mod@crate::fills`];
+//! 5. what is sold of an asset and not paid out is worth no more than what all offers together leave to the auctioneer:
+//!    each its commission, and less than a unit of what it buys, or of what it sells if it trades in part.
+//!
+//! The last follows from the others: the values that offers leave add up to the values of the surpluses, of which none
+//! is negative. But bounds that are narrowed one by one do not find it. It holds where all that trades is known.
 //!
 //! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It
-//! lists
-//! the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each case
-//! the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or only
-//! buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all that
-//! they reserve. Buy orders take what a full clearing leaves over, see [`crate::order`], and do not matter.
+//! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each
+//! case the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or
+//! only buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all
+//! that they reserve; with either of them, condition 5 is not used. Buy orders take what a full clearing leaves over,
+//! see [`crate::order`], and do not matter.
 //!
 //! Units are integers and exact. Rates are doubles, and every bound of one is moved outward by [`OUT`], which is more
 //! than a thousand times what rounding can explain. So a narrowed bound holds for every full clearing, and
 //! [`UnitsProof::check`] accepts no proof of what is false.
-//!
-//! The rules of fills in `fills` are narrower than these conditions: at most one offer of a pair trades in part. They
-//! are not needed.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
 
@@ -32,7 +37,9 @@ use crate::market::Groups;
 use crate::rate::{approx, asked};
 
 mod group;
+mod order;
 mod search;
+mod value;
 
 pub(crate) use group::seek_units;
 use search::{Settled, settle};
@@ -53,7 +60,7 @@ const ROUNDS: u32 = 60;
 /// The most units by which rounding narrows an amount in one round.
 const STEPS: u32 = 64;
 /// The cost of narrowing the bounds of one offer, and the ratios that are compared for the cost of one look.
-const OFFER_LOOKS: usize = 3;
+const OFFER_LOOKS: usize = 4;
 const RATES_PER_LOOK: usize = 16;
 /// The largest ratio of two prices in the range of [`Price`], and more.
 const WIDEST: f64 = 1.1e36;
@@ -104,8 +111,12 @@ struct Offer {
 struct Model {
     assets: usize,
     offers: Vec<Offer>,
+    /// The positions of the offers of each pair, which are in execution order.
+    pairs: Vec<Range<usize>>,
     /// Units of each asset that others may sell.
     others: Vec<u128>,
+    /// Whether no offer and no pool trades between these assets and others.
+    is_whole: bool,
     /// 1 − ε and 1 − μ.
     net: f64,
     sure: f64,
@@ -138,15 +149,19 @@ impl Model {
             return None;
         }
         let place = |asset: AssetId| assets.binary_search(&asset).ok();
-        let (mut offers, mut others) = (Vec::new(), vec![0u128; assets.len()]);
+        let (mut offers, mut pairs, mut others) = (Vec::new(), Vec::new(), vec![0u128; assets.len()]);
         let groups = Groups::of_book(book);
+        let mut is_whole = true;
         for pair in book.pairs.iter().filter(|pair| groups.are_one(pair.sell, pair.buy)) {
+            is_whole &= place(pair.sell).is_some() == place(pair.buy).is_some();
             match (place(pair.sell), place(pair.buy)) {
                 (Some(sell), Some(buy)) => {
                     if offers.len() + pair.len() > MOST_OFFERS {
                         return None;
                     }
+                    let first = offers.len();
                     offers.extend(pair.offers().map(|(limit, amount)| Offer::new(sell, buy, limit, amount)));
+                    pairs.push(first..offers.len());
                 }
                 (Some(sell), None) => {
                     others[sell] += pair.runs.iter().map(|run| u128::from(run.total.amount())).sum::<u128>()
@@ -157,13 +172,17 @@ impl Model {
         for pool in &book.pools {
             place(pool.a).into_iter().for_each(|a| others[a] += u128::from(pool.reserve_a));
             place(pool.b).into_iter().for_each(|b| others[b] += u128::from(pool.reserve_b));
+            is_whole &= place(pool.a).is_none() && place(pool.b).is_none();
         }
         let (net, sure) = (1.0 - params.epsilon.to_f64(), 1.0 - params.mu.to_f64());
         let sold = offers.iter().map(|offer| (0, offer.amount)).collect();
         let paid = vec![(0, MAX_ISSUED); offers.len()];
         let n = assets.len();
         let rates = (0..n * n).map(|at| if at / n == at % n { 1.0 } else { WIDEST }).collect();
-        Some((Model { assets: n, offers, others, net, sure, looks: Cell::new(0) }, Case { sold, paid, rates }))
+        Some((
+            Model { assets: n, offers, pairs, others, is_whole, net, sure, looks: Cell::new(0) },
+            Case { sold, paid, rates },
+        ))
     }
 
     /// Whether every case of `case` leads to a contradiction with the divisions given.
@@ -186,7 +205,7 @@ impl Model {
             for at in 0..self.offers.len() {
                 changed |= self.narrow_offer(case, at)?;
             }
-            changed |= self.conserve(case)?;
+            changed |= self.keep_order(case)? | self.conserve(case)? | self.conserve_value(case)?;
             if !changed {
                 break;
             }

@@ -307,7 +307,7 @@ fn conserved(book: &Book, all: &[PairFills], clearing: &Clearing) -> Result<Vec<
 }
 
 /// Checks that every offer of a pair inside a group that must fill does.
-fn full(pair: &PairBook, got: &PairFills, rate: &Rate) -> Result<(), Violation> {
+pub(crate) fn full(pair: &PairBook, got: &PairFills, rate: &Rate) -> Result<(), Violation> {
     let offers = pair.leading(|limit| rate.sure.reaches(limit)).enumerate();
     let mut skipped = offers.filter(|(index, _)| !got.fills_in_full(*index));
     match skipped.find(|(_, (limit, amount))| rate.must_fill(*limit, *amount)) {

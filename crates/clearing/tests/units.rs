@@ -120,11 +120,24 @@ fn malformed_proofs_are_refused() {
     assert!(!longer.check(&book, &params));
 }
 
-/// Thin books that the interior-point method leaves open: whole units are found at prices elsewhere in the band.
+/// Thin books that the interior-point method leaves open: whole units are found at prices elsewhere in the band. Of the
+/// last five, after hundreds of divisions.
 #[test]
 fn whole_units_are_found_at_other_prices() {
-    for seed in [11_135, 24_256, 31_168, 57_229] {
+    for seed in [11_135, 24_256, 31_168, 57_229, 19_428, 43_947, 54_960, 74_264, 95_544] {
         let book = thin::thin(seed, 10_000);
         assert!(cleared(book.assets, &book.offers).full, "seed {seed}");
+    }
+}
+
+/// Thin books whose offers would have whole units if they executed in any order, or if surpluses could be worth more
+/// than what offers leave.
+#[test]
+fn order_and_value_prove_that_there_are_no_whole_units() {
+    for seed in [3_201, 14_827, 146_509, 150_405] {
+        let book = thin::thin(seed, 10_000);
+        let clearing = cleared(book.assets, &book.offers);
+        let proof = proof_of(&clearing);
+        assert!(proof.divisions.len() < 60, "seed {seed}: {}", proof.divisions.len());
     }
 }

@@ -1,15 +1,18 @@
 //! Groups whose amounts are not full: whole units are sought at all prices, or a proof that there are none.
 
-use primitives::{AssetId, Price};
+use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use super::{MOST_ASSETS, Settled, settle};
 use crate::amounts::{Amounts, full_amounts, prepared};
-use crate::book::Params;
+use crate::book::{Book, Params};
 use crate::budget::Allowance;
-use crate::outcome::{Obstacle, Reason};
+use crate::fills::fills;
+use crate::outcome::{Obstacle, Reason, Spending};
 use crate::range::{bound, to_price};
+use crate::rate::Rate;
 use crate::solve::{Market, Prices};
+use crate::verify::full;
 
 /// One group after the search.
 struct Sought {
@@ -53,24 +56,46 @@ fn sought(market: &Market, params: &Params, valuations: &[Price], amounts: &Amou
     let mut allowance = Allowance::new(params.budget.price_looks(assets.len(), offers) / 2);
     let mut at = valuations.to_vec();
     let mut full = None;
-    let settled = settle(book, params, &assets, &mut allowance, &mut |own| {
+    let settled = settle(book, params, &assets, &mut allowance, &mut |own, units| {
         let mut own = own.to_vec();
         bound(&mut own);
         assets.iter().zip(own).for_each(|(asset, price)| at[asset.0 as usize] = to_price(price));
-        match full_amounts(book, &market.supply, params, &at, &links) {
-            Ok(amounts) => {
-                let looks = amounts.spending.amount_looks;
-                full = Some((amounts, at.clone()));
-                (true, looks)
-            }
-            Err(spending) => (false, prepared(book) + spending.amount_looks),
-        }
+        let amounts = match units {
+            Some(units) => with_units(book, params, &at, &links, units).ok_or(Spending::default()),
+            None => full_amounts(book, &market.supply, params, &at, &links),
+        };
+        let looks = amounts.as_ref().map_or_else(|spending| spending.amount_looks, |full| full.spending.amount_looks);
+        full = amounts.ok().map(|amounts| (amounts, at.clone()));
+        (full.is_some(), prepared(book) + looks)
     });
     let obstacle = match settled {
         Settled::Proved(proof) => Some(Obstacle { reason: Reason::Units, assets: short, proof: Some(proof) }),
         _ => None,
     };
     Sought { full, obstacle, looks: allowance.spent }
+}
+
+/// The amounts of `links` that sell so many `units` on each pair, if they are full.
+fn with_units(
+    book: &Book,
+    params: &Params,
+    valuations: &[Price],
+    links: &[usize],
+    units: &[Amount],
+) -> Option<Amounts> {
+    let (mut sold, mut slack) = (vec![0; book.pairs.len()], vec![0i128; book.assets as usize]);
+    for (link, units) in links.iter().zip(units) {
+        let pair = &book.pairs[*link];
+        let [sell, buy] = [pair.sell, pair.buy].map(|asset| asset.0 as usize);
+        let rate = Rate::new(valuations[sell], valuations[buy], params.epsilon, params.mu);
+        let fills = fills(pair, &rate, *units);
+        if fills.sold != *units || full(pair, &fills, &rate).is_err() {
+            return None;
+        }
+        (sold[*link], slack[sell]) = (*units, slack[sell] + i128::from(*units));
+        slack[buy] -= fills.bought as i128;
+    }
+    slack.iter().all(|slack| *slack >= 0).then(|| Amounts::full(sold))
 }
 
 /// At most [`MOST_ASSETS`] assets of a group, those that fewest pairs separate from the `short` ones, ascending.
