@@ -211,6 +211,13 @@ pub enum OperationBody {
         /// Units.
         amount: String,
     },
+    /// Does something at a venue of continuous markets.
+    Venue {
+        /// What it does.
+        name: &'static str,
+        /// The operation, in hexadecimal.
+        operation: String,
+    },
     /// Posts something about the payment lane.
     Lane {
         /// The bytes posted, in hexadecimal.
@@ -224,6 +231,8 @@ pub enum OperationBody {
 pub enum OutcomeBody {
     /// It took effect.
     Applied,
+    /// It paid its fee and did nothing: another operation at the venue counted, or the settle was not the next one.
+    Void,
     /// It placed an offer.
     Offered {
         /// Units sold in this block's batch.
@@ -250,6 +259,7 @@ impl From<&Outcome> for OutcomeBody {
     fn from(outcome: &Outcome) -> OutcomeBody {
         match outcome {
             Outcome::Applied => OutcomeBody::Applied,
+            Outcome::Void => OutcomeBody::Void,
             Outcome::Offered(met) => OutcomeBody::Offered {
                 sold: met.sold.to_string(),
                 bought: met.bought.to_string(),
