@@ -54,12 +54,11 @@ fn a_withdrawal_from_the_bond_waits_by_height_and_time_and_none_runs_beside_it()
     assert_eq!(world.refusal(OWNER, unbond(BOND + 1)), Some(Refusal::BOND_LEAVES));
     assert_eq!(world.refusal(OPERATOR, unbond(1)), Some(Refusal::NOT_VENUE_OWNER));
     world.done(vec![(OWNER, unbond(30_000))]);
-    let (requested, before) = (world.height(), world.balance(OWNER, USD));
+    let (requested, time, before) = (world.height(), world.time_ms, world.balance(OWNER, USD));
     assert_eq!(world.refusal(OWNER, unbond(1)), Some(Refusal::BOND_LEAVES));
     assert_eq!(world.venue().liable(), BOND);
     // The clock stands for thirty heights.
-    let time = world.time_ms;
-    (1..=30).for_each(|passed| drop(world.run_at(time + passed, vec![])));
+    (1..=30).for_each(|passed| drop(world.run_at(time + STEP + passed, vec![])));
     assert_eq!(world.balance(OWNER, USD), before);
     let delay = terms().bond_delay.ms;
     world.run_at(time + delay, vec![]);
