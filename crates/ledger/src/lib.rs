@@ -61,8 +61,8 @@ pub use places::offers::{Edit, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairCh
 pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
 pub use places::venues::{
     BustGuilt, BustReason, ClaimedId, DepositId, FillVerdict, FilledId, FilledOrder, LeavingBond, LeavingDeposit,
-    Moment, SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueProof, VenueRecord, VenueRecordId, VenueTerms,
-    Venues,
+    SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId,
+    VenueTerms, Venues,
 };
 pub use receipt::{Batch, BlockReceipts, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
 pub use receipts_root::{

@@ -4,7 +4,7 @@
 //! receipts root = H(outcomes, modified, batch, contracts, block)
 //!                   │         │         │      │          └ digest of the block, which names the one before it
 //!                   │         │         │      └ digest of skipped Ethereum transactions, fees, filter over logs;
-//!                   │         │         │        in a block with settles of venues, H(this digest, that of the settles)
+//!                   │         │         │        in a block with settles of venues H(this digest, their digest)
 //!                   │         │         └ digest of the batch
 //!                   │         └ trie by address of the accounts that changed (SPEEDEX §K.1)
 //!                   └ trie by transaction, native and Ethereum; each kind of receipt is hashed in a context of its own

@@ -19,7 +19,7 @@ fn accuse(
     contradicting: Contradicting,
     ended: Option<ProvenEnd>,
 ) -> VenueOperation {
-    VenueOperation::Accuse(VenueEvidence { report, contradicting, ended })
+    VenueOperation::Accuse(Box::new(VenueEvidence { report, contradicting, ended }))
 }
 
 #[test]

@@ -348,11 +348,11 @@ impl World {
     pub fn accusation(&self, report: FillReport) -> VenueOperation {
         let at = report.index as usize;
         let path = FillTree::path(&self.leaves, report.index).expect("it is settled");
-        VenueOperation::Accuse(VenueEvidence {
+        VenueOperation::Accuse(Box::new(VenueEvidence {
             report,
             contradicting: Contradicting::Tree(self.leaves[at], path),
             ended: None,
-        })
+        }))
     }
 
     /// Fences the venue in a block of its own.
@@ -397,7 +397,7 @@ impl World {
         let leaf = fill.leaf(&digest(&buy), &digest(&sell));
         let name = (VENUE, incarnation, index);
         let report = FillReport::new(&self.network(), name, leaf, address(of.buyer.0), &reporting(report_key));
-        VenueOperation::Claim(UnsettledFill { report, ended: self.proven(incarnation), buy, sell, fill })
+        VenueOperation::Claim(Box::new(UnsettledFill { report, ended: self.proven(incarnation), buy, sell, fill }))
     }
 }
 

@@ -213,9 +213,9 @@ pub enum VenueOperation {
         floor: OrderNumber,
     },
     /// Convicts a venue; anybody may.
-    Accuse(VenueEvidence),
+    Accuse(Box<VenueEvidence>),
     /// Makes a fill that was reported and never settled cost the bond; anybody may.
-    Claim(UnsettledFill),
+    Claim(Box<UnsettledFill>),
 }
 
 /// A signature that an operation carries beside that of its sender.
@@ -370,7 +370,7 @@ impl VenueOperation {
         }
     }
 
-    /// Whether everything that the bytes alone show is sound, but signatures and the amount ([`VenueOperation::units`]).
+    /// Whether everything that the bytes alone show is sound, but signatures and units ([`VenueOperation::units`]).
     pub fn is_plain(&self) -> bool {
         match self {
             VenueOperation::Open { fee_cap_ppm, .. } => *fee_cap_ppm <= PPM,

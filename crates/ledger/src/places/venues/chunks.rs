@@ -8,7 +8,7 @@ use primitives::venue::{Horizon, MarketId, MarketTerms, VenueId};
 
 use super::Venues;
 use super::records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, Moment, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
+    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
 };
 use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
@@ -26,7 +26,7 @@ enum VenuesChunk {
     Deposits(Vec<(DepositId, VenueDeposit)>),
     Keys(Vec<(TradingKeyId, TradingKey)>),
     Filled(Vec<(FilledId, FilledOrder)>),
-    Claimed(Vec<(ClaimedId, Moment)>),
+    Claimed(Vec<(ClaimedId, VenueMoment)>),
 }
 
 impl VenuesChunk {

@@ -5,7 +5,7 @@ use primitives::{Amount, PublicKey};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{ClaimedId, Moment, VenueRecord, VenueRecordId};
+use super::records::{ClaimedId, VenueMoment, VenueRecord, VenueRecordId};
 use super::step::Step;
 use crate::refusal::Refusal;
 
@@ -59,7 +59,7 @@ impl Venues {
     }
 
     /// Whether claims of an incarnation are still accepted.
-    fn is_open(&self, fence: Moment) -> bool {
+    fn is_open(&self, fence: VenueMoment) -> bool {
         self.makes(VenueMistake::ClaimsNeverEnd) || !self.is_past_by(self.terms.bond_delay, fence)
     }
 
@@ -123,7 +123,7 @@ fn claimed_id(claim: &UnsettledFill) -> ClaimedId {
     (claim.report.venue, claim.report.incarnation, claim.report.index)
 }
 
-fn fence_of(claim: &UnsettledFill) -> Moment {
+fn fence_of(claim: &UnsettledFill) -> VenueMoment {
     let ended = &claim.ended.ended;
-    Moment { height: ended.height, time_ms: ended.time_ms }
+    VenueMoment { height: ended.height, time_ms: ended.time_ms }
 }

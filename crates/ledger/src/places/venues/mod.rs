@@ -29,16 +29,16 @@
 //! **What the design leaves open, and how it is decided here.**
 //!
 //! 1. *Claims of judged incarnations.* A conviction ends the reports of all incarnations up to the present one. If they
-//!    could still claim, whoever stole a report key would be convicted with it once, wait until the owner has fenced and
-//!    bonded anew, and burn the new bond by claims of fills that he signs for both sides. So claims, too, need an
+//!    could still claim, whoever stole a report key would convict the venue with it, wait until the owner has fenced
+//!    and bonded anew, and burn the new bond by claims of fills that he signs for both sides. So claims, too, need an
 //!    incarnation that is not judged.
 //! 2. *Claims reach what leaves.* An owner that withdraws the whole bond, stops settling and fences would owe nothing
 //!    for any fill. What leaves is liable for claims as for accusations; both delays are one.
 //! 3. *A seller's fee above its proceeds* (F6) is the venue's fault and not the seller's: nobody is guilty.
 //! 4. *Two reports of one index* may name two accounts. Each is paid half of the tenth.
 //! 5. *A thief of a report key can name himself* in a false report and be paid the tenth; nine tenths are burnt.
-//! 6. *Guilt is looked for on both sides by all of its rules* (revoked, floor, deposit, drawdown) once a fill breaks F2,
-//!    F6 or F7: else a side that is short would be paid because the other one is looked at first.
+//! 6. *Guilt is looked for on both sides by all of its rules* (revoked, floor, deposit, drawdown) once a fill breaks
+//!    F2, F6 or F7: else a side that is short would be paid because the other one is looked at first.
 //! 7. *Openings of venues claim a number*: of several in a block one counts. An opening costs the fees of a thousand
 //!    payments, since a venue takes one of few places for ever.
 
@@ -67,8 +67,8 @@ mod verdict;
 pub(crate) use edit::{VenueEdit, VenueOnce};
 pub use proofs::VenueProof;
 pub use records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, LeavingBond, LeavingDeposit, Moment, TradingKey, TradingKeyId,
-    VenueDeposit, VenueRecord, VenueRecordId,
+    ClaimedId, DepositId, FilledId, FilledOrder, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit,
+    VenueMoment, VenueRecord, VenueRecordId,
 };
 pub use state::Venues;
 pub use terms::VenueTerms;

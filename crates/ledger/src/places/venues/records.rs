@@ -12,7 +12,7 @@ pub(super) const RAISES_MAX: usize = 4;
 
 /// A block, by height and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Moment {
+pub struct VenueMoment {
     /// Its height.
     pub height: Height,
     /// Its time, milliseconds since 1970.
@@ -25,7 +25,7 @@ pub struct LeavingBond {
     /// How many.
     pub units: Amount,
     /// The block of the request.
-    pub since: Moment,
+    pub since: VenueMoment,
 }
 
 /// A venue.
@@ -140,7 +140,7 @@ pub enum VenueRecordId {
     Key(TradingKeyId),
     /// An entry of an order ([`FilledOrder`]).
     Filled(FilledId),
-    /// A claimed fill ([`Moment`] of the fence).
+    /// A claimed fill ([`VenueMoment`] of the fence).
     Claimed(ClaimedId),
 }
 
@@ -163,7 +163,7 @@ impl VenueRecord {
     }
 
     /// The present incarnation, as a fence in this block ends it.
-    pub(super) fn ended(&self, now: Moment) -> EndedIncarnation {
+    pub(super) fn ended(&self, now: VenueMoment) -> EndedIncarnation {
         EndedIncarnation {
             incarnation: self.incarnation,
             tree: self.fills.clone(),

@@ -7,7 +7,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
 
 use super::mistake::VenueMistake;
 use super::records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, Moment, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
+    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
     VenueRecordId, filled_id, number_of,
 };
 use super::shared_map::SharedMap;
@@ -27,7 +27,7 @@ pub struct Venues {
     pub(super) keys: SharedMap<TradingKeyId, TradingKey>,
     pub(super) filled: SharedMap<FilledId, FilledOrder>,
     /// Claimed fills, each with the fence of its incarnation.
-    pub(super) claimed: SharedMap<ClaimedId, Moment>,
+    pub(super) claimed: SharedMap<ClaimedId, VenueMoment>,
     pub(super) queues: Queues,
     /// Records that the present block has written or removed; empty between blocks.
     pub(super) touched: BTreeSet<VenueRecordId>,
@@ -119,12 +119,12 @@ impl Venues {
     }
 
     /// The present block.
-    pub(super) fn now(&self) -> Moment {
-        Moment { height: self.horizon.height(), time_ms: self.horizon.time_ms() }
+    pub(super) fn now(&self) -> VenueMoment {
+        VenueMoment { height: self.horizon.height(), time_ms: self.horizon.time_ms() }
     }
 
     /// Whether a block is past by a delay of its own, of heights and of time.
-    pub(super) fn is_past_by(&self, delay: Delay, since: Moment) -> bool {
+    pub(super) fn is_past_by(&self, delay: Delay, since: VenueMoment) -> bool {
         let now = self.now();
         let beyond = |from: u64, wait: u64, now: u64| from.checked_add(wait).is_some_and(|until| now > until);
         beyond(since.height, delay.heights, now.height) && beyond(since.time_ms, delay.ms, now.time_ms)
