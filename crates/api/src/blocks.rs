@@ -210,6 +210,13 @@ pub enum OperationBody {
         /// Units.
         amount: String,
     },
+    /// Does something at a venue of continuous markets.
+    Venue {
+        /// What it does.
+        name: Cow<'static, str>,
+        /// The operation, in hexadecimal.
+        operation: String,
+    },
     /// Posts something about the payment lane.
     Lane {
         /// The bytes posted, in hexadecimal.
@@ -231,6 +238,7 @@ impl OperationBody {
             OperationBody::Unstake { .. } => "unstake",
             OperationBody::Accuse { .. } => "accuse",
             OperationBody::Withdraw { .. } => "withdraw",
+            OperationBody::Venue { .. } => "venue",
             OperationBody::Lane { .. } => "lane",
         }
     }
@@ -242,6 +250,8 @@ impl OperationBody {
 pub enum OutcomeBody {
     /// It took effect.
     Applied,
+    /// It paid its fee and did nothing: another operation at the venue counted, or the settle was not the next one.
+    Void,
     /// It placed an offer.
     Offered {
         /// Units sold in this block's batch.

@@ -194,6 +194,7 @@ fn operation(operation: &Operation) -> Value {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
         Operation::Lane(post) => json!({"post": hex(post)}),
+        Operation::Venue(operation) => json!({"operation": encoded(operation)}),
         Operation::Accuse(evidence) => json!({
             "network": NETWORK.to_string(),
             "epoch": evidence.epoch.to_string(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::founders::{Founding, Part};
 use crate::lane_part::LanePart;
+use crate::venue_part::{VenuePart, check_network};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +28,8 @@ struct File {
     balances: Vec<BalanceEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<LanePart>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    venues: Option<VenuePart>,
     /// Whether it is a developers' chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     developers: bool,
@@ -140,6 +143,9 @@ pub fn parse(name: &str, text: &[u8]) -> Result<(Genesis, Option<Founding>), Gen
     let wrong = |(field, message)| GenesisFileError::Field { file: name.into(), field, message };
     let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
     let genesis = file.into_genesis(name)?;
+    if let (Some(terms), Some(founding)) = (&genesis.venues, &founding) {
+        check_network(terms, founding).map_err(wrong)?;
+    }
     let genesis = founding.iter().fold(genesis, |genesis, founding| founding.found(genesis));
     genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name.into(), error))?;
     Ok((genesis, founding))
@@ -190,6 +196,7 @@ impl File {
             assets: genesis.assets.iter().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
+            venues: genesis.venues.as_ref().map(VenuePart::of),
             developers: genesis.is_developers,
             consensus: None,
         }
@@ -231,8 +238,10 @@ impl File {
         });
         let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
+        let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         Ok(Genesis {
             lane,
+            venues,
             rules: self.rules,
             chain: self.chain,
             fee,
@@ -274,6 +283,7 @@ mod tests {
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
             lane: None,
+            venues: None,
             is_developers: false,
         }
     }

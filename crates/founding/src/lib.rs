@@ -9,5 +9,6 @@
 mod founders;
 pub mod genesis_file;
 mod lane_part;
+mod venue_part;
 
 pub use founders::*;

@@ -19,7 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Groups, Minima, Params};
 use payments::BridgeEvent;
-use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, Superblock, Transaction};
+use primitives::{
+    Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
+};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, conserved};
@@ -32,6 +34,7 @@ use crate::limits::beyond_quota;
 use crate::orders::{Orders, merged};
 use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::offers::{OrderBook, Pair, PairChange};
+use crate::places::venues::SettledFills;
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
@@ -112,6 +115,8 @@ pub struct Applied {
     pub report: Option<clearing::Report>,
     /// Events at the bridge to the payment lane, which the lane learns once the block is certified.
     pub lane: Vec<BridgeEvent>,
+    /// The settles of venues that counted.
+    pub venues: Vec<SettledFills>,
     /// Input for the tries.
     pub changes: Changes,
 }
@@ -123,6 +128,19 @@ struct Traded {
     /// Change of units that offers lock.
     locked: Sums,
     report: Option<clearing::Report>,
+}
+
+/// What the places did in a block.
+struct AtPlaces {
+    kept: Kept,
+    /// Events at the bridge to the payment lane.
+    lane: Vec<BridgeEvent>,
+    /// Settles of venues that counted.
+    venues: Vec<SettledFills>,
+    /// Operations that pay and do nothing.
+    void: BTreeSet<(Address, Sequence)>,
+    /// Accounts that are concerned though their balances may not change.
+    concerned: BTreeSet<Address>,
 }
 
 impl Ledger {
@@ -202,7 +220,7 @@ impl Ledger {
             None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
-        let outcomes = outcomes(&filtered, &traded.pairs);
+        let mut outcomes = outcomes(&filtered, &traded.pairs);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
         let paid =
@@ -212,7 +230,9 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
-        let (kept, lane) = self.apply_places(block, &orders, &filtered.refusals);
+        let AtPlaces { kept, lane, venues, void, concerned } =
+            self.apply_places(block, &orders, &transactions, &filtered.refusals);
+        mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
@@ -232,7 +252,7 @@ impl Ledger {
         self.note_history(effects.seen, Undo { native_offers, valuations, ..std::mem::take(&mut phase.undo) });
         let accounts = self.redigest(effects.changed, &phase.accounts);
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
-        let modified = accounts.iter().map(|(address, _)| Address(*address)).collect();
+        let modified = with_concerned(accounts.iter().map(|(address, _)| Address(*address)).collect(), concerned);
         let Phase { receipts: contracts, slots, .. } = phase;
         (places.accounts, places.book) = (accounts, with_later(pairs, phase.pairs));
         places.contracts = ContractsChange { slots, rest: self.places.contracts.digest() };
@@ -240,7 +260,7 @@ impl Ledger {
         stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
         let height = block.height;
-        Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, changes })
+        Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, venues, changes })
     }
 
     /// Stores what Ethereum saw before each phase of a block.
@@ -433,25 +453,31 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies the operations on places that keep units for accounts; returns the events at the bridge, too.
+    /// Applies the operations on places that keep units for accounts.
     fn apply_places(
         &mut self,
         block: &Superblock,
         orders: &Orders,
+        transactions: &[&Transaction],
         refusals: &[Option<Refusal>],
-    ) -> (Kept, Vec<BridgeEvent>) {
+    ) -> AtPlaces {
         let mut turn = Turn {
             block,
             limits: &self.limits,
             refusals,
+            transactions,
             pays_back: self.schedule().is_boundary(block.height),
             convicted: Vec::new(),
             answering: BTreeSet::new(),
             answering_heights: 0,
             lane: Vec::new(),
+            void: Vec::new(),
+            settled: Vec::new(),
+            concerned: BTreeSet::new(),
         };
         let kept = self.places.apply(&mut turn, &orders.edits);
-        (kept, turn.lane)
+        let Turn { lane, void, settled: venues, concerned, .. } = turn;
+        AtPlaces { kept, lane, venues, void: void.into_iter().collect(), concerned }
     }
 
     /// The digests of all assets.
@@ -503,6 +529,32 @@ fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
         batch.fills.extend_from_slice(fills);
     }
     batch
+}
+
+/// Adds accounts that are concerned though their balances may not have changed, by address.
+fn with_concerned(mut modified: Vec<Address>, concerned: BTreeSet<Address>) -> Vec<Address> {
+    if !concerned.is_empty() {
+        modified.extend(concerned);
+        modified.sort_unstable();
+        modified.dedup();
+    }
+    modified
+}
+
+/// Marks the operations at venues that pay and do nothing.
+fn mark_void(
+    outcomes: &mut [Outcome],
+    filtered: &Filtered,
+    transactions: &[&Transaction],
+    void: &BTreeSet<(Address, Sequence)>,
+) {
+    for admitted in filtered.admitted.iter().flatten().filter(|admitted| admitted.is_idle || !void.is_empty()) {
+        let body = &transactions[admitted.index as usize].body;
+        let is_void = admitted.is_idle || void.contains(&(body.account, body.sequence));
+        if is_void && matches!(body.operation, Operation::Venue(_)) {
+            outcomes[admitted.index as usize] = Outcome::Void;
+        }
+    }
 }
 
 fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {

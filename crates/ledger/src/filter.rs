@@ -64,7 +64,7 @@ pub(crate) struct Filtered {
 impl Filtered {
     /// Fees that the applied transactions cost together.
     pub(crate) fn weight(&self, transactions: &[&Transaction]) -> u64 {
-        let of = |admitted: &Admitted| transactions[admitted.index as usize].body.operation.weight();
+        let of = |admitted: &Admitted| transactions[admitted.index as usize].body.weight();
         self.admitted.iter().flatten().map(of).sum()
     }
 }

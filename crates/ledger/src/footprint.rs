@@ -18,6 +18,7 @@ use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::offers::{Offer, Pair, Place};
 use crate::places::stakes::RegistryEdit;
+use crate::places::venues::{VenueEdit, VenueOnce};
 use crate::sums::Credit;
 
 /// What must hold in the state before the block.
@@ -71,6 +72,8 @@ pub(crate) enum Once {
     Created(Address),
     /// Something happens at the bridge to the payment lane.
     Bridge(BridgeKey),
+    /// Something happens at a venue.
+    Venue(VenueOnce),
     /// For the trial operations: something is redeemed, by any sender.
     #[cfg(test)]
     Redeemed(u8),
@@ -100,6 +103,7 @@ impl Once {
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Bridge(_) => Scope::KeepOne,
+            Once::Venue(once) => once.scope(),
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
         }
@@ -240,6 +244,14 @@ impl Footprint for Body {
                 let (key, deposit) = claims(bytes)?;
                 visitor.once(Once::Bridge(key));
                 visitor.sum(Sum::Spent(AssetId(0)), deposit);
+            }
+            Operation::Venue(operation) => {
+                for asset in operation.assets().into_iter().flatten() {
+                    visitor.require(Requirement::Listed(asset))?;
+                }
+                edit(PlaceEdit::Venues(VenueEdit { sequence: self.sequence, operation }), visitor)?;
+                VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));
+                operation.debit().into_iter().for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::limits::Limits;
 use crate::places::bridge::LaneTerms;
 use crate::places::offers::LEAST_UNITS;
 use crate::places::stakes::{Member, STAKED, Terms};
+use crate::places::venues::VenueTerms;
 
 const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
@@ -98,6 +99,8 @@ pub struct Genesis {
     pub membership: Option<Membership>,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneTerms>,
+    /// The terms of continuous markets, if the chain has venues.
+    pub venues: Option<VenueTerms>,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
@@ -117,6 +120,7 @@ impl Default for Genesis {
             balances: Vec::new(),
             membership: None,
             lane: None,
+            venues: None,
             is_developers: false,
         }
     }
@@ -172,6 +176,9 @@ pub enum GenesisError {
     /// The terms of the payment lane are impossible.
     #[error("lane: {0}")]
     Lane(&'static str),
+    /// The terms of venues are impossible.
+    #[error("venues: {0}")]
+    Venues(&'static str),
     /// The developers' chain could be mistaken for a real one.
     #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change the part that does not fit")]
     Developers(&'static str),
@@ -219,6 +226,7 @@ impl Genesis {
             _ if self.lane.is_some() => {
                 Some("has no payment lane, because its certificates outlive heights that are undone")
             }
+            _ if self.venues.is_some() => Some("has no venues, because their reports outlive heights that are undone"),
             _ if !self.limits.has_contracts() => Some("has contracts (limits.block_gas above 0)"),
             _ => None,
         }

@@ -59,8 +59,16 @@ pub use places::bridge::{
 };
 pub use places::offers::{Edit, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairChange, PairOffers, Place, offer_value};
 pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
+pub use places::venues::{
+    BustGuilt, BustReason, ClaimedId, DepositId, FillVerdict, FilledId, FilledOrder, LeavingBond, LeavingDeposit,
+    SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId,
+    VenueTerms, Venues,
+};
 pub use receipt::{Batch, BlockReceipts, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
-pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
+pub use receipts_root::{
+    EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,
+    with_settles,
+};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
@@ -219,6 +227,11 @@ impl Ledger {
     /// The payment lane; `None` on a chain without one.
     pub fn lane(&self) -> Option<&LaneBridge> {
         self.places.lane.as_deref()
+    }
+
+    /// The venues of continuous markets; `None` on a chain without them.
+    pub fn venues(&self) -> Option<&Venues> {
+        self.places.venues.as_deref()
     }
 
     /// When committees change.

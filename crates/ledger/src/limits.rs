@@ -14,6 +14,8 @@
 //! | checks of signatures of a sub-block's posts about the lane | [`LANE_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | the same for members' duties | [`LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | recoveries of a sub-block's native transactions | [`TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
+//! | signatures of a sub-block's settles of venues | [`VENUE_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |
+//! | bytes of a settle, entries and number of venues | `VenueTerms` | genesis, `venues` |
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
@@ -28,6 +30,7 @@
 //! open, the lowest are opened as far as there is room.
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
 use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
 
 use crate::contracts::TRANSACTION_GAS_MAX;
@@ -139,13 +142,16 @@ pub struct Quota {
     lane_checks: u32,
     lane_duty_checks: u32,
     recoveries: u32,
+    venue_signatures: u32,
 }
 
 impl Default for Quota {
     fn default() -> Quota {
         let (accusations, stakes) = (ACCUSATIONS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK);
         let (lane_checks, lane_duty_checks) = (LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK);
-        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries: TYPED_DATA_PER_SUB_BLOCK }
+        let venue_signatures = VENUE_SIGNATURES_PER_SUB_BLOCK;
+        let recoveries = TYPED_DATA_PER_SUB_BLOCK;
+        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures }
     }
 }
 
@@ -163,6 +169,11 @@ impl Quota {
             Operation::Stake(_) => (&mut self.stakes, 1),
             Operation::Lane(bytes) if is_lane_duty(bytes) => (&mut self.lane_duty_checks, bridge::cost(bytes)),
             Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
+            Operation::Venue(operation) => match &**operation {
+                VenueOperation::Settle(settle) => (&mut self.venue_signatures, settle.signatures() as u32),
+                VenueOperation::Accuse(_) | VenueOperation::Claim(_) => (&mut self.accusations, 1),
+                _ => return true,
+            },
             _ => return true,
         };
         let admitted = *left >= cost;

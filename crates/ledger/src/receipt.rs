@@ -1,12 +1,13 @@
 //! What a block did: per transaction, per offer and per asset.
 
-use std::io::{Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::contracts::ContractReceipts;
 use crate::places::offers::{Fill, Pair};
+use crate::places::venues::SettledFills;
 use crate::refusal::Refusal;
 
 /// The outcome of one transaction.
@@ -18,6 +19,9 @@ pub enum Outcome {
     Offered(Traded),
     /// It had no effect, and its sequence number is still free.
     Refused(Refusal),
+    /// It paid its fee, its sequence number is used, and it did nothing else: another operation at the venue counted,
+    /// or the settle was not the next one, or the venue's bond was too low for it.
+    Void,
 }
 
 /// How an offer was executed in the batch of the block that placed it.
@@ -78,8 +82,10 @@ pub struct Batch {
     pub burnt: Vec<(AssetId, Amount)>,
 }
 
-/// The version of the encoding of receipts.
+/// The version of the encoding of receipts without settles of venues.
 const RECEIPTS_FORMAT: u8 = 4;
+/// The version of the encoding of receipts with such settles, which follow at the end.
+const VENUE_RECEIPTS_FORMAT: u8 = 5;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,21 +103,39 @@ pub struct BlockReceipts {
     pub batch: Batch,
     /// The results of Ethereum transactions.
     pub contracts: ContractReceipts,
+    /// The settles of venues that counted, with the verdicts of their fills.
+    pub venues: Vec<SettledFills>,
 }
 
 impl BorshSerialize for BlockReceipts {
     fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
-        write_format(writer, RECEIPTS_FORMAT)?;
+        let has_settles = !self.venues.is_empty();
+        write_format(writer, if has_settles { VENUE_RECEIPTS_FORMAT } else { RECEIPTS_FORMAT })?;
         (self.height, self.block).serialize(writer)?;
-        (&self.outcomes, &self.modified, &self.batch, &self.contracts).serialize(writer)
+        (&self.outcomes, &self.modified, &self.batch, &self.contracts).serialize(writer)?;
+        if has_settles { self.venues.serialize(writer) } else { Ok(()) }
     }
 }
 
 impl BorshDeserialize for BlockReceipts {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<BlockReceipts> {
-        read_format(reader, "receipts", RECEIPTS_FORMAT)?;
+        let mut format = [0];
+        reader.read_exact(&mut format)?;
+        if format != [VENUE_RECEIPTS_FORMAT] {
+            read_format(&mut &format[..], "receipts", RECEIPTS_FORMAT)?;
+        }
         let (height, block, outcomes, modified, batch, contracts) = BorshDeserialize::deserialize_reader(reader)?;
-        Ok(BlockReceipts { height, block, outcomes, modified, batch, contracts })
+        let mut venues = Vec::new();
+        if format == [VENUE_RECEIPTS_FORMAT] {
+            venues = BorshDeserialize::deserialize_reader(reader)?;
+            if venues.is_empty() {
+                return Err(Error::new(
+                    ErrorKind::InvalidData,
+                    "receipts without settles are written without their list",
+                ));
+            }
+        }
+        Ok(BlockReceipts { height, block, outcomes, modified, batch, contracts, venues })
     }
 }
 
@@ -120,7 +144,7 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) => None,
+            Outcome::Applied | Outcome::Offered(_) | Outcome::Void => None,
         }
     }
 

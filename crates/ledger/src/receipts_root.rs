@@ -3,7 +3,8 @@
 //! ```text
 //! receipts root = H(outcomes, modified, batch, contracts, block)
 //!                   │         │         │      │          └ digest of the block, which names the one before it
-//!                   │         │         │      └ digest of skipped Ethereum transactions, fees, filter over logs
+//!                   │         │         │      └ digest of skipped Ethereum transactions, fees, filter over logs;
+//!                   │         │         │        in a block with settles of venues H(this digest, their digest)
 //!                   │         │         └ digest of the batch
 //!                   │         └ trie by address of the accounts that changed (SPEEDEX §K.1)
 //!                   └ trie by transaction, native and Ethereum; each kind of receipt is hashed in a context of its own
@@ -18,11 +19,13 @@ use primitives::{Address, Digest, TransactionId};
 use trie::{Proof, Trie};
 
 use crate::contracts::EthereumReceipt;
+use crate::places::venues::{SettledFills, settles_digest};
 use crate::receipt::{BlockReceipts, Outcome, outcomes_by_id};
 use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";
+const SETTLES_CONTEXT: &str = "walras 2026 contracts and venue settles v1";
 const ROOT_CONTEXT: &str = "walras 2026 receipts root v4";
 
 /// The value of every account in the trie: only the presence of the key matters.
@@ -46,7 +49,8 @@ pub struct ReceiptsParts {
     pub modified: Digest,
     /// Digest of the block's batch.
     pub batch: Digest,
-    /// Digest of the other results of its contract phase.
+    /// Digest of the other results of its contract phase; in a block with settles of venues, joined with theirs
+    /// ([`with_settles`]).
     pub contracts: Digest,
     /// Digest of the block.
     pub block: Digest,
@@ -88,6 +92,40 @@ pub struct EthereumReceiptProof {
     pub path: Vec<u8>,
 }
 
+/// The digest of a block's contract phase, joined with that of the settles of venues that counted, if there are some.
+/// A block without them has the receipts root that it always had.
+pub fn with_settles(contracts: Digest, settles: &[SettledFills]) -> Digest {
+    if settles.is_empty() {
+        return contracts;
+    }
+    Digest::of(SETTLES_CONTEXT, &[contracts.0, settles_digest(settles).0].concat())
+}
+
+/// A proof of the settles that counted in a block.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SettlesProof {
+    /// The settles with the verdicts of their fills.
+    pub settles: Vec<SettledFills>,
+    /// The parts of the receipts root.
+    pub parts: ReceiptsParts,
+    /// Digest of the other results of the contract phase.
+    pub contracts: Digest,
+}
+
+impl SettlesProof {
+    /// Checks the proof against a block's receipts root; returns the settles.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if the proof is invalid.
+    pub fn verify(&self, root: &Digest) -> Result<&[SettledFills], ProofFault> {
+        match () {
+            _ if self.parts.root() != *root => Err(ProofFault::OtherRoot),
+            _ if with_settles(self.contracts, &self.settles) != self.parts.contracts => Err(ProofFault::OtherValue),
+            _ => Ok(&self.settles),
+        }
+    }
+}
+
 fn outcome_digest(outcome: &Outcome) -> [u8; 32] {
     blake3::derive_key(RECEIPT_CONTEXT, &borsh::to_vec(outcome).expect("writing to memory cannot fail"))
 }
@@ -121,7 +159,8 @@ impl ReceiptsTrie {
         modified.apply(&changed);
         let bytes = borsh::to_vec(&receipts.batch).expect("writing to memory cannot fail");
         let batch = Digest::of(RECEIPT_CONTEXT, &bytes);
-        ReceiptsTrie { outcomes, modified, batch, contracts: receipts.contracts.digest(), block: receipts.block }
+        let contracts = with_settles(receipts.contracts.digest(), &receipts.venues);
+        ReceiptsTrie { outcomes, modified, batch, contracts, block: receipts.block }
     }
 
     /// The receipts root of the block.
@@ -142,6 +181,12 @@ impl ReceiptsTrie {
         let of_id = receipts.outcomes.iter().filter(|(known, _)| known == id).copied();
         let outcome = outcomes_by_id(of_id).first().map(|(_, outcome)| *outcome);
         ReceiptProof { outcome, parts, path }
+    }
+
+    /// Proves the settles of venues that counted, or that none did.
+    pub fn prove_settles(&mut self, receipts: &BlockReceipts) -> SettlesProof {
+        let (settles, contracts) = (receipts.venues.clone(), receipts.contracts.digest());
+        SettlesProof { settles, parts: self.parts(), contracts }
     }
 
     /// Proves the receipt of an Ethereum transaction, or that the block executed none of this hash.

@@ -117,6 +117,7 @@ impl From<Malformed> for Refusal {
             Malformed::AddressNotOfKey => Refusal::ADDRESS_NOT_OF_KEY,
             Malformed::NetworkAddress => Refusal::NETWORK_ADDRESS,
             Malformed::LanePostTooLong => Refusal::LANE_POST_TOO_LONG,
+            Malformed::VenueBounds => Refusal::VENUE_BOUNDS,
         }
     }
 }

@@ -131,6 +131,9 @@ impl Ledger {
             _ => return Err(RestartError::Lane),
         }
         Arc::make_mut(&mut self.places.validators).rename(identity);
+        if let Some(venues) = &mut self.places.venues {
+            Arc::make_mut(venues).begin_again(identity);
+        }
         Ok(identity)
     }
 

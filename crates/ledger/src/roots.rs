@@ -8,6 +8,7 @@
 //!   3 contracts    H(trie of storage by account and slot, digest of what else contracts see)
 //!   4 escrow       H(trie of entries of the bridge, digest of the rest)
 //!   5 stakes       digest of the whole registry, committees and pool
+//!   6 venues       H(trie of records by the digest of their ids, digest of network, terms and horizon)
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -27,7 +28,7 @@ use crate::places::offers::{OrderBook, Pair, Place, offer_value, pair_key, pair_
 use crate::places::tags::CHAIN;
 use crate::places::{Custody, PlaceTries, contracts_root};
 use crate::root_parts::{RootPart, RootParts};
-use crate::{LaneBridge, Ledger, Validators};
+use crate::{LaneBridge, Ledger, Validators, VenueProof, VenueRecordId, Venues};
 
 impl RootPart {
     /// The trie of assets.
@@ -42,6 +43,8 @@ impl RootPart {
     pub const ESCROW: u8 = Option::<Arc<LaneBridge>>::TAG;
     /// The registry of validators.
     pub const STAKES: u8 = Arc::<Validators>::TAG;
+    /// The venues of continuous markets.
+    pub const VENUES: u8 = Option::<Arc<Venues>>::TAG;
 }
 
 /// The tries of the state after a block.
@@ -187,6 +190,13 @@ impl Roots {
         let key = slot_key(address, slot);
         let (value, path) = (ledger.contracts().slot(address, slot), prove(&tries.storage, &key));
         Some(SlotProof { parts, storage: Digest(tries.storage.root().0), contracts, value, path })
+    }
+
+    /// Proves a record of venues, or its absence, in `ledger`, which must be the state of these tries; `None` on a
+    /// chain without venues.
+    pub fn prove_venue(&mut self, ledger: &Ledger, id: &VenueRecordId) -> Option<VenueProof> {
+        let parts = self.parts();
+        VenueProof::of(&mut self.places.venues, parts, ledger.venues()?, id)
     }
 
     /// Proves the staked accounts and the committees in `ledger`, which must be the state of these tries.

@@ -35,4 +35,7 @@ pub enum AuditError {
     /// The payment lane violates an invariant.
     #[error("the bridge to the payment lane violates an invariant: {0}")]
     Lane(&'static str),
+    /// The venues violate an invariant.
+    #[error("the venues violate an invariant: {0}")]
+    Venues(&'static str),
 }

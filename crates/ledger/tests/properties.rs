@@ -337,6 +337,7 @@ fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Appli
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
         contracts: applied.contracts.clone(),
+        venues: applied.venues.clone(),
     };
     let mut trie = ReceiptsTrie::new(&receipts);
     let root = trie.root();

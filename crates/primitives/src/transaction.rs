@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::typed_data::{TypedData, WalletKey, WalletSignature};
+use crate::venue::{CarriedSignature, VenueOperation};
 use crate::{
     Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed,
     verify_all,
@@ -118,6 +119,8 @@ pub enum Operation {
     /// Makes a post about the payment lane: a redemption, a contested output, a validator's vote or view, a vote to
     /// halt. The `payments` crate defines the bytes (`BridgeOperation`).
     Lane(Box<[u8]>),
+    /// Does something at a venue of continuous markets.
+    Venue(Box<VenueOperation>),
 }
 
 /// A transaction before it is signed.
@@ -185,6 +188,8 @@ pub enum Malformed {
     NetworkAddress,
     /// The post about the payment lane is too long.
     LanePostTooLong,
+    /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
+    VenueBounds,
 }
 
 impl Malformed {
@@ -202,6 +207,9 @@ impl Malformed {
                 "the network address is not host:port, such as a.example:9100, of at most 260 printable characters"
             }
             Malformed::LanePostTooLong => "the post about the payment lane has more than 131072 bytes",
+            Malformed::VenueBounds => {
+                "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
+            }
         }
     }
 }
@@ -225,9 +233,17 @@ impl Body {
         bytes
     }
 
+    /// How many fees it costs ([`Operation::weight`]); what an entry of a venue costs depends on its life.
+    pub fn weight(&self) -> u64 {
+        match &self.operation {
+            Operation::Venue(operation) => operation.weight(self.until),
+            other => other.weight(),
+        }
+    }
+
     /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
     pub fn cost(&self, fee: Amount) -> Amount {
-        fee.saturating_mul(self.operation.weight())
+        fee.saturating_mul(self.weight())
     }
 
     /// Signs with `key`, for a network.
@@ -257,6 +273,7 @@ impl Operation {
             | Operation::Burn { asset, amount }
             | Operation::Withdraw { asset, amount, .. } => Some((asset, amount)),
             Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
+            Operation::Venue(ref operation) => operation.debit(),
             Operation::CreateAccount { .. }
             | Operation::CancelOffer { .. }
             | Operation::Issue { .. }
@@ -276,6 +293,7 @@ impl Operation {
             | Operation::Issue { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
+            Operation::Venue(ref operation) => operation.assets(),
             Operation::CreateAccount { .. }
             | Operation::Stake(_)
             | Operation::Unstake { .. }
@@ -292,6 +310,7 @@ impl Operation {
             | Operation::Burn { amount, .. }
             | Operation::Withdraw { amount, .. }
             | Operation::Unstake { units: amount } => Some(amount),
+            Operation::Venue(ref operation) => operation.units(),
             Operation::CreateAccount { .. }
             | Operation::CancelOffer { .. }
             | Operation::Stake(_)
@@ -306,6 +325,7 @@ impl Operation {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
+            Operation::Venue(operation) => operation.weight(0),
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }
             | Operation::CancelOffer { .. }
@@ -333,6 +353,7 @@ impl Operation {
             Operation::Accuse(_) => "accuse",
             Operation::Withdraw { .. } => "withdraw",
             Operation::Lane(_) => "lane",
+            Operation::Venue(_) => "venue",
         }
     }
 }
@@ -359,6 +380,18 @@ impl Transaction {
     /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many.
     /// Typed data names its network, and the filter compares it with its own.
     pub fn is_signed(&self, network: &Digest) -> bool {
+        self.is_signed_by_sender(network) && verify_all(&self.carried(network)).iter().all(|valid| *valid)
+    }
+
+    /// The signatures that the operation carries.
+    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        match &self.body.operation {
+            Operation::Venue(operation) => operation.carried(network, &self.body.account),
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_signed_by_sender(&self, network: &Digest) -> bool {
         match &self.signed_by {
             SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
             SignedBy::TypedData { network, signature } => {
@@ -388,6 +421,7 @@ impl Transaction {
             }
             Operation::Stake(stake) if stake.units > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
+            Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }
@@ -424,9 +458,20 @@ pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, tran
         .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { network, body: &one.body, signer, signature }))
         .collect();
     let typed: Vec<&Transaction> = transactions().filter(|one| by_key(one).is_none()).collect();
-    let check_typed = || typed.par_iter().map(|one| one.is_signed(network)).collect::<Vec<bool>>();
+    let check_typed = || typed.par_iter().map(|one| one.is_signed_by_sender(network)).collect::<Vec<bool>>();
     let (keyed, typed) = rayon::join(|| verify_all(&keyed), check_typed);
     let (mut keyed, mut typed) = (keyed.into_iter(), typed.into_iter());
     let mut next = |one| if by_key(one).is_some() { keyed.next() } else { typed.next() };
-    transactions().map(|one| next(one).expect("one for each transaction")).collect()
+    let mut valid: Vec<bool> = transactions().map(|one| next(one).expect("one for each transaction")).collect();
+    verify_carried(network, transactions(), &mut valid);
+    valid
+}
+
+/// Clears `valid` where a signature that an operation carries is invalid. All are verified together.
+fn verify_carried<'t>(network: &Digest, all: impl Iterator<Item = &'t Transaction>, valid: &mut [bool]) {
+    let carrying = all.enumerate().filter(|(_, one)| matches!(one.body.operation, Operation::Venue(_)));
+    let of = |(at, one): (usize, &Transaction)| one.carried(network).into_iter().map(move |carried| (at, carried));
+    let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = carrying.flat_map(of).unzip();
+    let holds = verify_all(&carried);
+    owners.into_iter().zip(holds).filter(|(_, holds)| !holds).for_each(|(at, _)| valid[at] = false);
 }

@@ -239,6 +239,10 @@ impl TypedData {
                 ("Withdraw", vec![("to", Bytes32(to.0)), ("asset", Uint32(asset.0)), ("amount", Uint64(*amount))])
             }
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
+            Operation::Venue(operation) => {
+                let bytes = borsh::to_vec(operation).expect("writing to memory cannot fail");
+                ("Venue", vec![("name", Text(operation.name().into())), ("operation", Bytes(bytes))])
+            }
         };
         let mut fields = vec![
             ("account", TypedValue::Address(body.account)),

@@ -7,7 +7,8 @@ use std::time::Duration;
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
 use ledger::contracts::check_in_lane;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
-use primitives::{Digest, Height, SignedBy, SubBlock, Transaction};
+use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
+use primitives::{Digest, Height, Operation, SignedBy, SubBlock, Transaction};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
@@ -16,12 +17,16 @@ use crate::{
 };
 
 /// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
-/// state and are within the quotas of gas and of signature recoveries. Returns what consensus must know of it.
+/// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus must know of it.
 pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
         if sub_block.native.iter().filter(is_typed).count() > TYPED_DATA_PER_SUB_BLOCK as usize {
+            return None;
+        }
+        let signatures: usize = sub_block.native.iter().map(venue_signatures).sum();
+        if signatures > VENUE_SIGNATURES_PER_SUB_BLOCK as usize {
             return None;
         }
         let mut gas_left = lane.sub_block_gas;
@@ -30,6 +35,14 @@ pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
         let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
     })
+}
+
+/// Signatures of orders that a transaction carries.
+fn venue_signatures(transaction: &Transaction) -> usize {
+    match &transaction.body.operation {
+        Operation::Venue(operation) => operation.order_signatures(),
+        _ => 0,
+    }
 }
 
 /// An opened replica, and the parts that work beside it.

@@ -197,6 +197,7 @@ pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts 
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
         contracts: applied.contracts.clone(),
+        venues: applied.venues.clone(),
     }
 }
 

@@ -98,6 +98,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         &Operation::Withdraw { to, asset, amount } => {
             format!("moves {} into the payment lane, for the key {to} there", symbols.money(asset, amount))
         }
+        Operation::Venue(operation) => format!("does this at a venue: {}", operation.name().replace('_', " ")),
         Operation::Lane(_) => "posts about the payment lane".into(),
     }
 }

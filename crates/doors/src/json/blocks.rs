@@ -9,6 +9,7 @@ use readers::views::BlockSummary;
 pub fn outcome(outcome: &Outcome) -> OutcomeBody {
     match outcome {
         Outcome::Applied => OutcomeBody::Applied,
+        Outcome::Void => OutcomeBody::Void,
         Outcome::Offered(met) => OutcomeBody::Offered {
             sold: met.sold.to_string(),
             bought: met.bought.to_string(),

@@ -82,6 +82,10 @@ impl Symbols {
             &Operation::Withdraw { to, asset, amount } => {
                 OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
+            Operation::Venue(operation) => OperationBody::Venue {
+                name: operation.name().into(),
+                operation: format!("0x{}", to_hex(&borsh::to_vec(operation).expect("writing to memory cannot fail"))),
+            },
             Operation::Lane(bytes) => OperationBody::Lane { post: format!("0x{}", to_hex(bytes)) },
         }
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use payments::BridgeEvent;
-use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
+use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
 
 use super::accounts::Accounts;
+use super::venues::SettledFills;
 use crate::genesis::{Asset, Genesis, GenesisError};
 use crate::limits::Limits;
 use crate::refusal::{Reason, Refusal};
@@ -78,6 +79,11 @@ pub(crate) trait Custody: Sized {
     /// # Errors
     /// [`AuditError`] if it violates an invariant.
     fn held(&self, audited: &Audited<'_>) -> Result<Vec<u128>, AuditError>;
+
+    /// Units that it holds as bonds beside these, by asset.
+    fn bonds(&self, audited: &Audited<'_>) -> Vec<u128> {
+        audited.zero()
+    }
 }
 
 /// Reads the chunks of a place.
@@ -148,6 +154,8 @@ pub(crate) struct Turn<'a> {
     pub limits: &'a Limits,
     /// For each native transaction, the reason why it is refused, if it is.
     pub refusals: &'a [Option<Refusal>],
+    /// The native transactions.
+    pub transactions: &'a [&'a Transaction],
     /// Whether stakes are paid back in this block.
     pub pays_back: bool,
     /// Accounts that lose a part of their stakes for a contradiction in another place.
@@ -158,6 +166,12 @@ pub(crate) struct Turn<'a> {
     pub answering_heights: Height,
     /// Events at the bridge to the payment lane.
     pub lane: Vec<BridgeEvent>,
+    /// Operations of these senders and numbers that pay and do nothing.
+    pub void: Vec<(Address, Sequence)>,
+    /// Settles of venues that counted.
+    pub settled: Vec<SettledFills>,
+    /// Accounts that are concerned though their balances may not change.
+    pub concerned: BTreeSet<Address>,
 }
 
 /// What a place did in a block outside itself.
@@ -169,6 +183,8 @@ pub(crate) struct Moved<C> {
     pub burnt: Amount,
     /// Change of what it holds.
     pub held: Sums,
+    /// Change of what it holds as bonds.
+    pub bonds: Sums,
     pub change: C,
 }
 

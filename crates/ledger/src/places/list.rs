@@ -16,7 +16,11 @@ macro_rules! places {
 
         /// Changes of what the places hold.
         #[derive(Default)]
-        pub(crate) struct PlaceSums { $($(#[$when])? pub $place: Sums,)* }
+        pub(crate) struct PlaceSums {
+            $($(#[$when])? pub $place: Sums,)*
+            /// What all places hold as bonds.
+            pub bonds: Sums,
+        }
 
         /// What an operation does to a place.
         #[derive(Clone, Copy, Debug)]
@@ -48,7 +52,7 @@ macro_rules! places {
         impl PlaceSums {
             /// The sums by name of the place.
             pub(crate) fn named(&self) -> Vec<(&'static str, &Sums)> {
-                vec![$($(#[$when])? (<$Type>::NAME, &self.$place),)*]
+                vec![$($(#[$when])? (<$Type>::NAME, &self.$place),)* (BONDS, &self.bonds)]
             }
         }
 
@@ -94,9 +98,11 @@ macro_rules! places {
             pub(crate) fn apply(&mut self, turn: &mut Turn<'_>, edits: &PlaceEdits<'_>) -> Kept {
                 let mut kept = Kept::default();
                 $($(#[$when])? {
-                    let Moved { credits, burnt, held, change } = Custody::apply(&mut self.$place, turn, &edits.$place);
+                    let Moved { credits, burnt, held, bonds, change } =
+                        Custody::apply(&mut self.$place, turn, &edits.$place);
                     kept.credits.extend(credits);
                     kept.burnt += burnt;
+                    kept.held.bonds.merge(&bonds);
                     (kept.held.$place, kept.changes.$place) = (held, change);
                 })*
                 kept
@@ -122,7 +128,12 @@ macro_rules! places {
 
             /// Units that each place holds, by asset.
             pub(crate) fn held(&self, audited: &Audited<'_>) -> Result<Vec<(&'static str, Vec<u128>)>, AuditError> {
-                Ok(vec![$($(#[$when])? (<$Type>::NAME, Custody::held(&self.$place, audited)?),)*])
+                let mut bonds = audited.zero();
+                $($(#[$when])? {
+                    let of_place = Custody::bonds(&self.$place, audited);
+                    bonds.iter_mut().zip(of_place).for_each(|(sum, more)| *sum += more);
+                })*
+                Ok(vec![$($(#[$when])? (<$Type>::NAME, Custody::held(&self.$place, audited)?),)* (BONDS, bonds)])
             }
         }
 

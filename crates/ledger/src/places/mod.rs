@@ -1,7 +1,7 @@
 //! The places of custody: where units of assets are, and what each place does.
 //!
 //! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
-//! payment lane, stakes. A place founds its state from the genesis, checks and applies the operations that concern it,
+//! payment lane, stakes, deposits and bonds at venues. A place founds its state from the genesis, checks and applies the operations that concern it,
 //! says what it holds and why it refuses, and writes its part of the state root, of snapshots and of the genesis digest
 //! ([`Custody`]). After each block the changes of all places sum to the change of what is issued.
 //!
@@ -21,6 +21,7 @@ pub(crate) mod stakes;
 pub(crate) mod tags;
 #[cfg(test)]
 mod trial;
+pub(crate) mod venues;
 
 use std::sync::Arc;
 
@@ -40,6 +41,10 @@ pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restor
 use offers::OrderBook;
 use stakes::Validators;
 use tags::{CHAIN, END, rise};
+use venues::Venues;
+
+/// What bonds are called where sums are reported.
+const BONDS: &str = "bonds";
 
 /// What the places did in a block.
 #[derive(Default)]
@@ -60,6 +65,7 @@ list::places! {
     contracts Contracts: Contracts,
     lane Bridge: Option<Arc<LaneBridge>>,
     validators Stakes: Arc<Validators>,
+    venues Venues: Option<Arc<Venues>>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

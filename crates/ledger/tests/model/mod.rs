@@ -275,6 +275,7 @@ impl Model {
             Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
             Operation::Unstake { .. } | Operation::Accuse(_) => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
+            Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             Operation::CreateAccount { account: other, .. } if other != account => {
                 self.accounts.entry(*other).or_default();
             }

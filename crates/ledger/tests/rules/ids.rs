@@ -48,6 +48,7 @@ fn receipts(native: Vec<Transaction>) -> BlockReceipts {
         modified: applied.modified,
         batch: applied.batch,
         contracts: applied.contracts,
+        venues: applied.venues,
     }
 }
 

@@ -65,6 +65,23 @@ impl Horizon {
         self.first
     }
 
+    /// The time of the present block, in milliseconds since 1970.
+    pub fn time_ms(&self) -> u64 {
+        *self.times.back().expect("the present height is kept")
+    }
+
+    /// The time of a height; of the first one kept if it is older, `None` if it is still to come. Heights that an
+    /// action of the present block waits for are kept.
+    pub fn time_of(&self, height: Height) -> Option<u64> {
+        let at = usize::try_from(height.saturating_sub(self.first)).ok()?;
+        self.times.get(at).copied()
+    }
+
+    /// How long actions wait.
+    pub fn delay(&self) -> Delay {
+        self.delay
+    }
+
     /// Begins the next height; false, and nothing changes, if its time does not rise.
     pub fn advance(&mut self, time_ms: u64) -> bool {
         if self.times.back().is_some_and(|last| *last >= time_ms) || self.height() == Height::MAX {

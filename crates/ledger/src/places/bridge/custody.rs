@@ -79,7 +79,7 @@ impl Custody for Option<Arc<LaneBridge>> {
             turn.answering.extend(lane.answering());
             turn.answering_heights = lane.stake_heights();
         }
-        Moved { credits, burnt, held: escrow, change }
+        Moved { credits, burnt, held: escrow, change, ..Moved::default() }
     }
 
     fn whole(&self) -> Self::Change {

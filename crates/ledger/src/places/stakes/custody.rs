@@ -57,7 +57,7 @@ impl Custody for Arc<Validators> {
         let moved = Arc::make_mut(self).apply(block, &earning, edits, &lane, limits.validators as usize);
         let mut held = Sums::default();
         held.add(STAKED, moved.bonded);
-        Moved { credits: moved.credits, burnt: 0, held, change: self.digest() }
+        Moved { credits: moved.credits, held, change: self.digest(), ..Moved::default() }
     }
 
     fn whole(&self) -> Digest {

@@ -190,6 +190,7 @@ pub fn receipts(applied: &Applied) -> BlockReceipts {
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
         contracts: applied.contracts.clone(),
+        venues: applied.venues.clone(),
     }
 }
 

@@ -1,0 +1,174 @@
+//! Venues as a place of custody: one trie of records beside the digest of the rest.
+
+use std::sync::Arc;
+
+use borsh::BorshSerialize;
+use primitives::venue::Horizon;
+use primitives::{Address, Digest};
+use rayon::prelude::*;
+use trie::Trie;
+
+use super::chunks::{VenuesReader, chunks};
+use super::edit::VenueEdit;
+use super::records::{VenueRecordId, value_of};
+use super::step::{BONDED, Step};
+use super::{Venues, refusals};
+use crate::genesis::{Genesis, GenesisError};
+use crate::places::{Audited, Custody, Moved, Rules, Turn, bytes_of};
+use crate::refusal::{Reason, Refusal};
+use crate::sums::Sums;
+use crate::unsound::AuditError;
+
+const CONTEXT: &str = "walras 2026 venues root v1";
+const REST_CONTEXT: &str = "walras 2026 venues rest v1";
+
+/// What a block changed.
+#[derive(Clone, Debug)]
+pub(crate) struct VenuesChange {
+    /// Records by their keys in the trie, with their values if they exist.
+    records: Vec<([u8; 32], Option<[u8; 32]>)>,
+    /// Digest of network, terms and horizon.
+    rest: Digest,
+}
+
+/// The trie of records, and the digest of the rest.
+#[derive(Clone, Default)]
+pub(crate) struct VenueTries {
+    pub records: Trie<32>,
+    /// `None` on a chain without venues.
+    pub rest: Option<Digest>,
+}
+
+/// The part of the state root.
+pub(super) fn venues_root(records: &Digest, rest: &Digest) -> Digest {
+    Digest::of(CONTEXT, &[records.0, rest.0].concat())
+}
+
+impl Venues {
+    fn rest(&self) -> Digest {
+        Digest::of(REST_CONTEXT, &bytes_of(&(self.network, self.terms, &self.horizon)))
+    }
+
+    /// The encoding of a record, if it exists.
+    pub(super) fn record(&self, id: &VenueRecordId) -> Option<Vec<u8>> {
+        fn encoded(record: Option<&impl BorshSerialize>) -> Option<Vec<u8>> {
+            record.map(|record| bytes_of(record))
+        }
+        match id {
+            VenueRecordId::Venue(venue) => encoded(self.venues.get(venue)),
+            VenueRecordId::Market(venue, market) => encoded(self.markets.get(&(*venue, *market))),
+            VenueRecordId::Deposit(id) => encoded(self.deposits.get(id)),
+            VenueRecordId::Key(id) => encoded(self.keys.get(id)),
+            VenueRecordId::Filled(id) => encoded(self.filled.get(id)),
+            VenueRecordId::Claimed(id) => encoded(self.claimed.get(id)),
+        }
+    }
+
+    /// Records as input for the trie.
+    fn change(&self, ids: Vec<VenueRecordId>) -> Option<VenuesChange> {
+        let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(value_of));
+        let mut records: Vec<_> = ids.into_par_iter().map(entry).collect();
+        records.par_sort_unstable();
+        Some(VenuesChange { records, rest: self.rest() })
+    }
+
+    fn all_ids(&self) -> Vec<VenueRecordId> {
+        let venues = self.venues.iter().map(|(venue, _)| VenueRecordId::Venue(*venue));
+        let markets = self.markets.iter().map(|((venue, market), _)| VenueRecordId::Market(*venue, *market));
+        let deposits = self.deposits.iter().map(|(id, _)| VenueRecordId::Deposit(*id));
+        let keys = self.keys.iter().map(|(id, _)| VenueRecordId::Key(*id));
+        let filled = self.filled.iter().map(|(id, _)| VenueRecordId::Filled(*id));
+        let claimed = self.claimed.iter().map(|(id, _)| VenueRecordId::Claimed(*id));
+        venues.chain(markets).chain(deposits).chain(keys).chain(filled).chain(claimed).collect()
+    }
+}
+
+impl Custody for Option<Arc<Venues>> {
+    const TAG: u8 = 6;
+    const NAME: &'static str = "venue deposits";
+    const REASONS: &'static [Reason] = refusals::REASONS;
+    type Edit<'a> = VenueEdit<'a>;
+    type Change = Option<VenuesChange>;
+    type Tries = VenueTries;
+    type Reader = VenuesReader;
+
+    fn found(genesis: &Genesis, last_block: Digest) -> Self {
+        let found = |terms| Venues::new(genesis.network(last_block), terms, Horizon::new(terms.delay, 0, 0));
+        genesis.venues.map(|terms| Arc::new(found(terms)))
+    }
+
+    fn section(genesis: &Genesis) -> Option<Vec<u8>> {
+        genesis.venues.as_ref().map(bytes_of)
+    }
+
+    fn genesis_fault(genesis: &Genesis) -> Option<GenesisError> {
+        genesis.venues?.fault().map(GenesisError::Venues)
+    }
+
+    fn check(&self, _: &Rules, sender: Address, edit: VenueEdit<'_>) -> Result<(), Refusal> {
+        self.as_ref().ok_or(Refusal::NO_VENUES)?.check(sender, edit.operation)
+    }
+
+    fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, VenueEdit<'_>)]) -> Moved<Self::Change> {
+        let Some(venues) = self else { return Moved::default() };
+        let venues = Arc::make_mut(venues);
+        let mut step = Step::new(turn.transactions, turn.refusals);
+        let before = venues.bonds();
+        venues.apply_block(turn.block.time_ms, edits, &mut step);
+        let mut bonds = Sums::default();
+        bonds.add(BONDED, venues.bonds() as i128 - before as i128);
+        let held = std::mem::take(&mut venues.moved);
+        let touched = std::mem::take(&mut venues.touched).into_iter().collect();
+        let change = venues.change(touched);
+        let Step { credits, burnt, accounts, void, settled, .. } = step;
+        turn.void.extend(void);
+        turn.settled.extend(settled);
+        turn.concerned.extend(accounts);
+        Moved { credits, burnt, held, bonds, change }
+    }
+
+    fn whole(&self) -> Self::Change {
+        self.as_ref().and_then(|venues| venues.change(venues.all_ids()))
+    }
+
+    fn follow(tries: &mut VenueTries, change: &Self::Change) {
+        tries.rest = change.as_ref().map(|change| {
+            tries.records.apply(&change.records);
+            change.rest
+        });
+    }
+
+    fn part(tries: &mut VenueTries) -> Option<Digest> {
+        let rest = tries.rest?;
+        Some(venues_root(&Digest(tries.records.root().0), &rest))
+    }
+
+    fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_> {
+        Box::new(self.iter().flat_map(|venues| chunks(venues)))
+    }
+
+    fn entries(&self) -> u64 {
+        self.as_ref().map_or(0, |venues| venues.entries())
+    }
+
+    fn held(&self, audited: &Audited<'_>) -> Result<Vec<u128>, AuditError> {
+        let Some(venues) = self else { return Ok(audited.zero()) };
+        if venues.horizon.height() != audited.height {
+            return Err(AuditError::Venues("their height is not that of the chain"));
+        }
+        let mut held = audited.zero();
+        for (id, deposit) in venues.deposits.iter() {
+            let sum = held.get_mut(id.2.0 as usize).ok_or(AuditError::UnknownAsset(id.2))?;
+            *sum += u128::from(deposit.units());
+        }
+        Ok(held)
+    }
+
+    fn bonds(&self, audited: &Audited<'_>) -> Vec<u128> {
+        let mut bonds = audited.zero();
+        if let (Some(venues), Some(sum)) = (self, bonds.get_mut(BONDED.0 as usize)) {
+            *sum = venues.bonds();
+        }
+        bonds
+    }
+}

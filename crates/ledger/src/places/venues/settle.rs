@@ -1,0 +1,178 @@
+//! Settles of a block: which of them count (B3 to B5), their fills in order, and what the busts cost.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use primitives::venue::{OrderLife, Settle, SettledFill, VenueId, VenueSide};
+use primitives::{Address, Amount, Sequence, TransactionId};
+
+use super::Venues;
+use super::mistake::VenueMistake;
+use super::records::{TradingKeyId, VenueRecordId, filled_id};
+use super::running::Running;
+use super::step::Step;
+use super::verdict::{BustGuilt, FillVerdict, SettledFills};
+
+/// A settle and its transaction.
+#[derive(Clone, Copy)]
+pub(super) struct SettleEdit<'a> {
+    pub sender: Address,
+    pub sequence: Sequence,
+    pub settle: &'a Settle,
+}
+
+/// What the fills of a settle changed, before it is written.
+struct Judged {
+    verdicts: Vec<FillVerdict>,
+    penalties: Vec<(Option<Address>, Amount)>,
+    deposits: Vec<((Address, primitives::AssetId), super::VenueDeposit)>,
+    keys: Vec<(TradingKeyId, super::TradingKey)>,
+    entries: Vec<(super::FilledId, super::FilledOrder)>,
+}
+
+impl Venues {
+    /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
+    /// equals the one with the lowest id; the others pay and do nothing.
+    pub(super) fn settle_all(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
+        let mut by_venue: BTreeMap<VenueId, Vec<SettleEdit<'_>>> = BTreeMap::new();
+        for edit in settles {
+            match self.counts(edit.settle) {
+                true => by_venue.entry(edit.settle.venue).or_default().push(*edit),
+                false => step.void.push((edit.sender, edit.sequence)),
+            }
+        }
+        for of_venue in by_venue.into_values() {
+            let counting = counting_one(&of_venue, |edit| step.id(edit.sender, edit.sequence));
+            let others = of_venue.iter().filter(|edit| edit.sequence != counting.sequence);
+            step.void.extend(others.map(|edit| (edit.sender, edit.sequence)));
+            self.settle(counting.settle, step);
+        }
+    }
+
+    /// Whether a settle passes B3 and B4: it begins at the settled count, orders without signature have entries, and
+    /// the bond and the room for entries suffice for all of it.
+    fn counts(&self, settle: &Settle) -> bool {
+        let Some(venue) = self.venues.get(&settle.venue) else { return false };
+        let is_next = settle.from == venue.fills.count()
+            || (self.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
+        let Some(running) = Running::of(self, settle).filter(|_| is_next) else { return false };
+        let costs = settle.fills.iter().map(|fill| running.liability(fill).map(|(_, penalty)| u128::from(penalty)));
+        let Some(penalties) = costs.sum::<Option<u128>>() else { return false };
+        let least = if self.makes(VenueMistake::PenaltiesTakeTheWholeBond) { 0 } else { self.terms.bond_min };
+        let needed = u128::from(least).saturating_add(penalties);
+        let entries = venue.entries.saturating_add(running.new_entries());
+        u128::from(venue.bond) >= needed && entries <= self.terms.entries_max
+    }
+
+    fn settle(&mut self, settle: &Settle, step: &mut Step<'_>) {
+        let leaves = settle.leaves(&self.network);
+        let judged = Running::of(self, settle).expect("it counts").run(settle);
+        let record = self.venue_mut(settle.venue);
+        for leaf in &leaves {
+            assert!(record.fills.append(*leaf), "the count of fills has 64 bits, as B1 has checked");
+        }
+        let Judged { verdicts, penalties, deposits, keys, entries } = judged;
+        for (to, units) in penalties {
+            self.venue_mut(settle.venue).bond -= units;
+            step.take_bond(to, units);
+        }
+        for ((account, asset), deposit) in deposits {
+            self.set_deposit((settle.venue, account, asset), deposit);
+            step.accounts.insert(account);
+        }
+        entries.into_iter().for_each(|(id, entry)| self.set_filled(id, entry));
+        for (id, record) in keys {
+            self.touched.insert(VenueRecordId::Key(id));
+            self.keys.insert(id, record);
+            self.note_dead(id);
+        }
+        let (venue, incarnation, from) = (settle.venue, settle.incarnation, settle.from);
+        step.settled.push(SettledFills { venue, incarnation, from, leaves, verdicts });
+    }
+}
+
+/// The settle that counts.
+fn counting_one<'a, 'e>(
+    of_venue: &'e [SettleEdit<'a>],
+    id: impl Fn(&SettleEdit<'_>) -> TransactionId,
+) -> &'e SettleEdit<'a> {
+    let most = of_venue.iter().map(|edit| edit.settle.fills.len()).max().expect("not empty");
+    let mut equal = of_venue.iter().filter(|edit| edit.settle.fills.len() == most);
+    match equal.clone().count() {
+        1 => equal.next().expect("there is one"),
+        _ => equal.max_by_key(|edit| Reverse(id(edit))).expect("not empty"),
+    }
+}
+
+impl Running<'_> {
+    /// Judges all fills in order. The fills of a fill-or-kill order apply or bust together.
+    fn run(mut self, settle: &Settle) -> Judged {
+        let mut verdicts = Vec::with_capacity(settle.fills.len());
+        let mut rest = &settle.fills[..];
+        while let Some(first) = rest.first() {
+            let (group, others) = rest.split_at(self.group_of(first, rest));
+            rest = others;
+            match self.run_group(group) {
+                None => verdicts.extend(group.iter().map(|_| FillVerdict::Applied)),
+                Some(bust) => verdicts.extend(group.iter().map(|_| bust)),
+            }
+        }
+        let busts = settle.fills.iter().zip(&verdicts);
+        let penalties = busts.filter_map(|(fill, verdict)| self.penalty(fill, verdict)).collect();
+        let Running { venue, orders, keys, deposits, .. } = self;
+        let name = |key: Option<usize>| key.map(|key| keys[key].public);
+        let changed = orders.iter().filter(|order| order.entry != order.entry_before);
+        let written = changed.filter_map(|order| Some((name(order.key)?, order.order.number, order.entry?)));
+        let entries = written.map(|(key, number, entry)| (filled_id(venue, &key, &number), entry)).collect();
+        let mut changed_keys: Vec<usize> =
+            orders.iter().filter(|order| order.entry != order.entry_before).filter_map(|order| order.key).collect();
+        changed_keys.dedup();
+        let keys = changed_keys.into_iter().map(|at| ((venue, keys[at].public), keys[at].record.clone())).collect();
+        Judged { verdicts, penalties, deposits: deposits.into_iter().collect(), keys, entries }
+    }
+
+    /// How many of the next fills apply or bust together.
+    fn group_of(&self, first: &SettledFill, rest: &[SettledFill]) -> usize {
+        let taker = |fill: &SettledFill| usize::from(if fill.taker == VenueSide::Buy { fill.buy } else { fill.sell });
+        let at = taker(first);
+        let is_killed = self.orders[at].order.life == OrderLife::FillOrKill;
+        match is_killed && !self.venues.makes(VenueMistake::GroupCutInTwo) {
+            true => rest.iter().take_while(|fill| taker(fill) == at).count(),
+            false => 1,
+        }
+    }
+
+    /// Applies a group, or nothing of it: then returns the verdict of its first fill that busts.
+    fn run_group(&mut self, group: &[SettledFill]) -> Option<FillVerdict> {
+        self.begin_group();
+        let bust = group.iter().find_map(|fill| match self.judge(fill) {
+            Ok(moves) => {
+                self.apply(moves);
+                None
+            }
+            Err((reason, guilt)) => Some(FillVerdict::Bust(reason, guilt)),
+        });
+        self.end_group(bust.is_none());
+        if bust.is_some() {
+            let moves = group.first().and_then(|fill| self.moves_though_bust(fill));
+            moves.into_iter().for_each(|moves| self.apply(moves));
+        }
+        bust
+    }
+
+    /// What a bust costs, and whom it is paid: the side that is innocent, if the other one is guilty.
+    fn penalty(&self, fill: &SettledFill, verdict: &FillVerdict) -> Option<(Option<Address>, Amount)> {
+        let FillVerdict::Bust(_, guilt) = verdict else { return None };
+        let ([buyer, seller], penalty) = self.liability(fill)?;
+        let is_reversed = self.venues.makes(VenueMistake::GuiltyIsPaid);
+        let to = match guilt {
+            BustGuilt::Buyer if is_reversed => buyer,
+            BustGuilt::Seller if is_reversed => seller,
+            BustGuilt::Both if self.venues.makes(VenueMistake::BothGuiltyArePaid) => buyer,
+            BustGuilt::Buyer => seller,
+            BustGuilt::Seller => buyer,
+            BustGuilt::Nobody | BustGuilt::Both => None,
+        };
+        Some((to, penalty))
+    }
+}

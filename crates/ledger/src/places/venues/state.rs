@@ -1,0 +1,233 @@
+//! The state of all venues, and the queues that follow from it.
+
+use std::collections::BTreeSet;
+
+use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
+use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+
+use super::mistake::VenueMistake;
+use super::records::{
+    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
+    VenueRecordId, filled_id, number_of,
+};
+use super::shared_map::SharedMap;
+use super::terms::VenueTerms;
+use crate::sums::Sums;
+
+/// All venues of a chain. Clones share its memory.
+#[derive(Clone, Debug)]
+pub struct Venues {
+    /// The identity of the network, which orders and reports name.
+    pub(super) network: Digest,
+    pub(super) terms: VenueTerms,
+    pub(super) horizon: Horizon,
+    pub(super) venues: SharedMap<VenueId, VenueRecord>,
+    pub(super) markets: SharedMap<(VenueId, MarketId), MarketTerms>,
+    pub(super) deposits: SharedMap<DepositId, VenueDeposit>,
+    pub(super) keys: SharedMap<TradingKeyId, TradingKey>,
+    pub(super) filled: SharedMap<FilledId, FilledOrder>,
+    /// Claimed fills, each with the fence of its incarnation.
+    pub(super) claimed: SharedMap<ClaimedId, VenueMoment>,
+    pub(super) queues: Queues,
+    /// Records that the present block has written or removed; empty between blocks.
+    pub(super) touched: BTreeSet<VenueRecordId>,
+    /// By how much the present block has changed what deposits hold; nothing between blocks.
+    pub(super) moved: Sums,
+    #[cfg(test)]
+    pub(super) mistake: super::mistake::VenueMistake,
+}
+
+/// What waits for heights to pass. All of it follows from the records, so it is part of no root and no snapshot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queues {
+    /// Deposits with units that leave, by height of the request.
+    pub payouts: SharedMap<(Height, DepositId), ()>,
+    /// Entries of orders by expiry.
+    pub expiries: SharedMap<(Height, FilledId), ()>,
+    /// Keys with a revocation or a raise that is not past, by its height.
+    pub edits: SharedMap<(Height, TradingKeyId), ()>,
+    /// Keys with entries that nothing can fill any more.
+    pub dead: SharedMap<TradingKeyId, ()>,
+    /// Claimed fills by height of the fence.
+    pub claims: SharedMap<(Height, ClaimedId), ()>,
+}
+
+impl Venues {
+    /// No venues, at a height and time.
+    pub(super) fn new(network: Digest, terms: VenueTerms, horizon: Horizon) -> Venues {
+        Venues {
+            network,
+            terms,
+            horizon,
+            venues: SharedMap::default(),
+            markets: SharedMap::default(),
+            deposits: SharedMap::default(),
+            keys: SharedMap::default(),
+            filled: SharedMap::default(),
+            claimed: SharedMap::default(),
+            queues: Queues::default(),
+            touched: BTreeSet::new(),
+            moved: Sums::default(),
+            #[cfg(test)]
+            mistake: super::mistake::VenueMistake::None,
+        }
+    }
+
+    /// The terms of all venues.
+    pub fn terms(&self) -> &VenueTerms {
+        &self.terms
+    }
+
+    /// Which actions of traders count in the present block.
+    pub fn horizon(&self) -> &Horizon {
+        &self.horizon
+    }
+
+    /// A venue.
+    pub fn get(&self, venue: VenueId) -> Option<&VenueRecord> {
+        self.venues.get(&venue)
+    }
+
+    /// The venues by number.
+    pub fn iter(&self) -> impl Iterator<Item = (VenueId, &VenueRecord)> {
+        self.venues.iter().map(|(venue, record)| (*venue, record))
+    }
+
+    /// The terms of a market.
+    pub fn market(&self, venue: VenueId, market: MarketId) -> Option<&MarketTerms> {
+        self.markets.get(&(venue, market))
+    }
+
+    /// A deposit; nothing if there is none.
+    pub fn deposit(&self, venue: VenueId, account: &Address, asset: AssetId) -> VenueDeposit {
+        self.deposits.get(&(venue, *account, asset)).copied().unwrap_or_default()
+    }
+
+    /// A trading key.
+    pub fn key(&self, venue: VenueId, key: &PublicKey) -> Option<&TradingKey> {
+        self.keys.get(&(venue, *key))
+    }
+
+    /// What is filled of an order.
+    pub fn filled(&self, venue: VenueId, key: &PublicKey, number: &OrderNumber) -> Option<&FilledOrder> {
+        self.filled.get(&filled_id(venue, key, number))
+    }
+
+    /// Units in bonds, with those that leave.
+    pub fn bonds(&self) -> u128 {
+        self.venues.iter().map(|(_, venue)| u128::from(venue.liable())).sum()
+    }
+
+    /// The present block.
+    pub(super) fn now(&self) -> VenueMoment {
+        VenueMoment { height: self.horizon.height(), time_ms: self.horizon.time_ms() }
+    }
+
+    /// Whether a block is past by a delay of its own, of heights and of time.
+    pub(super) fn is_past_by(&self, delay: Delay, since: VenueMoment) -> bool {
+        let now = self.now();
+        let beyond = |from: u64, wait: u64, now: u64| from.checked_add(wait).is_some_and(|until| now > until);
+        beyond(since.height, delay.heights, now.height) && beyond(since.time_ms, delay.ms, now.time_ms)
+    }
+
+    /// The floor of a key with the raises that are past.
+    pub(super) fn floor_in_force(&self, key: &TradingKey) -> OrderNumber {
+        let in_force = key.raises.iter().filter(|(since, _)| self.is_raise_in_force(*since)).map(|(_, floor)| *floor);
+        in_force.fold(key.floor, OrderNumber::max)
+    }
+
+    /// Whether a key is revoked, and the revocation counts.
+    pub(super) fn is_revoked(&self, key: &TradingKey) -> bool {
+        key.revoked.is_some_and(|since| self.is_revocation_in_force(since))
+    }
+
+    /// The first entry of a key in an incarnation that nothing can fill any more.
+    pub(super) fn first_dead(&self, (venue, public): TradingKeyId, key: &TradingKey) -> Option<FilledId> {
+        let incarnation = self.venues.get(&venue)?.incarnation;
+        let from = (venue, incarnation, public, 0, 0);
+        let (first, _) = self.filled.from(&from).next()?;
+        let is_own = (first.0, first.1, first.2) == (venue, incarnation, public);
+        let is_dead = self.is_revoked(key) || number_of(first) < self.floor_in_force(key);
+        (is_own && is_dead).then_some(*first)
+    }
+
+    /// Adds a key to those with dead entries if it has some.
+    pub(super) fn note_dead(&mut self, id: TradingKeyId) {
+        let Some(key) = self.keys.get(&id) else { return };
+        if self.first_dead(id, key).is_some() {
+            self.queues.dead.insert(id, ());
+        }
+    }
+
+    /// Writes a venue.
+    pub(super) fn venue_mut(&mut self, venue: VenueId) -> &mut VenueRecord {
+        self.touched.insert(VenueRecordId::Venue(venue));
+        self.venues.get_mut(&venue).expect("the filter has found it")
+    }
+
+    /// Writes a deposit; one of nothing is removed.
+    pub(super) fn set_deposit(&mut self, id: DepositId, deposit: VenueDeposit) {
+        self.touched.insert(VenueRecordId::Deposit(id));
+        let before = match deposit.units() {
+            0 => self.deposits.remove(&id),
+            _ => self.deposits.insert(id, deposit),
+        };
+        let before = before.map_or(0, |before| before.units());
+        self.moved.add(id.2, i128::from(deposit.units()) - i128::from(before));
+    }
+
+    /// Adds free units to a deposit.
+    pub(super) fn add_free(&mut self, id: DepositId, units: Amount) {
+        let mut deposit = self.deposits.get(&id).copied().unwrap_or_default();
+        deposit.free = deposit.free.checked_add(units).expect("an asset's issue is capped");
+        self.set_deposit(id, deposit);
+    }
+
+    /// Writes the entry of an order, and when it is forgotten.
+    pub(super) fn set_filled(&mut self, id: FilledId, entry: FilledOrder) {
+        self.touched.insert(VenueRecordId::Filled(id));
+        match self.filled.insert(id, entry) {
+            Some(before) if before.expiry != entry.expiry && !self.makes(VenueMistake::ForgetsBlindly) => {
+                self.queues.expiries.remove(&(before.expiry, id));
+            }
+            Some(_) => {}
+            None => self.venue_mut(id.0).entries += 1,
+        }
+        self.queues.expiries.insert((entry.expiry, id), ());
+    }
+
+    /// Forgets the entry of an order.
+    pub(super) fn remove_filled(&mut self, id: FilledId) {
+        if let Some(before) = self.filled.remove(&id) {
+            self.touched.insert(VenueRecordId::Filled(id));
+            self.queues.expiries.remove(&(before.expiry, id));
+            self.venue_mut(id.0).entries -= 1;
+        }
+    }
+
+    /// The queues that follow from the records.
+    pub(super) fn queue_all(&mut self) {
+        let mut queues = Queues::default();
+        for (id, deposit) in self.deposits.iter() {
+            if let Some(leaving) = deposit.leaving {
+                queues.payouts.insert((leaving.since, *id), ());
+            }
+        }
+        for (id, entry) in self.filled.iter() {
+            queues.expiries.insert((entry.expiry, *id), ());
+        }
+        for (id, key) in self.keys.iter() {
+            let edits = key.raises.iter().map(|(since, _)| *since).chain(key.revoked);
+            for since in edits.filter(|since| !self.horizon.is_past(*since)) {
+                queues.edits.insert((since, *id), ());
+            }
+            if self.first_dead(*id, key).is_some() {
+                queues.dead.insert(*id, ());
+            }
+        }
+        for (id, fence) in self.claimed.iter() {
+            queues.claims.insert((fence.height, *id), ());
+        }
+        self.queues = queues;
+    }
+}

@@ -1,0 +1,8 @@
+//! The rules of venues of continuous markets, by the real ledger; one test program, so that it is linked once.
+
+mod busts;
+mod custody;
+mod liability;
+mod owners;
+mod settles;
+mod world;

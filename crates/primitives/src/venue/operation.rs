@@ -1,0 +1,439 @@
+//! What accounts do with venues: one operation of the ledger for each.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use super::{
+    FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, Settle, SettledFill, SettledOrder, TICK_MAX,
+    VenueId, possession_bytes,
+};
+use crate::key::Signed;
+use crate::{Address, Amount, AssetId, Digest, Height, PublicKey, Signature};
+
+const ENDED_CONTEXT: &str = "walras 2026 venue ended incarnation v1";
+
+/// The most bytes of a settle on any chain; a chain's own limit is in its genesis.
+pub const SETTLE_BYTES_MAX: usize = 1 << 20;
+/// Signatures of orders in the settles of one sub-block. What has more is invalid by its bytes alone.
+pub const VENUE_SIGNATURES_PER_SUB_BLOCK: u32 = 8_192;
+/// The most markets of a mandate.
+pub const MANDATE_MARKETS_MAX: usize = 16;
+/// The most assets with a cap in a mandate: both of each market.
+pub const MANDATE_CAPS_MAX: usize = 2 * MANDATE_MARKETS_MAX;
+/// The most report keys of an incarnation; a further change needs a fence.
+pub const REPORT_KEYS_MAX: usize = 8;
+/// The longest path in a tree whose count has 64 bits.
+const PATH_MAX: usize = 63;
+
+/// The account that settles for a venue, and the key that signs its reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VenueOperator {
+    /// The account.
+    pub account: Address,
+    /// The report key.
+    pub report_key: PublicKey,
+}
+
+/// A market that a key may trade in, and at which prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct MarketMandate {
+    /// The market.
+    pub market: MarketId,
+    /// The lowest price in ticks.
+    pub tick_min: u32,
+    /// The highest price in ticks.
+    pub tick_max: u32,
+}
+
+/// What a trading key may do. It never changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Mandate {
+    /// The markets, by number.
+    pub markets: Vec<MarketMandate>,
+    /// The most units of an asset that the key may lose on balance, by asset; an asset that is missing has 0.
+    pub caps: Vec<(AssetId, Amount)>,
+}
+
+/// An incarnation that a fence ended: a leaf of the tree over all of them, at the index that is its number.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct EndedIncarnation {
+    /// Its number.
+    pub incarnation: u32,
+    /// The tree of its fills.
+    pub tree: FillTree,
+    /// Every report key that it had.
+    pub report_keys: Vec<PublicKey>,
+    /// The height of the fence.
+    pub height: Height,
+    /// The block time of the fence, in milliseconds since 1970.
+    pub time_ms: u64,
+}
+
+/// An ended incarnation with the siblings on its path, the lowest first.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ProvenEnd {
+    /// The incarnation.
+    pub ended: EndedIncarnation,
+    /// Its path.
+    pub path: Vec<Digest>,
+}
+
+/// How a report is contradicted.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Contradicting {
+    /// The tree has this leaf at its index, by the siblings on its path, the lowest first.
+    Tree(Digest, Vec<Digest>),
+    /// Another report of the index has another, higher leaf.
+    Report(FillReport),
+}
+
+/// Proof that a venue reported something else than it settled, or two things.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VenueEvidence {
+    /// The report.
+    pub report: FillReport,
+    /// What contradicts it.
+    pub contradicting: Contradicting,
+    /// The incarnation of the report, if it has ended.
+    pub ended: Option<ProvenEnd>,
+}
+
+/// A fill that an ended incarnation reported and never settled.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct UnsettledFill {
+    /// The report.
+    pub report: FillReport,
+    /// The incarnation.
+    pub ended: ProvenEnd,
+    /// The order that buys, with its signature.
+    pub buy: SettledOrder,
+    /// The order that sells, with its signature.
+    pub sell: SettledOrder,
+    /// The fill; its positions are 0 and 1.
+    pub fill: SettledFill,
+}
+
+/// What an operation does at a venue.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum VenueOperation {
+    /// Opens a venue; the sender owns it. Of several openings of one number in a block one counts.
+    Open {
+        /// Its number: the next free one.
+        venue: VenueId,
+        /// Who settles and reports.
+        operator: VenueOperator,
+        /// The most that an order pays in fees, in millionths of the quote units that it trades.
+        fee_cap_ppm: u32,
+        /// Units of asset 0 that become its bond.
+        bond: Amount,
+    },
+    /// Lists a market, by the owner.
+    List {
+        /// The venue.
+        venue: VenueId,
+        /// The market's number: the next free one of the venue.
+        market: MarketId,
+        /// Its terms.
+        terms: MarketTerms,
+    },
+    /// Ends an incarnation, by the owner.
+    Fence {
+        /// The venue.
+        venue: VenueId,
+        /// The incarnation.
+        incarnation: u32,
+    },
+    /// Replaces the operator, by the owner.
+    ChangeOperator {
+        /// The venue.
+        venue: VenueId,
+        /// The present one.
+        from: VenueOperator,
+        /// The next one.
+        to: VenueOperator,
+    },
+    /// Adds to the bond, by the owner.
+    Bond {
+        /// The venue.
+        venue: VenueId,
+        /// Units of asset 0.
+        units: Amount,
+    },
+    /// Withdraws from the bond, by the owner; one withdrawal at a time.
+    Unbond {
+        /// The venue.
+        venue: VenueId,
+        /// Units of asset 0.
+        units: Amount,
+    },
+    /// Settles fills, by the operator.
+    Settle(Settle),
+    /// Deposits units of the sender.
+    Deposit {
+        /// The venue.
+        venue: VenueId,
+        /// The asset.
+        asset: AssetId,
+        /// Units.
+        units: Amount,
+    },
+    /// Asks for units of the sender's deposit, or for all if it has fewer.
+    Collect {
+        /// The venue.
+        venue: VenueId,
+        /// The asset.
+        asset: AssetId,
+        /// Units.
+        units: Amount,
+    },
+    /// Lets a key trade for the sender.
+    Authorize {
+        /// The venue.
+        venue: VenueId,
+        /// The key.
+        key: PublicKey,
+        /// What it may do.
+        mandate: Mandate,
+        /// The key's signature on [`possession_bytes`].
+        possession: Signature,
+    },
+    /// Ends a key of the sender for ever.
+    Revoke {
+        /// The venue.
+        venue: VenueId,
+        /// The key.
+        key: PublicKey,
+    },
+    /// Lower numbers of a key of the sender are dead.
+    RaiseFloor {
+        /// The venue.
+        venue: VenueId,
+        /// The key.
+        key: PublicKey,
+        /// The lowest number that lives.
+        floor: OrderNumber,
+    },
+    /// Convicts a venue; anybody may.
+    Accuse(Box<VenueEvidence>),
+    /// Makes a fill that was reported and never settled cost the bond; anybody may.
+    Claim(Box<UnsettledFill>),
+}
+
+/// A signature that an operation carries beside that of its sender.
+pub struct CarriedSignature {
+    key: PublicKey,
+    signature: Signature,
+    message: Vec<u8>,
+}
+
+impl Signed for CarriedSignature {
+    fn signature(&self) -> (PublicKey, Signature) {
+        (self.key, self.signature)
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        self.message.clone()
+    }
+}
+
+impl Mandate {
+    /// The prices at which a market may be traded in; `None` if it may not.
+    pub fn market(&self, market: MarketId) -> Option<&MarketMandate> {
+        let at = self.markets.binary_search_by_key(&market, |of| of.market).ok()?;
+        Some(&self.markets[at])
+    }
+
+    /// The most units of an asset that the key may lose.
+    pub fn cap(&self, asset: AssetId) -> Amount {
+        self.caps.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| self.caps[at].1)
+    }
+
+    /// Whether it is within bounds: markets and caps ascend, price bands are not empty.
+    pub fn is_plain(&self) -> bool {
+        let is_band = |of: &MarketMandate| of.tick_min >= 1 && of.tick_min <= of.tick_max && of.tick_max <= TICK_MAX;
+        (1..=MANDATE_MARKETS_MAX).contains(&self.markets.len())
+            && self.caps.len() <= MANDATE_CAPS_MAX
+            && self.markets.is_sorted_by(|a, b| a.market < b.market)
+            && self.caps.is_sorted_by(|a, b| a.0 < b.0)
+            && self.markets.iter().all(is_band)
+    }
+}
+
+impl EndedIncarnation {
+    /// Its leaf in the tree over the ended incarnations of a venue.
+    pub fn leaf(&self, venue: VenueId) -> Digest {
+        let bytes = borsh::to_vec(&(venue, self)).expect("writing to memory cannot fail");
+        Digest::of(ENDED_CONTEXT, &bytes)
+    }
+}
+
+impl ProvenEnd {
+    /// Whether the tree over the ended incarnations of the venue has it.
+    pub fn is_in(&self, finals: &FillTree, venue: VenueId) -> bool {
+        let index = u64::from(self.ended.incarnation);
+        finals.verify(index, &self.ended.leaf(venue), &self.path).is_ok()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.path.len() <= PATH_MAX && self.ended.report_keys.len() <= REPORT_KEYS_MAX
+    }
+}
+
+impl VenueEvidence {
+    fn is_plain(&self) -> bool {
+        let is_plain = match &self.contradicting {
+            Contradicting::Tree(leaf, path) => *leaf != self.report.leaf && path.len() <= PATH_MAX,
+            // One pair of reports has one encoding.
+            Contradicting::Report(other) => self.report.contradicts(other) && self.report.leaf < other.leaf,
+        };
+        is_plain && self.ended.as_ref().is_none_or(ProvenEnd::is_plain)
+    }
+
+    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        let other = match &self.contradicting {
+            Contradicting::Tree(..) => None,
+            Contradicting::Report(other) => Some(other),
+        };
+        std::iter::once(&self.report).chain(other).map(|report| of_report(report, network)).collect()
+    }
+}
+
+impl UnsettledFill {
+    /// Whether the bytes show a fill of both signed orders that is the one reported, up to the network.
+    fn is_plain(&self) -> bool {
+        let UnsettledFill { report, ended, buy, sell, fill } = self;
+        let is_of = |order: &SettledOrder| {
+            order.signature.is_some()
+                && order.order.is_plain()
+                && order.order.number.incarnation == report.incarnation
+                && order.order.lots >= fill.lots
+        };
+        (fill.buy, fill.sell) == (0, 1)
+            && fill.lots >= 1
+            && (1..=TICK_MAX).contains(&fill.tick)
+            && ended.is_plain()
+            && ended.ended.incarnation == report.incarnation
+            && is_of(buy)
+            && is_of(sell)
+    }
+
+    /// The leaf of the fill.
+    pub fn leaf(&self, network: &Digest) -> Digest {
+        let digest = |order: &SettledOrder| order.order.digest(network, self.report.venue, &order.key);
+        self.fill.leaf(&digest(&self.buy), &digest(&self.sell))
+    }
+
+    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        let orders = [&self.buy, &self.sell];
+        let of_order = |order: &&SettledOrder| carried_by_order(order, network, self.report.venue);
+        let signed = orders.iter().filter_map(of_order);
+        std::iter::once(of_report(&self.report, network)).chain(signed).collect()
+    }
+}
+
+fn of_report(report: &FillReport, network: &Digest) -> CarriedSignature {
+    CarriedSignature { key: report.key, signature: report.signature, message: report.signing_bytes(network) }
+}
+
+fn carried_by_order(order: &SettledOrder, network: &Digest, venue: VenueId) -> Option<CarriedSignature> {
+    let message = || order.order.signing_bytes(network, venue);
+    order.signature.map(|signature| CarriedSignature { key: order.key, signature, message: message() })
+}
+
+impl VenueOperation {
+    /// Units that it names, which are at least one and at most what can exist.
+    pub fn units(&self) -> Option<Amount> {
+        match *self {
+            VenueOperation::Open { bond: units, .. }
+            | VenueOperation::Bond { units, .. }
+            | VenueOperation::Unbond { units, .. }
+            | VenueOperation::Deposit { units, .. }
+            | VenueOperation::Collect { units, .. } => Some(units),
+            _ => None,
+        }
+    }
+
+    /// The asset and the units that it subtracts from the sender's available balance.
+    pub fn debit(&self) -> Option<(AssetId, Amount)> {
+        match *self {
+            VenueOperation::Open { bond: units, .. } | VenueOperation::Bond { units, .. } => Some((AssetId(0), units)),
+            VenueOperation::Deposit { asset, units, .. } => Some((asset, units)),
+            _ => None,
+        }
+    }
+
+    /// The assets that it names.
+    pub fn assets(&self) -> [Option<AssetId>; 2] {
+        match *self {
+            VenueOperation::List { terms, .. } => [Some(terms.base), Some(terms.quote)],
+            VenueOperation::Deposit { asset, .. } | VenueOperation::Collect { asset, .. } => [Some(asset), None],
+            _ => [None, None],
+        }
+    }
+
+    /// Whether everything that the bytes alone show is sound, but signatures and units ([`VenueOperation::units`]).
+    pub fn is_plain(&self) -> bool {
+        match self {
+            VenueOperation::Open { fee_cap_ppm, .. } => *fee_cap_ppm <= PPM,
+            VenueOperation::List { terms, .. } => terms.is_sound(0),
+            VenueOperation::ChangeOperator { from, to, .. } => from != to,
+            VenueOperation::Settle(settle) => {
+                settle.check(SETTLE_BYTES_MAX).is_ok() && settle.signatures() <= VENUE_SIGNATURES_PER_SUB_BLOCK as usize
+            }
+            VenueOperation::Authorize { mandate, .. } => mandate.is_plain(),
+            VenueOperation::Accuse(evidence) => evidence.is_plain(),
+            VenueOperation::Claim(claim) => claim.is_plain(),
+            VenueOperation::Fence { .. }
+            | VenueOperation::Bond { .. }
+            | VenueOperation::Unbond { .. }
+            | VenueOperation::Deposit { .. }
+            | VenueOperation::Collect { .. }
+            | VenueOperation::Revoke { .. }
+            | VenueOperation::RaiseFloor { .. } => true,
+        }
+    }
+
+    /// Signatures of orders that it settles: they count in a quota of the sub-block.
+    pub fn order_signatures(&self) -> usize {
+        match self {
+            VenueOperation::Settle(settle) => settle.signatures(),
+            _ => 0,
+        }
+    }
+
+    /// The signatures that it carries beside that of its sender; all of them must be valid.
+    pub fn carried(&self, network: &Digest, sender: &Address) -> Vec<CarriedSignature> {
+        match self {
+            VenueOperation::Settle(settle) => {
+                let of_order = |order| carried_by_order(order, network, settle.venue);
+                settle.orders.iter().filter_map(of_order).collect()
+            }
+            VenueOperation::Authorize { venue, key, possession, .. } => {
+                let message = possession_bytes(network, *venue, sender, key);
+                vec![CarriedSignature { key: *key, signature: *possession, message }]
+            }
+            VenueOperation::Accuse(evidence) => evidence.carried(network),
+            VenueOperation::Claim(claim) => claim.carried(network),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The name of what it does.
+    pub fn name(&self) -> &'static str {
+        match self {
+            VenueOperation::Open { .. } => "open",
+            VenueOperation::List { .. } => "list",
+            VenueOperation::Fence { .. } => "fence",
+            VenueOperation::ChangeOperator { .. } => "change_operator",
+            VenueOperation::Bond { .. } => "bond",
+            VenueOperation::Unbond { .. } => "unbond",
+            VenueOperation::Settle(_) => "settle",
+            VenueOperation::Deposit { .. } => "deposit",
+            VenueOperation::Collect { .. } => "collect",
+            VenueOperation::Authorize { .. } => "authorize",
+            VenueOperation::Revoke { .. } => "revoke",
+            VenueOperation::RaiseFloor { .. } => "raise_floor",
+            VenueOperation::Accuse(_) => "accuse",
+            VenueOperation::Claim(_) => "claim",
+        }
+    }
+}
