@@ -11,7 +11,8 @@ use ledger::contracts::{
     BookFacts, DeveloperEdit, DumpedAccount, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError,
 };
 use ledger::{
-    AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
+    AccountProof, AccountState, LaneProof, LaneRegistration, Offer, OfferProof, Outcome, Pair, Place, Refusal,
+    SlotProof, ValidatorsProof,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
@@ -22,6 +23,9 @@ use crate::cache::ProvenReceipts;
 use crate::metrics::Metrics;
 use crate::published::Published;
 use replica::{EthereumReject, PoolDrop, ValidatorStatus};
+
+/// Registered keys of the payment lane with their proof; `None` on a chain without one.
+pub type ProvedKeys = Option<(Vec<LaneRegistration>, LaneProof)>;
 
 /// A node as its doors see it. Calls may block briefly; the doors make them off the threads that serve connections.
 pub trait Backend: Send + Sync + 'static {
@@ -156,6 +160,13 @@ pub trait Backend: Send + Sync + 'static {
     /// The board on which the members of the payment lane generated the group key of an epoch; `None` if they
     /// generated none.
     fn lane_board(&self, epoch: u64) -> Option<Vec<u8>>;
+
+    /// The keys that members of the payment lane registered for epochs from `from` on, with their path to the state
+    /// root; `None` on a chain without a payment lane.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError>;
 
     /// Contested outputs of the payment lane without a verdict.
     fn lane_cases(&self) -> Vec<LaneCaseRead>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use doors::backend::{
     AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead,
-    PooledTransaction, Proved, ReadError, Standing,
+    PooledTransaction, Proved, ProvedKeys, ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
@@ -204,6 +204,10 @@ impl Backend for Reads {
         let lane = ledger.lane()?;
         lane.committee(epoch)?.group().ok()?;
         lane.bridge().board_bytes(epoch)
+    }
+
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_registrations(ledger, from))
     }
 
     fn lane_cases(&self) -> Vec<LaneCaseRead> {

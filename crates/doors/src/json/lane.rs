@@ -79,6 +79,19 @@ pub struct LaneRegistrationBody {
     pub signature: String,
 }
 
+/// Registered keys, with the proof that they are part of a state root.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneRegistrationsProofBody {
+    /// Height of the state.
+    pub height: u64,
+    /// The state root.
+    pub root: String,
+    /// The keys, by epoch and member.
+    pub registrations: Vec<LaneRegistrationBody>,
+    /// Hexadecimal; `LaneProof` of the ledger's documentation, with a path for each registration.
+    pub proof: String,
+}
+
 /// The BLS key of a shard.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RegisteredBlsBody {
@@ -146,7 +159,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
         bls: terms.bls.name(),
-        registrations: registrations.iter().map(registration).collect(),
+        registrations: registrations.iter().map(lane_registration).collect(),
         group_keys: group_keys.clone(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
@@ -154,7 +167,8 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
     })
 }
 
-fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
+/// Registered keys in JSON.
+pub fn lane_registration(of: &LaneRegistration) -> LaneRegistrationBody {
     LaneRegistrationBody {
         epoch: of.epoch,
         member: of.member,

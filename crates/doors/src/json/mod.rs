@@ -31,7 +31,8 @@ pub use ethereum::{
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, RegisteredBlsBody, lane, lane_cases, lane_output,
+    LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody, lane, lane_cases, lane_output,
+    lane_registration,
 };
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,

@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
     AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead, Proved,
-    ReadError, Standing,
+    ProvedKeys, ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
@@ -196,6 +196,10 @@ impl Backend for Fake {
 
     fn lane_board(&self, _: u64) -> Option<Vec<u8>> {
         None
+    }
+
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError> {
+        self.prove(|roots| roots.prove_registrations(&self.ledger(), from))
     }
 
     fn lane_cases(&self) -> Vec<LaneCaseRead> {

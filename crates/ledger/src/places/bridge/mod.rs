@@ -43,6 +43,7 @@ use payments::{
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 
+pub(crate) use custody::bridge_root;
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
