@@ -114,6 +114,7 @@ pub(crate) fn start(
     let Opened { replica, past, handovers, unproved, certified_durably } = opened;
     shared.handovers.set(handovers.held.clone()).ok();
     shared.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
+    shared.lock_mempool().set_room(replica.network().sub_block_room());
     let inbox = Inbox::new();
     let links = Links::open(replica.network(), inbox.sender())?;
     *poisoned(shared.links.lock()) = Present { generation: 0, transport: Arc::downgrade(links.transport()) };

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
-    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, Quorums, RootCache,
+    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, POST_CHECKS_MAX, Quorums, RootCache,
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 
@@ -243,6 +243,10 @@ impl LaneBridge {
             BridgeEdit::Post(bytes) => bytes,
         };
         let operation = parse(bytes)?;
+        // No sub-block carries it: it would wait at the head of a pool for ever, and others behind it.
+        if operation.cost() > POST_CHECKS_MAX {
+            return Err(Refusal::LANE_POST_OVER_QUOTA);
+        }
         if !self.knows(&operation) {
             return Err(Refusal::BAD_LANE_POST);
         }
