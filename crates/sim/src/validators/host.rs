@@ -100,7 +100,7 @@ impl Process {
             roots: restored.roots,
             newest,
             store: restored.store,
-            pool: pool_of(&network),
+            pool: pool_of(network),
             proposals: Proposals::new(network.own.account.clone()),
             past,
             handovers,
