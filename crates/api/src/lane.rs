@@ -74,6 +74,19 @@ pub struct LaneRegistrationBody {
     pub signature: String,
 }
 
+/// Registered keys, with the proof that they are part of a state root.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LaneRegistrationsProofBody {
+    /// Height of the state.
+    pub height: u64,
+    /// The state root.
+    pub root: String,
+    /// The keys, by epoch and member.
+    pub registrations: Vec<LaneRegistrationBody>,
+    /// Hexadecimal; `LaneProof` of the ledger's documentation, with a path for each registration.
+    pub proof: String,
+}
+
 /// The BLS key of a shard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RegisteredBlsBody {

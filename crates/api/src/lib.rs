@@ -33,7 +33,7 @@ pub use ethereum::{
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, RegisteredBlsBody,
+    LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,

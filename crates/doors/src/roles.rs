@@ -69,6 +69,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/lane/outputs/{id}", Role::Read),
     ("GET", "/v1/lane/boards/{epoch}", Role::Read),
     ("GET", "/v1/lane/cases", Role::Read),
+    ("GET", "/v1/lane/registrations/proof", Role::Read),
     ("GET", "/v1/transactions/{id}", Role::Read),
     ("POST", "/v1/transactions", Role::Submit),
     ("POST", "/v1/transactions/batch", Role::Submit),

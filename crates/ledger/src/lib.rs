@@ -73,7 +73,7 @@ pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
 pub use root_parts::{RootPart, RootParts};
-pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, Roots, SlotProof, ValidatorsProof};
+pub use roots::{AccountProof, AssetProof, LaneProof, OfferProof, ProofFault, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};

@@ -30,6 +30,7 @@
 //! open, the lowest are opened as far as there is room.
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use payments::POST_CHECKS_MAX;
 use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
 use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
 
@@ -43,10 +44,10 @@ pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
 pub const STAKES_PER_SUB_BLOCK: u32 = 64;
 
 /// Signature checks that the posts of one sub-block about the payment lane may cost, without members' duties.
-pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = 1_024;
+pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
 /// Signature checks that are reserved for members' duties in the lane, so that no flood of other posts keeps votes,
 /// views and registrations out.
-pub const LANE_DUTY_CHECKS_PER_SUB_BLOCK: u32 = 1_024;
+pub const LANE_DUTY_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
 
 /// Bytes of the sub-blocks of one superblock: `sub_block_bytes` times the validators of a committee. Counts inside a
 /// block have 32 bits.

@@ -91,6 +91,10 @@ refusals! {
     /// The block's issues of the asset would exceed the cap.
     ISSUE_TOO_LARGE: refused, "issue_too_large",
         "the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed";
+    /// The transaction is larger than a sub-block of the network.
+    LARGER_THAN_SUB_BLOCK: refused, "larger_than_sub_block",
+        "no sub-block of this network has room for the transaction (a member's duty has half of it); see \
+         `consensus.sub_block_bytes` in the genesis: split it";
 }
 
 impl Refusal {

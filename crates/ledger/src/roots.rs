@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, Amount, AssetId, Digest};
 use trie::{Proof, Trie};
 
@@ -24,6 +25,7 @@ use crate::changes::Changes;
 use crate::contracts::{Contracts, slot_key};
 use crate::genesis::{Asset, asset_digest};
 use crate::places::accounts::{AccountState, Accounts, account_state_digest};
+use crate::places::bridge::bridge_root;
 use crate::places::offers::{OrderBook, Pair, Place, offer_value, pair_key, pair_root_digest};
 use crate::places::tags::CHAIN;
 use crate::places::{Custody, PlaceTries, contracts_root};
@@ -104,6 +106,19 @@ pub struct AssetProof {
     pub asset: Option<Asset>,
     /// The path in the trie of assets.
     pub path: Vec<u8>,
+}
+
+/// A proof that the bridge to the payment lane has some entries, or lacks them.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct LaneProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// Root of the trie of entries.
+    pub entries: Digest,
+    /// Digest of what is no entry.
+    pub rest: Digest,
+    /// The path of each entry in the trie.
+    pub paths: Vec<Vec<u8>>,
 }
 
 /// A proof of the staked accounts and the committees.
@@ -199,6 +214,29 @@ impl Roots {
         VenueProof::of(&mut self.places.venues, parts, ledger.venues()?, id)
     }
 
+    /// Proves which entries the bridge has under these keys; `None` on a chain without a payment lane.
+    pub fn prove_lane(&mut self, keys: &[[u8; BridgeEntry::KEY]]) -> Option<LaneProof> {
+        let parts = self.parts();
+        let tries = &mut self.places.lane;
+        let (entries, rest) = (Digest(tries.entries.root().0), tries.rest?);
+        let paths = keys.iter().map(|key| prove(&tries.entries, key)).collect();
+        Some(LaneProof { parts, entries, rest, paths })
+    }
+
+    /// The keys that members registered for the epochs of the payment lane from `from` on, with their proof in
+    /// `ledger`, which must be the state of these tries; `None` on a chain without a payment lane.
+    pub fn prove_registrations(
+        &mut self,
+        ledger: &Ledger,
+        from: HomeEpoch,
+    ) -> Option<(Vec<LaneRegistration>, LaneProof)> {
+        let all = ledger.lane()?.bridge().all_registrations();
+        let registrations: Vec<LaneRegistration> = all.filter(|of| of.epoch >= from).cloned().collect();
+        let keys: Vec<_> = registrations.iter().map(|of| BridgeEntry::registration(of).key).collect();
+        let proof = self.prove_lane(&keys)?;
+        Some((registrations, proof))
+    }
+
     /// Proves the staked accounts and the committees in `ledger`, which must be the state of these tries.
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
         ValidatorsProof { parts: self.parts(), validators: ledger.validators().clone() }
@@ -275,6 +313,24 @@ impl SlotProof {
         }
         check_path(&self.storage, &slot_key(address, slot), &self.path, self.value)?;
         Ok(self.value)
+    }
+}
+
+impl LaneProof {
+    /// Checks against a state root that the bridge has exactly these entries; those without a value are proved to be
+    /// missing.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if the proof is invalid, or the ledger has another value under one of the keys.
+    pub fn verify(&self, root: &Digest, expected: &[BridgeEntry]) -> Result<(), ProofFault> {
+        if part_of(&self.parts, root, RootPart::ESCROW)? != bridge_root(&self.entries, &self.rest) {
+            return Err(ProofFault::OtherRoot);
+        }
+        if self.paths.len() != expected.len() {
+            return Err(ProofFault::OtherValue);
+        }
+        let mut both = expected.iter().zip(&self.paths);
+        both.try_for_each(|(entry, path)| check_path(&self.entries, &entry.key, path, entry.value))
     }
 }
 

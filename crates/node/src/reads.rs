@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
-    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PooledTransaction, Proved, ReadError,
-    Standing, Vitals,
+    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PooledTransaction, Proved, ProvedKeys,
+    ReadError, Standing, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
@@ -261,6 +261,10 @@ impl LaneReads for Reads {
         let lane = ledger.lane()?;
         lane.committee(epoch)?.group().ok()?;
         lane.bridge().board_bytes(epoch)
+    }
+
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_registrations(ledger, from))
     }
 
     fn lane_cases(&self) -> Vec<LaneCaseRead> {

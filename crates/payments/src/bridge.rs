@@ -55,10 +55,10 @@ use std::sync::Arc;
 use primitives::{Address, Amount, AssetId, Digest, LANE_DUTY, PublicKey, Signature};
 
 use bids::CaseBid;
-pub use bids::{case_weight, cases_per_block};
+pub use bids::{POST_CHECKS_MAX, case_weight, cases_per_block};
 use boards::Board;
 pub use boards::with_told_board;
-pub use contest::ContestClaim;
+pub use contest::{ContestClaim, contests};
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
 pub use operation::BridgeOperation;
 pub(crate) use operation::{read_payment, write_payment};

@@ -242,7 +242,7 @@ pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, au
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
 pub use bridge::{
     Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, ContestClaim, EscrowClaim, EscrowTotals,
-    case_weight, cases_per_block, with_told_board,
+    POST_CHECKS_MAX, case_weight, cases_per_block, contests, with_told_board,
 };
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};

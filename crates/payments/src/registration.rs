@@ -2,8 +2,12 @@
 //!
 //! Each member of the committee has a *registrar*: a key from the genesis that signs only registrations. In epoch h−1
 //! it registers fresh keys for epoch h, one for each of the member's shards, each with a proof of possession. Their
-//! number is the member's shard map in that epoch. The first registration on the ledger counts. Anyone who knows the
-//! registrars from the genesis can verify the keys of an epoch without trusting a third party.
+//! number is the member's shard map in that epoch. The first registration on the ledger counts, and no other one.
+//!
+//! *What is trusted.* A registrar's signature alone proves nothing to a third party: a registrar can sign two lists of
+//! keys for one epoch. What counts is the list that the ledger has, which is an entry of its state
+//! ([`crate::BridgeEntry::registration`]). A client takes it with a proof that leads to a state root signed by a quorum
+//! of the chain's validators, and checks the registrar's signature as well.
 //!
 //! Where the genesis has BLS keys, each shard registers one more, with its proof of possession for the address of the
 //! registrar. This proof is stored with the key: an aggregate is only as sound as the proofs of its signers' keys,

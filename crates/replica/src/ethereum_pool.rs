@@ -49,6 +49,8 @@ const DROPPED_MAX: usize = 1_000;
 
 /// Bytes of a lane without its transactions: its type and their number.
 const LANE_HEAD: usize = 5;
+/// Bytes before each of its transactions: its length.
+const LENGTH: usize = 4;
 
 /// Transactions for a sub-block, in order, with their senders. The senders travel with the transactions inside the
 /// node, so that they are recovered only once.
@@ -116,6 +118,8 @@ pub struct PendingEthereum<'a> {
 #[derive(Default)]
 pub struct EthereumPool {
     limit: usize,
+    /// Bytes that a sub-block has for transactions, if that is bounded.
+    room: Option<usize>,
     /// Gas that a sub-block may declare, from the last ledger seen.
     quota: u64,
     /// The base fee of the next block.
@@ -137,6 +141,11 @@ impl EthereumPool {
     /// A pool for at most `limit` transactions.
     pub fn new(limit: usize) -> EthereumPool {
         EthereumPool { limit, ..EthereumPool::default() }
+    }
+
+    /// Tells the pool how many bytes a sub-block has for transactions: no block carries what needs more.
+    pub(crate) fn set_room(&mut self, bytes: usize) {
+        self.room = Some(bytes);
     }
 
     /// Number of pending transactions, including proposed ones.
@@ -212,6 +221,10 @@ impl EthereumPool {
         let head = ledger.contracts().head().ok_or(EthereumReject::NoContracts)?;
         self.forget_late(now_ms);
         let EthereumCandidate { bytes, transaction, sender: address } = candidate;
+        let (size, room) = (bytes.len(), self.room.map_or(usize::MAX, |room| room.saturating_sub(LANE_HEAD + LENGTH)));
+        if size > room {
+            return Err(EthereumReject::Oversized { size, room });
+        }
         let (id, nonce, max_fee) = (transaction.hash(), transaction.nonce(), transaction.max_fee());
         let cost = transaction.cost_max().ok_or(EthereumReject::Funds)?;
         if self.ids.contains_key(&id) {
@@ -288,7 +301,7 @@ impl EthereumPool {
         while let Some((_, (address, nonce))) = ready.pop_first() {
             let sender = self.senders.get_mut(&address).expect("it has transactions");
             let entry = sender.waiting.get_mut(&nonce).expect("it waits");
-            let size = entry.bytes.len() + 4;
+            let size = entry.bytes.len() + LENGTH;
             if size > room || entry.gas > gas {
                 is_rest = true;
                 continue;

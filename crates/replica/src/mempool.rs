@@ -16,10 +16,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::EthereumPool;
+use crate::{EthereumPool, encode};
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
 use primitives::{
-    Address, Amount, Body, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, is_lane_duty,
+    Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, Transaction, TransactionId,
+    is_lane_duty,
 };
 use rayon::prelude::*;
 
@@ -27,6 +28,8 @@ use rayon::prelude::*;
 const PARALLEL_LEN: usize = 64;
 /// Pending duties of members that a pool holds, besides its limit.
 pub const DUTIES_MAX: usize = 4_096;
+/// No transaction has more bytes: a post about the lane is the longest one.
+const TRANSACTION_BYTES_MAX: usize = LANE_POST_BYTES_MAX + (1 << 10);
 /// The place of a transaction that no substitute finds.
 const NOWHERE: i64 = i64::MIN / 2;
 
@@ -75,6 +78,8 @@ impl From<ReserveError> for Reject {
 /// The pool; see the module text.
 pub struct Mempool {
     limit: usize,
+    /// Bytes that a sub-block has for transactions.
+    room: usize,
     queue: VecDeque<PoolEntry>,
     /// Members' duties, which are taken first.
     duties: VecDeque<PoolEntry>,
@@ -102,6 +107,7 @@ impl Mempool {
     pub fn new(limit: usize) -> Mempool {
         Mempool {
             limit,
+            room: usize::MAX,
             queue: VecDeque::new(),
             duties: VecDeque::new(),
             duties_pending: 0,
@@ -114,6 +120,13 @@ impl Mempool {
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
         }
+    }
+
+    /// Tells the pool how many bytes a sub-block has for transactions. What alone needs more is refused: it would wait
+    /// for ever, and all others behind it.
+    pub fn set_room(&mut self, bytes: usize) {
+        self.room = bytes;
+        self.ethereum.set_room(bytes);
     }
 
     /// Number of pending native transactions, including those taken and not settled.
@@ -198,7 +211,17 @@ impl Mempool {
         if self.is_full_for(entry) {
             return Err(Reject::Full);
         }
+        if !self.has_room_for(entry) {
+            return Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK));
+        }
         self.reserved.admit(&entry.transaction, ledger).map_err(Reject::from)
+    }
+
+    /// Whether the transaction fits into a sub-block of its own; a duty has half of it.
+    fn has_room_for(&self, entry: &PoolEntry) -> bool {
+        let room = if entry.is_duty() { self.room.div_ceil(2) } else { self.room };
+        // The usual room is larger than any transaction, and encoding costs time.
+        room >= TRANSACTION_BYTES_MAX || encode(&entry.transaction).len() <= room
     }
 
     fn is_full_for(&self, entry: &PoolEntry) -> bool {

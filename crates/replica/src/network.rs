@@ -11,6 +11,8 @@ use primitives::{Digest, PublicKey, SecretKey, Signer};
 
 use crate::ReplicaError;
 
+/// Bytes that a sub-block may hold besides its transactions.
+const SUB_BLOCK_OVERHEAD: usize = 64;
 /// Maximum number of followers that a validator keeps a link to: those with the largest stakes.
 const FOLLOWERS_MAX: usize = 32;
 /// Bytes of a frame besides the sub-blocks in it.
@@ -101,6 +103,11 @@ impl Network {
     pub(crate) fn setup(&self, check: PayloadCheck) -> Setup {
         let Network { chain, rules, me, own, .. } = self.clone();
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, signer: own.votes, check }
+    }
+
+    /// Bytes of a sub-block that are left for its transactions.
+    pub fn sub_block_room(&self) -> usize {
+        self.rules.payload_bytes.saturating_sub(SUB_BLOCK_OVERHEAD)
     }
 
     /// Bytes of the longest frame that a correct validator sends.

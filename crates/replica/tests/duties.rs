@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing};
+use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Refusal};
 use payments::{BridgeOperation, Claim, LaneAnswer, LaneCommittee, StatementKind, halt_digest};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, SecretKey, Sequence, Signature, SubBlock, Transaction, is_lane_duty,
@@ -118,4 +118,23 @@ fn duties_leave_half_of_a_block_to_others() {
     };
     assert!(bytes(true) > ROOM / 4 && bytes(true) <= ROOM / 2, "{}", bytes(true));
     assert!(bytes(false) > ROOM / 4, "{}", bytes(false));
+}
+
+/// What alone exceeds a sub-block is refused: it would wait at the head of the pool for ever, and all others behind it.
+#[test]
+fn what_no_sub_block_has_room_for_does_not_enter_the_pool() {
+    let ledger = ledger();
+    let mut pool = Mempool::new(LIMIT);
+    let most = encode(&duty(&ledger, 1, 1).transaction).len();
+    let refused = Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK));
+    // A duty has half of the room.
+    for (room, admitted) in [(2 * most - 2, refused), (2 * most - 1, Ok(())), (2 * most, Err(Reject::Waiting))] {
+        pool.set_room(room);
+        assert_eq!(pool.admit(duty(&ledger, 1, 1), &ledger), admitted, "{room}");
+    }
+    let large = entry(&ledger, 2, 1, Operation::Lane(vec![2; 4_096].into()));
+    pool.set_room(ROOM);
+    assert_eq!(pool.admit(large, &ledger), refused);
+    assert_eq!(pool.admit(pay(&ledger, 1), &ledger), Ok(()));
+    assert_eq!(assembled(&mut pool).len(), 2);
 }

@@ -2,7 +2,13 @@
 
 use std::net::SocketAddr;
 
+use ledger::{LaneProof, LaneRegistration};
 use primitives::{Amount, AssetId, Digest, PublicKey};
+
+use super::{Proved, ReadError};
+
+/// Registered keys of the payment lane with their proof; `None` on a chain without one.
+pub type ProvedKeys = Option<(Vec<LaneRegistration>, LaneProof)>;
 
 /// What the ledger knows about the payment lane.
 pub trait LaneReads {
@@ -19,6 +25,13 @@ pub trait LaneReads {
     /// The board on which the members of the payment lane generated the group key of an epoch; `None` if they
     /// generated none.
     fn lane_board(&self, epoch: u64) -> Option<Vec<u8>>;
+
+    /// The keys that members of the payment lane registered for epochs from `from` on, with their path to the state
+    /// root; `None` on a chain without a payment lane.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError>;
 
     /// Contested outputs of the payment lane without a verdict.
     fn lane_cases(&self) -> Vec<LaneCaseRead>;

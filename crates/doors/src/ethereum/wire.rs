@@ -166,6 +166,7 @@ impl From<EthereumReject> for RpcError {
             EthereumReject::DelegatedGap { .. } => "gapped-nonce tx from delegated accounts",
             EthereumReject::SenderHasCode => "sender not an eoa",
             EthereumReject::Proposed => "already proposed",
+            EthereumReject::Oversized { .. } => "oversized data",
             EthereumReject::Full => return RpcError::limit("txpool is full; try again shortly"),
             EthereumReject::Waiting => "already known",
             EthereumReject::NoContracts => "no contracts",

@@ -1,11 +1,13 @@
 //! The payment lane.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use primitives::Digest;
+use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::{Api, number, parse};
+use super::{Api, number, parse, proof_bytes};
+use crate::backend::Proved;
 use crate::json::{self, ErrorBody};
 
 /// The payment lane: lane time, committee, assets and escrow.
@@ -48,4 +50,27 @@ pub(super) async fn board(State(api): State<Api>, Path(epoch): Path<String>) -> 
 pub(super) async fn cases(State(api): State<Api>) -> Answered<json::LaneCasesBody> {
     let outline = api.published().views().outline().clone();
     Ok(Json(json::lane_cases(&outline, api.backend.lane_cases())))
+}
+
+/// The first lane epoch of interest.
+#[derive(Deserialize)]
+pub(super) struct FromEpoch {
+    #[serde(default)]
+    from: u64,
+}
+
+/// The keys that members of the payment lane registered for an epoch and those after it, with the proof that they are
+/// part of a state root: a registrar may have signed other keys, too.
+#[utoipa::path(get, path = "/v1/lane/registrations/proof",
+    params(("from" = Option<u64>, Query, description = "The first lane epoch; by default 0")),
+    responses((status = 200, body = json::LaneRegistrationsProofBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn registrations_proof(
+    State(api): State<Api>,
+    Query(FromEpoch { from }): Query<FromEpoch>,
+) -> Answered<json::LaneRegistrationsProofBody> {
+    let Proved { height, root, proof } = api.blocking(move |api| api.backend.prove_registrations(from)).await??;
+    let (registrations, proof) = proof.ok_or_else(|| Failure::not_found("this chain has no payment lane"))?;
+    let registrations = registrations.iter().map(json::lane_registration).collect();
+    let (root, proof) = (root.to_string(), proof_bytes(&proof));
+    Ok(Json(json::LaneRegistrationsProofBody { height, root, registrations, proof }))
 }

@@ -204,6 +204,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(lane::output))
         .routes(routes!(lane::board))
         .routes(routes!(lane::cases))
+        .routes(routes!(lane::registrations_proof))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

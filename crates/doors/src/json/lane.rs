@@ -57,7 +57,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
         bls: terms.bls.name().into(),
-        registrations: registrations.iter().map(registration).collect(),
+        registrations: registrations.iter().map(lane_registration).collect(),
         group_keys: group_keys.clone(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
@@ -65,7 +65,8 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
     })
 }
 
-fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
+/// Registered keys in JSON.
+pub fn lane_registration(of: &LaneRegistration) -> LaneRegistrationBody {
     LaneRegistrationBody {
         epoch: of.epoch,
         member: of.member,

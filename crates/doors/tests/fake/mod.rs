@@ -6,7 +6,8 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
-    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, Proved, ReadError, Standing, Vitals,
+    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, Proved, ProvedKeys, ReadError, Standing,
+    Vitals,
 };
 use doors::{Answer, Closed};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
@@ -243,6 +244,10 @@ impl LaneReads for Fake {
 
     fn lane_board(&self, _: u64) -> Option<Vec<u8>> {
         None
+    }
+
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError> {
+        self.prove(|roots| roots.prove_registrations(&self.ledger(), from))
     }
 
     fn lane_cases(&self) -> Vec<LaneCaseRead> {

@@ -2,8 +2,11 @@
 
 use crate::world::*;
 use ledger::{LANE_CHECKS_PER_SUB_BLOCK, Outcome, Refusal};
-use payments::{BridgeOperation, ContestClaim, OutputProof, PaymentBody, case_weight, cases_per_block, owner_message};
-use primitives::{Amount, Operation, is_lane_duty};
+use payments::{
+    BridgeOperation, ContestClaim, OutputId, OutputProof, PaidProof, PaymentBody, PaymentCertificate, PaymentSummary,
+    StatementKind, case_weight, cases_per_block, contests, owner_message,
+};
+use primitives::{Amount, Digest, Operation, is_lane_duty};
 
 /// Person whose account is that of a member: where keys do not change, of its first key.
 const MEMBER: u8 = 200;
@@ -162,6 +165,47 @@ fn a_flood_of_redemptions_leaves_room_for_duties() {
     let applied = world.run(vec![part]);
     let refused = applied.outcomes.iter().filter(|of| of.refusal() == Some(Refusal::OVER_QUOTA)).count();
     assert_eq!((refused, applied.outcomes.last()), (1, Some(&Outcome::Applied)));
+}
+
+/// A post that no sub-block carries is refused before it waits in a pool, and says why.
+#[test]
+fn a_post_that_costs_more_checks_than_a_sub_block_has_is_refused_at_admission() {
+    let mut world = World::new(terms());
+    let coin = world.withdraw(1, USD, 1_000);
+    let payment = world.pay(&coin, &[(2, 1_000)]);
+    let answer =
+        world.answer(0, 0, StatementKind::Confirmation, &payment.owner, PaymentBody::new(payment.clone()).digest);
+    let certificate = |signers| PaymentCertificate::Answers(vec![answer.clone(); signers]);
+    let summary = PaymentSummary {
+        home: 0,
+        into: 0,
+        owner: key(1).public(),
+        inputs: Digest::default(),
+        outputs: 1,
+        outputs_root: Digest::default(),
+    };
+    // As many signers as a quorum of 96 members has, for the parent of each of 16 outputs.
+    let outputs = |signers| -> Vec<ContestClaim> {
+        let proof = PaidProof { summary, index: 0, path: Vec::new(), certificate: certificate(signers) };
+        let mut one = ContestClaim { proof: OutputProof::Payment(Box::new(proof)), ..claim(&world, &coin) };
+        let mut output = |number| {
+            one.contested.output.id = OutputId([number; 32]);
+            one.clone()
+        };
+        (0..16).map(&mut output).collect()
+    };
+    let (fits, exceeds) = (outputs(63), outputs(64));
+    let admitted = |world: &mut World, outputs: Vec<ContestClaim>| {
+        let transaction = world.sign(1, post(&BridgeOperation::Resolve { bid: CASE_DEPOSIT, outputs }));
+        world.ledger.admit(&transaction)
+    };
+    assert_eq!(admitted(&mut world, exceeds.clone()), Err(Refusal::LANE_POST_OVER_QUOTA));
+    assert_ne!(admitted(&mut world, fits), Err(Refusal::LANE_POST_OVER_QUOTA));
+    // The wallet sends as many posts as it needs.
+    let posts = contests(CASE_DEPOSIT, exceeds.into_iter().rev().collect());
+    let cost: Vec<u32> = posts.iter().map(BridgeOperation::cost).collect();
+    assert_eq!(cost, [15 * 65, 65]);
+    assert!(posts.iter().all(|of| BridgeOperation::parse(&of.encode()).as_ref() == Ok(of)));
 }
 
 /// What the posts of a case would cost, and how many cases a block opens, for every size of a committee.

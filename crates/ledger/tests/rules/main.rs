@@ -11,6 +11,7 @@ mod lane;
 mod lane_bids;
 mod lane_evidence;
 mod lane_group;
+mod lane_proofs;
 mod lane_restart;
 mod minima;
 mod offers;

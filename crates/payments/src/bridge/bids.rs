@@ -6,15 +6,16 @@ use crate::request::{ANSWER_BYTES_MAX, CERTIFICATE_BYTES_MAX};
 
 /// The most cases that a block opens, for committees of few members.
 const CASES_MAX: usize = 16;
-/// Signature checks of a sub-block that are left for the posts about cases.
-const CHECKS: usize = 1_024;
+/// The most signature checks that one post may cost, since a sub-block has no more for all its posts, nor for all its
+/// members' duties.
+pub const POST_CHECKS_MAX: u32 = 1_024;
 
 /// The most cases that one block opens, so that the votes and views of all members about them fit into the share of
 /// each block that is reserved for members' duties: in the long run a block has as many posts as it opens cases.
 pub fn cases_per_block(quorums: Quorums) -> usize {
     // A vote with its owner's signature, and views of two committees with a certificate each.
     let checks = 2 + 2 * (1 + quorums.certificate);
-    (CHECKS / checks).clamp(1, CASES_MAX)
+    (POST_CHECKS_MAX as usize / checks).clamp(1, CASES_MAX)
 }
 
 /// Fees that the posts of a case would cost where a committee has this many members: n votes and 2n views of the

@@ -1,5 +1,7 @@
 //! Outputs that are contested together: layout, and what each of them proves.
 
+use primitives::LANE_POST_BYTES_MAX;
+
 use super::*;
 use crate::payment::INPUTS_MAX;
 
@@ -57,6 +59,37 @@ impl ContestClaim {
         }
     }
 }
+
+/// The posts that contest these outputs of one owner and home, by ascending id, with this bid for each: as few as a
+/// sub-block has room for, each alone, in checks ([`POST_CHECKS_MAX`]) and in bytes ([`LANE_POST_BYTES_MAX`]).
+pub fn contests(bid: Amount, mut claims: Vec<ContestClaim>) -> Vec<BridgeOperation> {
+    claims.sort_unstable_by_key(|claim| claim.contested.output.id);
+    let bytes_of = |claim: &ContestClaim| {
+        let mut bytes = Vec::new();
+        claim.write(&mut bytes);
+        bytes.len()
+    };
+    let mut posts: Vec<Vec<ContestClaim>> = Vec::new();
+    let (mut checks, mut bytes) = (0, 0);
+    for claim in claims {
+        let (more_checks, more_bytes) = (claim.cost(), bytes_of(&claim));
+        let fits = checks + more_checks <= POST_CHECKS_MAX && bytes + more_bytes <= CLAIMS_BYTES_MAX;
+        match posts.last_mut().filter(|post| fits && post.len() < INPUTS_MAX) {
+            Some(post) => {
+                (checks, bytes) = (checks + more_checks, bytes + more_bytes);
+                post.push(claim);
+            }
+            None => {
+                (checks, bytes) = (more_checks, more_bytes);
+                posts.push(vec![claim]);
+            }
+        }
+    }
+    posts.into_iter().map(|outputs| BridgeOperation::Resolve { bid, outputs }).collect()
+}
+
+/// Bytes of a post that are left for its claims: kind, bid and count come first.
+const CLAIMS_BYTES_MAX: usize = LANE_POST_BYTES_MAX - 16;
 
 const CASES_CONTEXT: &str = "walras 2026 lane contested outputs v1";
 

@@ -47,7 +47,8 @@ impl BridgeEntry {
         BridgeEntry { key, value: value.map(|value| Digest::of(VALUE_CONTEXT, value).0) }
     }
 
-    pub(crate) fn backed(home: HomeEpoch, id: &OutputId, output: &Output) -> BridgeEntry {
+    /// The entry of an output that the ledger created in an epoch.
+    pub fn backed(home: HomeEpoch, id: &OutputId, output: &Output) -> BridgeEntry {
         let mut value = Vec::with_capacity(45);
         output.write(&mut value);
         BridgeEntry::new(home, 1, &id.0, Some(&value))
@@ -73,7 +74,8 @@ impl BridgeEntry {
         BridgeEntry::new(home, 10, &output.0, Some(&[]))
     }
 
-    pub(crate) fn registration(registration: &LaneRegistration) -> BridgeEntry {
+    /// The entry of a member's registered keys.
+    pub fn registration(registration: &LaneRegistration) -> BridgeEntry {
         let mut id = [0; 32];
         id[0] = registration.member;
         BridgeEntry::new(registration.epoch, 7, &id, Some(&registration.encode()))

@@ -77,6 +77,14 @@ pub enum EthereumReject {
     /// Another transaction with its nonce has been proposed.
     #[error("another transaction with this nonce has been proposed already")]
     Proposed,
+    /// No sub-block has room for it.
+    #[error("the transaction has {size} bytes, and a sub-block of this network has room for {room}")]
+    Oversized {
+        /// Its bytes.
+        size: usize,
+        /// The bytes that a sub-block has for transactions.
+        room: usize,
+    },
     /// The pool is full, or half full if the transaction is above a nonce gap.
     #[error("the pool is full: send the transaction again later")]
     Full,
@@ -96,6 +104,7 @@ impl EthereumReject {
             EthereumReject::Delegated | EthereumReject::DelegatedGap { .. } => "delegated_account",
             EthereumReject::SenderHasCode => "sender_has_code",
             EthereumReject::Proposed => "already_proposed",
+            EthereumReject::Oversized { .. } => "larger_than_sub_block",
             EthereumReject::Full => "mempool_full",
         }
     }

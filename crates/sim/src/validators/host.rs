@@ -100,7 +100,7 @@ impl Process {
             roots: restored.roots,
             newest,
             store: restored.store,
-            pool: Mempool::new(POOL),
+            pool: pool_of(network),
             proposals: Proposals::new(network.own.account.clone()),
             past,
             handovers,
@@ -255,4 +255,11 @@ pub(super) fn settings(defect: Option<Defect>, tick: u64) -> ReplicaSettings {
         tick: std::time::Duration::from_micros(tick),
         defect,
     }
+}
+
+/// A pool that knows how much a sub-block carries, as a node's does.
+fn pool_of(network: &replica::Network) -> Mempool {
+    let mut pool = Mempool::new(POOL);
+    pool.set_room(network.sub_block_room());
+    pool
 }

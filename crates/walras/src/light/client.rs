@@ -1,5 +1,6 @@
 //! Asks untrusted nodes and verifies their answers.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -14,15 +15,14 @@ use super::Source;
 use super::trust::{self, Beginning, Pin};
 
 /// Maximum wait for a certificate.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum bytes of an answer.
 const ANSWER_BYTES: u64 = 256 << 20;
 
-/// A client that has the genesis.
+/// A client that trusts a committee of the network.
 pub struct Client {
     server: String,
     witnesses: Vec<String>,
-    pub genesis: Genesis,
     base: Beginning,
     unbonding_epochs: u64,
     /// The trusted committees, of consecutive epochs.
@@ -31,13 +31,16 @@ pub struct Client {
     lineage: Lineage,
     /// The last epoch for which a certificate was requested.
     shown: u64,
-    source: Source,
+    /// The file that stores the last proved committee.
+    remembered: Option<PathBuf>,
+    /// Maximum age of the newest block.
+    max_age: Duration,
 }
 
 /// A block's certified facts.
-struct Certified {
+pub(super) struct Certified {
     height: Height,
-    state: Digest,
+    pub(super) state: Digest,
     receipts: Digest,
     certificate: Certificate,
     /// Number of validators of the committee.
@@ -46,7 +49,8 @@ struct Certified {
 }
 
 impl Client {
-    pub fn new(source: &Source) -> anyhow::Result<Client> {
+    /// A client that has the genesis, and the genesis.
+    pub fn new(source: &Source) -> anyhow::Result<(Client, Genesis)> {
         let (genesis, founding) = ::founding::genesis_file::read_with_founding(&source.genesis)?;
         let founding = founding.with_context(|| {
             format!(
@@ -57,30 +61,42 @@ impl Client {
         let mut lineage = founding.lineage(&genesis);
         let mut base = Beginning::Genesis;
         if let Some(path) = source.remember.as_ref().filter(|path| path.exists() && source.trust.is_none()) {
-            base = trust::recall(path, &mut lineage)?;
-            if !lineage.schedule.is_fixed() {
-                base.check_age(trust::now_ms(), source.trust_period)?;
-            }
+            base = trust::recall_fresh(path, &mut lineage, source.trust_period)?;
         }
         let mut client = Client {
-            server: source.server.clone(),
             witnesses: source.witnesses.clone(),
-            genesis,
-            base,
-            unbonding_epochs: founding.succession.unbonding_epochs,
-            chains: vec![lineage.chain.clone()],
-            shown: lineage.chain.epoch,
-            lineage,
-            source: source.clone(),
+            remembered: source.remember.clone(),
+            max_age: source.max_age,
+            ..Client::trusting(&source.server, lineage, base, founding.succession.unbonding_epochs)
         };
         if let Some(pin) = source.trust {
             client.begin_at(&pin)?;
         }
-        Ok(client)
+        Ok((client, genesis))
+    }
+
+    /// A client that trusts the committee of a lineage, and asks this node.
+    pub fn trusting(server: &str, lineage: Lineage, base: Beginning, unbonding_epochs: u64) -> Client {
+        Client {
+            server: server.into(),
+            witnesses: Vec::new(),
+            base,
+            unbonding_epochs,
+            chains: vec![lineage.chain.clone()],
+            shown: lineage.chain.epoch,
+            lineage,
+            remembered: None,
+            max_age: Duration::MAX,
+        }
+    }
+
+    /// Stores in this file how far it comes.
+    pub fn remembering(self, file: Option<PathBuf>) -> Client {
+        Client { remembered: file, ..self }
     }
 
     /// Starts from a pinned state. Where validators never change, the state only has to be the one that they signed.
-    fn begin_at(&mut self, pin: &Pin) -> anyhow::Result<()> {
+    pub fn begin_at(&mut self, pin: &Pin) -> anyhow::Result<()> {
         let Pin { height, state } = *pin;
         if self.lineage.schedule.is_fixed() {
             let certified = self.wait_for(height)?;
@@ -126,9 +142,13 @@ impl Client {
     /// Stores the progress: up to the epoch of the newest certificate. The walk may have gone further, but then the
     /// next certificate could be of an epoch before the trusted one.
     pub fn remember(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.source.remember else { return Ok(()) };
+        self.remembered.as_ref().map_or(Ok(()), |path| trust::remember(path, self.newest()))
+    }
+
+    /// The committee of the newest certificate that was verified.
+    pub fn newest(&self) -> &Chain {
         let shown = self.chains.iter().find(|chain| chain.epoch == self.shown);
-        trust::remember(path, shown.expect("the walk has come there"))
+        shown.expect("the walk has come there")
     }
 
     /// The committee of an epoch, proved by handovers from the last trusted one.
@@ -167,7 +187,7 @@ impl Client {
     }
 
     /// Waits until a block with the proof's state is certified.
-    pub fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
+    pub fn account(&mut self, genesis: &Genesis, address: &Address) -> anyhow::Result<Value> {
         let begun = Instant::now();
         // The genesis is not a block and has no time.
         let (height, body) = loop {
@@ -179,27 +199,11 @@ impl Client {
             std::thread::sleep(Duration::from_millis(200));
         };
         let proof: AccountProof = decode(&body["proof"])?;
-        let root = proof.parts.root();
-        let begun = Instant::now();
-        // If every block changes the state, this proof matches only one certificate, which is still to come.
-        let certified = 'found: loop {
-            // The last blocks may be empty ones that changed nothing.
-            for height in (height.saturating_sub(2 * self.lineage.lag).max(1)..=height).rev() {
-                if self.is_before(height) {
-                    continue;
-                }
-                let Some(certified) = self.certified(height)? else { continue };
-                if certified.state == root {
-                    break 'found certified;
-                }
-            }
-            ensure!(begun.elapsed() < PATIENCE, "no certificate of the state at height {height} appears");
-            std::thread::sleep(Duration::from_millis(200));
-        };
+        let certified = self.certified_state(height, &proof.parts.root())?;
         let time_ms = self.check_fresh(&certified)?;
         self.ask_witnesses(&certified)?;
         let account = proof.verify(&certified.state, address).context("the proof is invalid: give another --server")?;
-        let symbol = |asset: primitives::AssetId| self.genesis.assets[asset.0 as usize].symbol.clone();
+        let symbol = |asset: primitives::AssetId| genesis.assets[asset.0 as usize].symbol.clone();
         let balances = account.map(|account| {
             let amounts = account.balances.iter().map(|(asset, amount)| (symbol(*asset), json!(amount.to_string())));
             amounts.collect::<serde_json::Map<_, _>>()
@@ -211,6 +215,26 @@ impl Client {
             "state_root": certified.state.to_string(),
         });
         Ok(self.signed(proved, &certified, time_ms))
+    }
+
+    /// The certificate of a state that the node has shown as that of this height.
+    pub(super) fn certified_state(&mut self, height: Height, root: &Digest) -> anyhow::Result<Certified> {
+        let begun = Instant::now();
+        // If every block changes the state, it matches only one certificate, which is still to come.
+        loop {
+            // The last blocks may be empty ones that changed nothing.
+            for height in (height.saturating_sub(2 * self.lineage.lag).max(1)..=height).rev() {
+                if self.is_before(height) {
+                    continue;
+                }
+                let Some(certified) = self.certified(height)? else { continue };
+                if certified.state == *root {
+                    return Ok(certified);
+                }
+            }
+            ensure!(begun.elapsed() < PATIENCE, "no certificate of the state at height {height} appears");
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     pub fn transaction(&mut self, id: &TransactionId) -> anyhow::Result<Value> {
@@ -271,7 +295,7 @@ impl Client {
     }
 
     /// Starts from the newest committee that the node shows.
-    fn believe_newest(&mut self) -> anyhow::Result<()> {
+    pub fn believe_newest(&mut self) -> anyhow::Result<()> {
         let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
         // The next committee may be proved before its epoch begins.
         let last = self.lineage.schedule.epoch_of(newest.saturating_sub(self.lineage.lag + 2));
@@ -300,7 +324,7 @@ impl Client {
     }
 
     /// The newest certified block.
-    fn head(&mut self) -> anyhow::Result<Certified> {
+    pub(super) fn head(&mut self) -> anyhow::Result<Certified> {
         let begun = Instant::now();
         loop {
             let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
@@ -373,7 +397,7 @@ impl Client {
     /// Refuses a block that is too old; returns its time.
     fn check_fresh(&self, certified: &Certified) -> anyhow::Result<u64> {
         let time_ms = self.time_of(certified)?;
-        trust::check_freshness(certified.height, time_ms, trust::now_ms(), self.source.max_age)?;
+        trust::check_freshness(certified.height, time_ms, trust::now_ms(), self.max_age)?;
         Ok(time_ms)
     }
 
@@ -414,7 +438,7 @@ impl Client {
         Ok(())
     }
 
-    fn get(&self, path: &str) -> anyhow::Result<Value> {
+    pub(super) fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.get_from(&self.server, path)
     }
 
@@ -465,7 +489,7 @@ fn foreign(server: &str) -> String {
 }
 
 /// A value that a node encoded in hexadecimal.
-fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
+pub fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
     let text = value.as_str().context("the answer has no proof")?;
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);

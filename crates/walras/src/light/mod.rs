@@ -7,7 +7,8 @@
 //! from there.
 
 mod client;
-mod trust;
+mod lane;
+pub mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +18,8 @@ use ledger::Genesis;
 use primitives::{Address, TransactionId};
 use serde_json::Value;
 
-use self::client::Client;
+pub use self::client::Client;
+pub use self::client::decode;
 use self::trust::{Pin, span};
 use crate::decimal::from_units;
 
@@ -85,9 +87,9 @@ pub struct Source {
 impl Light {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let (Light::Account { source, .. } | Light::Transaction { source, .. } | Light::Pin { source, .. }) = &self;
-        let mut client = Client::new(source)?;
+        let (mut client, genesis) = Client::new(source)?;
         let proved = match &self {
-            Light::Account { address, .. } => client.account(address)?,
+            Light::Account { address, .. } => client.account(&genesis, address)?,
             Light::Transaction { id, .. } => client.transaction(id)?,
             Light::Pin { own_node, .. } => client.pin(*own_node)?,
         };
@@ -95,7 +97,7 @@ impl Light {
         if json {
             println!("{proved}");
         } else {
-            println!("{}", in_words(&proved, &client.genesis));
+            println!("{}", in_words(&proved, &genesis));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -153,6 +153,15 @@ pub fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<Beginning> {
     Ok(Beginning::Memory { proved_ms })
 }
 
+/// Continues from a committee that was proved not longer ago than the trust period, if committees change.
+pub fn recall_fresh(path: &Path, lineage: &mut Lineage, period: Duration) -> anyhow::Result<Beginning> {
+    let base = recall(path, lineage)?;
+    if !lineage.schedule.is_fixed() {
+        base.check_age(now_ms(), period)?;
+    }
+    Ok(base)
+}
+
 /// Stores a committee that was proved now.
 pub fn remember(path: &Path, chain: &Chain) -> anyhow::Result<()> {
     let Chain { genesis, epoch, keys, .. } = chain;

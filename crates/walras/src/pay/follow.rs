@@ -20,6 +20,7 @@ use store::RealDisk;
 
 use super::PursePlace;
 use super::deposit_file::Deposit;
+use super::ledger_trust::PROVED;
 use super::network::{EPOCHS, LaneNetwork};
 use super::purse::{CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, RECEIVED, read_json, write_json};
 use crate::wallet::server::Server;
@@ -142,7 +143,7 @@ pub(super) fn finish(folder: &Path) -> anyhow::Result<()> {
     let plan: Plan = read_json(&path)?;
     let before = folder.join(&plan.before);
     RealDisk::new(&before).with_context(|| before.display().to_string())?;
-    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, "boards.json"] {
+    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, "boards.json"] {
         let (from, to) = (folder.join(part), before.join(part));
         if from.exists() && !to.exists() {
             std::fs::rename(&from, &to).with_context(|| from.display().to_string())?;

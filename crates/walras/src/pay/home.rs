@@ -1,12 +1,13 @@
 //! The way back to the ledger: redemptions, contested money, accounts to which money was returned.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use payments::{
     BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
-    owner_message,
+    contests, owner_message,
 };
 use primitives::{Address, Operation, TransactionId};
 use serde_json::{Value, json};
@@ -120,15 +121,15 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         claims.push(ContestClaim { contested, signature, proof: held.holding.proof.clone() });
         opened.push((id, held.owner.address()));
     }
-    claims.sort_by_key(|claim| claim.contested.output.id);
-    // All inputs at once: a payment can be stuck in one of them alone.
-    let operation = BridgeOperation::Resolve { bid: now.case_deposit, outputs: claims };
-    let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
+    // All inputs at once: a payment can be stuck in one of them alone. Proofs of many signers need several posts.
+    let mut posted: BTreeMap<OutputId, String> = BTreeMap::new();
+    for operation in contests(now.case_deposit, claims) {
+        let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
+        let BridgeOperation::Resolve { outputs, .. } = &operation else { continue };
+        posted.extend(outputs.iter().map(|claim| (claim.contested.output.id, transaction.to_string())));
+    }
     if json {
-        let row = |(id, account): &(OutputId, Address)| {
-            let (id, account) = (id.to_string(), account.to_string());
-            json!({"output": id, "account": account, "transaction": transaction.to_string()})
-        };
+        let row = |(id, account): &(OutputId, Address)| json!({"output": id.to_string(), "account": account.to_string(), "transaction": posted.get(id)});
         println!("{}", json!({"contested": opened.iter().map(row).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }

@@ -18,6 +18,7 @@ mod follow;
 mod history;
 mod home;
 mod lanes;
+mod ledger_trust;
 mod network;
 mod purse;
 mod receive;
@@ -27,6 +28,7 @@ mod send;
 mod show;
 mod slip;
 mod spend;
+mod trust;
 pub mod watch;
 
 use address::{Payee, lane_address};
@@ -41,6 +43,7 @@ use send::{Order, export, leave, send};
 pub use slip::Slip;
 
 use crate::keystore::Passphrase;
+use crate::light::trust::Pin;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
@@ -286,6 +289,32 @@ pub enum Pay {
         #[command(flatten)]
         reach: Reach,
     },
+    /// Show whom the purse believes about the ledger, or choose it anew.
+    ///
+    /// A purse takes the lane's keys only with a proof that the chain's validators have signed, starting from those of
+    /// the genesis file or of the node with which it was made. The signatures of the lane's registrars alone are not
+    /// enough: a registrar can sign two lists. Where validators change, the purse follows them at each use; after more
+    /// than seven days without one, or after many changes, it needs a new start.
+    #[command(after_help = "Examples:
+  walras pay trust                                   # the newest validators, with a fingerprint to compare
+  walras pay trust --genesis exchange/genesis.json   # start from the founders
+  walras pay trust --pin 1200:0x6e0b…                # from what `walras light pin` printed for somebody you trust
+  walras pay trust --own-node                        # from what your own node shows")]
+    Trust {
+        /// Start from the validators of this genesis file, from somebody you trust.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["pin", "own_node"])]
+        genesis: Option<PathBuf>,
+        /// Start from the validators of this state, which somebody you trust named.
+        #[arg(long, value_name = "HEIGHT:DIGEST", conflicts_with = "own_node")]
+        pin: Option<Pin>,
+        /// You run this node: start from the newest validators that it shows, without a proof.
+        #[arg(long)]
+        own_node: bool,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        server: Server,
+    },
     /// Follow the network over a restart: take what the agreed list carries over for the purse's keys.
     #[command(after_help = "Example:
   walras pay follow --list lane-list.json --genesis genesis.json    # both from the new home of an operator")]
@@ -352,6 +381,9 @@ impl Pay {
             }
             Pay::Contest { payment, sender, place } => contest(json, &payment, &sender, &place),
             Pay::Repair { place, reach } => repair::repair(json, &place, &reach),
+            Pay::Trust { genesis, pin, own_node, place, server } => {
+                trust::trust(json, trust::Start::of(genesis, pin, own_node), &place, &server)
+            }
             Pay::Follow { list, genesis, place, server } => {
                 follow::follow(json, genesis.as_deref(), &list, &place, &server)
             }
@@ -379,6 +411,9 @@ fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server
         println!("Network      {}", network.id);
         println!("Fingerprint  {fingerprint} of {} validators' keys", network.members.len());
         println!("Compare the fingerprint with somebody you trust. The purse trusts these keys from now on.");
+        if network.ledger.changes() {
+            println!("The chain's validators change: `walras pay trust` prints their fingerprint, to compare as well.");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use payments::{
 use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
 use serde_json::{Value, json};
 
+use super::ledger_trust::LedgerTrust;
 use crate::decimal::{from_units, to_units};
 use crate::durable::write_durable;
 use crate::wallet::server::{Server, text};
@@ -33,12 +34,13 @@ impl LaneMoney {
     }
 }
 
-/// Keys of lane epochs by epoch and member, each signed by a registrar.
+/// Keys of lane epochs by epoch and member: those that the ledger has registered.
 type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;
 
 /// Number of epochs whose keys are kept: those whose receipts may still have value, and some more.
 const EPOCHS_KEPT: HomeEpoch = 16;
-pub const EPOCHS: &str = "epochs.json";
+/// Proved keys of lane epochs. Files of earlier versions have another name, since nothing proved their keys.
+pub const EPOCHS: &str = "proved-epochs.json";
 const BOARDS: &str = "boards.json";
 
 /// What was learned about lane epochs.
@@ -61,6 +63,8 @@ pub struct LaneNetwork {
     /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<PublicKey>,
     pub assets: Vec<LaneMoney>,
+    /// What proves the keys of later epochs.
+    pub ledger: LedgerTrust,
     /// Shared by all clones.
     learned: Arc<Mutex<Learned>>,
     /// The folder in which learned keys are stored.
@@ -70,7 +74,7 @@ pub struct LaneNetwork {
 impl PartialEq for LaneNetwork {
     /// Whether both pin the same lane.
     fn eq(&self, other: &LaneNetwork) -> bool {
-        self.encode() == other.encode()
+        self.pinned() == other.pinned()
     }
 }
 
@@ -89,15 +93,15 @@ impl LaneNetwork {
                 rule: AssetRule { least_units: entry.least_units, fee: entry.fee },
             }
         };
-        let terms = lane.terms();
+        let (terms, ledger) = (lane.terms(), LedgerTrust::of_genesis(&genesis, founding.as_ref()));
         let assets = terms.assets.iter().map(money).collect();
         // The first committee of a restarted network has keys of its own.
         let restarted = founding.and_then(|founding| founding.restarted?.restart.lane);
         let members = restarted.map_or_else(|| terms.members.clone(), |lane| lane.members);
-        Ok(LaneNetwork::new(lane.network(), members, terms.registrars.clone(), assets))
+        Ok(LaneNetwork { ledger, ..LaneNetwork::new(lane.network(), members, terms.registrars.clone(), assets) })
     }
 
-    /// Reads it from a node.
+    /// Reads it from a node, which the purse trusts with it, as it trusts it with the validators of the chain.
     pub fn of_server(server: &Server) -> anyhow::Result<LaneNetwork> {
         let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
         let listed = server.node().assets()?;
@@ -120,17 +124,19 @@ impl LaneNetwork {
         let mut value = Value::Object(pinned.into_iter().collect());
         value["assets"] = assets.into();
         let network = LaneNetwork::parse(&value)?;
-        network.learn(&lane)?;
-        Ok(network)
+        let ledger = LedgerTrust::of_server(server, &network.id)?;
+        Ok(LaneNetwork { ledger, ..network })
     }
 
+    /// A lane whose ledger proves nothing.
     pub fn new(
         id: Digest,
         members: Vec<Vec<PublicKey>>,
         registrars: Vec<PublicKey>,
         assets: Vec<LaneMoney>,
     ) -> LaneNetwork {
-        LaneNetwork { id, members, registrars, assets, learned: Arc::default(), folder: None }
+        let ledger = LedgerTrust::Unknown;
+        LaneNetwork { id, members, registrars, assets, ledger, learned: Arc::default(), folder: None }
     }
 
     /// Adds what was learned before from this folder, and stores there what is learned later.
@@ -186,30 +192,47 @@ impl LaneNetwork {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts the keys of a member in an epoch, if its registrar has signed them; returns whether they are new. The
-    /// first known keys are kept.
-    fn admit(&self, registration: LaneRegistration) -> anyhow::Result<bool> {
+    /// Accepts proved keys of a member in an epoch, if its registrar has signed them.
+    fn admit(&self, registration: LaneRegistration) -> anyhow::Result<()> {
         let registrar =
             self.registrars.get(usize::from(registration.member)).context("the keys belong to no member")?;
         registration.verify(&self.id, registrar)?;
         let key = (registration.epoch, registration.member);
-        let mut known = self.known();
-        let keys = &mut known.keys;
-        let is_new = !keys.contains_key(&key);
-        keys.entry(key).or_insert(registration);
-        Ok(is_new)
+        self.known().keys.entry(key).or_insert(registration);
+        Ok(())
     }
 
-    /// Learns the keys of epochs from a node's answer about the lane. The node cannot add any that the pinned
-    /// registrars have not signed.
-    pub fn learn(&self, lane: &Value) -> anyhow::Result<()> {
-        let mut is_new = false;
-        for told in lane["registrations"].as_array().map_or(&[][..], Vec::as_slice) {
-            is_new |= self
-                .admit(registration(told)?)
-                .context("the node's keys of the lane are not those of its members: give another --server")?;
+    /// Learns the keys of epochs that have begun from a node's answer about the lane. The ledger proves them: a
+    /// registrar may have signed other keys, too. A single node cannot prove them, but it cannot add any either that
+    /// the pinned registrars have not signed.
+    fn learn(&self, server: &Server, lane: &Value) -> anyhow::Result<()> {
+        if let Some(folder) = &self.folder {
+            self.ledger.keep_fresh(&self.id, server, folder)?;
         }
-        if let (true, Some(folder)) = (is_new, &self.folder) {
+        const OTHER: &str = "the node's keys of the lane are not those that the ledger has: give another --server";
+        let now = lane["epoch"].as_u64().context("the node's answer has no epoch")?;
+        let told = lane["registrations"].as_array().map_or(&[][..], Vec::as_slice);
+        let told: Vec<LaneRegistration> = told.iter().map(registration).collect::<anyhow::Result<_>>()?;
+        let begun = || told.iter().filter(|of| of.epoch <= now);
+        let is_known = |of: &LaneRegistration| self.known().keys.contains_key(&(of.epoch, of.member));
+        if let Some(from) = begun().filter(|of| !is_known(of)).map(|of| of.epoch).min() {
+            let proved = match self.ledger {
+                LedgerTrust::SoloNode => begun().cloned().collect(),
+                _ => self.ledger.registrations(&self.id, server, from, self.folder.as_deref())?,
+            };
+            proved.into_iter().filter(|of| of.epoch <= now).try_for_each(|of| self.admit(of)).context(OTHER)?;
+            self.keep_keys()?;
+        }
+        let known = self.known();
+        let epochs: BTreeSet<HomeEpoch> = known.keys.keys().map(|(epoch, _)| *epoch).collect();
+        let is_other = |of: &&LaneRegistration| known.keys.get(&(of.epoch, of.member)) != Some(of);
+        ensure!(!begun().filter(|of| epochs.contains(&of.epoch)).any(|of| is_other(&of)), OTHER);
+        Ok(())
+    }
+
+    /// Stores the known keys, without those of epochs that are long over.
+    fn keep_keys(&self) -> anyhow::Result<()> {
+        if let Some(folder) = &self.folder {
             let mut known = self.known();
             let keys = &mut known.keys;
             let last = keys.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
@@ -250,10 +273,18 @@ impl LaneNetwork {
         ensure!(sound, "a lane has 1 to 256 members, each with a shard");
         let id = text(&value["network"]).parse().context("invalid identity of the lane's network")?;
         let assets = list("assets")?.iter().map(money).collect::<anyhow::Result<_>>()?;
-        Ok(LaneNetwork::new(id, members, registrars, assets))
+        let ledger = LedgerTrust::parse(&value["validators"])?;
+        Ok(LaneNetwork { ledger, ..LaneNetwork::new(id, members, registrars, assets) })
     }
 
     pub fn encode(&self) -> Value {
+        let mut value = self.pinned();
+        value["validators"] = self.ledger.encode();
+        value
+    }
+
+    /// What never changes.
+    fn pinned(&self) -> Value {
         let members: Vec<Vec<String>> =
             self.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect();
         let money = |money: &LaneMoney| {
@@ -270,15 +301,16 @@ impl LaneNetwork {
         json!({"network": self.id.to_string(), "members": members, "registrars": registrars, "assets": assets})
     }
 
-    /// A short digest of network and keys, for people to compare.
+    /// A short digest of network and keys, for people to compare. It contains the keys of the chain's validators if
+    /// they never change.
     pub fn fingerprint(&self) -> String {
         let mut bytes = self.id.0.to_vec();
         for shards in &self.members {
             bytes.extend((shards.len() as u32).to_le_bytes());
             shards.iter().for_each(|key| bytes.extend(key.0));
         }
-        self.registrars.iter().for_each(|key| bytes.extend(key.0));
-        Digest::of("walras 2026 lane fingerprint v1", &bytes).to_string()[2..18].into()
+        self.registrars.iter().chain(self.ledger.fixed_keys()).for_each(|key| bytes.extend(key.0));
+        Digest::of("walras 2026 lane fingerprint v2", &bytes).to_string()[2..18].into()
     }
 
     /// The committee of an epoch, with the known keys.
@@ -344,7 +376,7 @@ fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommi
 }
 
 /// A registration as the interface returns it.
-fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
+pub fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
     let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
     let keys = told["keys"].as_array().context("a registration has no keys")?;
     let key = |key: &Value| text(key).parse::<PublicKey>().context("invalid key of a shard");
@@ -375,12 +407,12 @@ fn registration_json(registration: &LaneRegistration) -> Value {
 /// Asks a node of this network for the state of the lane, and learns the keys of epochs from it.
 pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<Value> {
     let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
-    let pinned = network.encode();
+    let pinned = network.pinned();
     ensure!(
         ["network", "members", "registrars"].iter().all(|name| lane[name] == pinned[name]),
         "the node has another lane than this purse, or other keys: nothing was sent. Give another --server"
     );
-    network.learn(&lane)?;
+    network.learn(server, &lane)?;
     network.learn_boards(server, &lane)?;
     Ok(lane)
 }

@@ -3,7 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `lane.json` | the lane that the purse is for, pinned when it was made |
-//! | `epochs.json` | the keys of lane epochs learned from nodes, signed by the lane's registrars |
+//! | `proved-epochs.json` | the keys of lane epochs, which the ledger has proved (see `ledger_trust.rs`) |
+//! | `validators.json` | the chain's newest validators that were proved, where they change |
 //! | `seed.json` | the seed, encrypted like other keys |
 //! | `keys.json` | the public keys made of the seed: one for each deposit, address and change |
 //! | `deposits/` | withdrawals from the ledger that become outputs |
@@ -450,7 +451,7 @@ fn device(folder: &Path) -> std::io::Result<Value> {
 }
 
 /// Removes a file if it exists.
-fn remove(path: &Path) -> anyhow::Result<()> {
+pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(path.display().to_string()),
         _ => Ok(()),

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use store::{Disk, RealDisk};
 
 use super::lanes::Lanes;
+use super::ledger_trust::LedgerTrust;
 use super::network::LaneNetwork;
 use super::purse::read_network;
 use super::slip::{DepositSlip, ProvedSlip, Slip};
@@ -132,9 +133,12 @@ impl Watch {
         let given = self.genesis.as_deref().map(LaneNetwork::of_genesis).transpose()?;
         if pinned.exists() {
             let network = read_network(&self.receipts)?;
-            let same = given.is_none_or(|given| given == network);
-            ensure!(same, "{} is of another lane than --genesis", pinned.display());
-            return Ok(network);
+            let same = given.as_ref().map(|given| *given == network);
+            ensure!(same.is_none_or(|same| same), "{} is of another lane than --genesis", pinned.display());
+            let upgraded = given.filter(|_| network.ledger == LedgerTrust::Unknown);
+            let Some(upgraded) = upgraded else { return Ok(network) };
+            write_durable(&pinned, serde_json::to_string_pretty(&upgraded.encode())?.as_bytes())?;
+            return upgraded.kept_in(&self.receipts);
         }
         let network = given.map_or_else(|| LaneNetwork::of_server(self.sender.server()), Ok)?;
         write_durable(&pinned, serde_json::to_string_pretty(&network.encode())?.as_bytes())?;

@@ -137,7 +137,13 @@ impl Network {
     /// A payer of 4 EUR that gets SIGKILL between storing the payment and sending it: nobody listens at the addresses
     /// that its node returns.
     pub fn kill_before_it_sends(&self, purse: &str, to: &str) {
-        let nowhere = Nowhere::new(self.server());
+        let nowhere = Liar::new(self.server(), |path, body| {
+            if path == "/v1/lane" {
+                for shards in body["addresses"].as_array_mut().expect("addresses") {
+                    *shards = serde_json::json!(["127.0.0.1:1"]);
+                }
+            }
+        });
         let order = ["send", "--to", to, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
         let mut payer = self.command(purse, &order).spawn().expect("walras starts");
         let outbox = self.path(purse).join("outbox");
@@ -207,14 +213,14 @@ impl Network {
     }
 }
 
-/// A server that answers as the network does, except for the shards' addresses, where nobody listens.
-struct Nowhere {
-    url: String,
+/// A server that answers as a node does, except for a change to the JSON at each path.
+pub struct Liar {
+    pub url: String,
     is_done: Arc<AtomicBool>,
 }
 
-impl Nowhere {
-    fn new(server: &str) -> Nowhere {
+impl Liar {
+    pub fn new(server: &str, lie: impl Fn(&str, &mut Value) + Send + 'static) -> Liar {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (server, is_done) = (server.to_string(), Arc::new(AtomicBool::new(false)));
@@ -224,13 +230,13 @@ impl Nowhere {
                 if over.load(Ordering::Acquire) {
                     return;
                 }
-                Nowhere::answer(stream.expect("a connection"), &server);
+                Liar::answer(stream.expect("a connection"), &server, &lie);
             }
         });
-        Nowhere { url, is_done }
+        Liar { url, is_done }
     }
 
-    fn answer(stream: TcpStream, server: &str) {
+    fn answer(stream: TcpStream, server: &str, lie: &impl Fn(&str, &mut Value)) {
         let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
         let mut first = String::new();
         reader.read_line(&mut first).expect("a request");
@@ -241,11 +247,7 @@ impl Nowhere {
         }
         let path = first.split(' ').nth(1).expect("a path");
         let (status, mut body) = get(&agent(), server, path);
-        if path == "/v1/lane" {
-            for shards in body["addresses"].as_array_mut().expect("addresses") {
-                *shards = serde_json::json!(["127.0.0.1:1"]);
-            }
-        }
+        lie(path, &mut body);
         let body = body.to_string();
         let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\n");
         let mut stream = stream;
@@ -254,7 +256,7 @@ impl Nowhere {
     }
 }
 
-impl Drop for Nowhere {
+impl Drop for Liar {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Release);
         drop(TcpStream::connect(self.url.trim_start_matches("http://")));

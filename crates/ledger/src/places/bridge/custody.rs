@@ -22,9 +22,14 @@ const PIECE: usize = 1 << 20;
 /// The trie of entries, and the digest of the rest.
 #[derive(Clone, Default)]
 pub(crate) struct BridgeTries {
-    entries: Trie<{ BridgeEntry::KEY }>,
+    pub entries: Trie<{ BridgeEntry::KEY }>,
     /// `None` on a chain without a payment lane.
-    rest: Option<Digest>,
+    pub rest: Option<Digest>,
+}
+
+/// The bridge's part of the state root.
+pub(crate) fn bridge_root(entries: &Digest, rest: &Digest) -> Digest {
+    Digest::of(CONTEXT, &[entries.0, rest.0].concat())
 }
 
 #[derive(BorshSerialize, BorshDeserialize)]
@@ -98,7 +103,7 @@ impl Custody for Option<Arc<LaneBridge>> {
 
     fn part(tries: &mut BridgeTries) -> Option<Digest> {
         let rest = tries.rest?;
-        Some(Digest::of(CONTEXT, &[tries.entries.root().0, rest.0].concat()))
+        Some(bridge_root(&Digest(tries.entries.root().0), &rest))
     }
 
     fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_> {

@@ -39,10 +39,11 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
-    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, Quorums, RootCache,
+    LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, POST_CHECKS_MAX, Quorums, RootCache,
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 
+pub(crate) use custody::bridge_root;
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
@@ -242,6 +243,10 @@ impl LaneBridge {
             BridgeEdit::Post(bytes) => bytes,
         };
         let operation = parse(bytes)?;
+        // No sub-block carries it: it would wait at the head of a pool for ever, and others behind it.
+        if operation.cost() > POST_CHECKS_MAX {
+            return Err(Refusal::LANE_POST_OVER_QUOTA);
+        }
         if !self.knows(&operation) {
             return Err(Refusal::BAD_LANE_POST);
         }

@@ -58,4 +58,7 @@ refusals! {
     /// A post that is marked as a member's duty is none, or is done already.
     NO_LANE_DUTY: refused, "no_lane_duty",
         "the post is no duty that this account's member still has in the lane: send it without the mark of a duty";
+    /// The post alone costs more signature checks than a sub-block has for posts.
+    LANE_POST_OVER_QUOTA: invalid, "lane_post_over_quota",
+        "the post needs more than 1024 signature checks, and no block carries it: contest the outputs in several posts";
 }
