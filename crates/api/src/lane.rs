@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::CertificateBody;
+
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = 8;
 
@@ -85,6 +87,9 @@ pub struct LaneRegistrationsProofBody {
     pub registrations: Vec<LaneRegistrationBody>,
     /// Hexadecimal; `LaneProof` of the ledger's documentation, with a path for each registration.
     pub proof: String,
+    /// What validators have signed about the block of this height, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateBody>,
 }
 
 /// The BLS key of a shard.

@@ -1,10 +1,10 @@
 //! Assembles a snapshot from chunks that arrive in any order, from any peer.
 
-use crate::archive::path;
 use crate::checkpoint::{CHUNK_BYTES, Header, chunk_digest, chunk_extent, end_counts, end_offset};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::record::Digest;
+use crate::segment::path;
 
 /// Writes a snapshot from chunks, each of which is verified against its digest.
 #[derive(Debug)]

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::archive::path;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
-use crate::log::Syncer;
+use crate::health::Health;
 use crate::real::RealDisk;
 use crate::record::{DIGEST_BYTES, Digest, Fields, other_version};
-use crate::store::Health;
+use crate::segment::{Syncer, path};
 
 const MAGIC: [u8; 8] = *b"walrasck";
 /// The version of the format of checkpoint files.

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::archive::{Kind, LogFiles, Segment};
 use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::log::{self, Known};
 use crate::record::FileHeader;
+use crate::segment::{Kind, LogFiles, Segment};
 
 /// The content of a store.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub fn inspect<D: Disk>(disk: D) -> Result<Inspection, StoreError> {
 }
 
 fn log<D: Disk>(disk: &Arc<D>, kind: Kind) -> Result<LogSummary, StoreError> {
-    let mut found = log::list(&**disk, kind)?;
+    let mut found = crate::segment::list(&**disk, kind)?;
     let files = LogFiles::new(disk.clone(), kind, Vec::new());
     if let Some(&(first, length)) = found.last()
         && log::unfinished(&files, first, length)?

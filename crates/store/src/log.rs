@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::archive::{Kind, LogFiles, Record, Segment, path, read_header, read_record};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
+use crate::health::Repair;
 use crate::record::{
     Digest, FILE_HEADER_BYTES, FileHeader, PART_BYTES_MAX, PartKind, RECORD_HEADER_BYTES, RecordHeader, attests_durable,
 };
 use crate::retention;
-use crate::store::Repair;
+use crate::segment::{Kind, LogFiles, Record, Segment, Syncer, list, read_header, read_record, remove};
 
 /// The maximum length of a part of a record is the intended length of a file, divided by this.
 const PARTS_IN_FILE: u64 = 16;
@@ -56,30 +56,6 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) const NOTHING: Known = Known { durable: 0, limit: u64::MAX - 1 };
-}
-
-/// Makes everything appended so far durable, from another thread.
-#[derive(Debug)]
-pub(crate) struct Syncer<D: Disk> {
-    file: Arc<D::File>,
-    path: String,
-    last: u64,
-    durable: Arc<AtomicU64>,
-}
-
-impl<D: Disk> Clone for Syncer<D> {
-    fn clone(&self) -> Self {
-        let Syncer { file, path, last, durable } = self;
-        Syncer { file: file.clone(), path: path.clone(), last: *last, durable: durable.clone() }
-    }
-}
-
-impl<D: Disk> Syncer<D> {
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync().map_err(StoreError::io("sync", &self.path))?;
-        self.durable.fetch_max(self.last, Ordering::AcqRel);
-        Ok(())
-    }
 }
 
 impl<D: Disk> Log<D> {
@@ -333,15 +309,6 @@ pub(crate) fn unfinished<D: Disk>(files: &LogFiles<D>, first: u64, length: u64) 
     Ok(length <= FILE_HEADER_BYTES as u64 && read_file_header(files, first, length)?.is_err())
 }
 
-/// First height and length of each file of a log, in order.
-pub(crate) fn list(disk: &impl Disk, kind: Kind) -> Result<Vec<(u64, u64)>, StoreError> {
-    let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
-    let mut found: Vec<(u64, u64)> =
-        listed.iter().filter_map(|(name, length)| Some((kind.first_height(name)?, *length))).collect();
-    found.sort_unstable();
-    Ok(found)
-}
-
 /// The files of a log, given first height and length of each; none may be missing except first ones that were
 /// forgotten.
 pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Result<Vec<Segment>, StoreError> {
@@ -363,13 +330,6 @@ pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Re
         segments.push(Segment { header, offsets: None });
     }
     Ok(segments)
-}
-
-/// Removes a file, durably.
-pub(crate) fn remove(disk: &impl Disk, name: &str) -> Result<(), StoreError> {
-    let path = path(disk, name);
-    disk.remove(name).map_err(StoreError::io("remove", &path))?;
-    disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))
 }
 
 fn read_file_header<D: Disk>(

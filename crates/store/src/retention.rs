@@ -11,11 +11,10 @@
 //! A *cut* ([`crate::Store::cut_above`]) removes blocks and receipts from the end of the logs. An empty file
 //! `cut-HEIGHT` is made durable first and removed last; opening a store that has one keeps nothing above that height.
 
-use crate::archive::{Kind, path};
 use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::log::{list, remove};
+use crate::segment::{Kind, list, path, remove};
 
 const STEM: &str = "forgotten-";
 const CUT_STEM: &str = "cut-";

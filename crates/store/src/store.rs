@@ -1,13 +1,15 @@
 //! The store: logs and checkpoints together.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::archive::{Archive, Blocks, Kind, path};
+use crate::archive::{Archive, Blocks};
 use crate::checkpoint::{self, CheckpointGate, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
 use crate::disk::Disk;
 use crate::error::StoreError;
+use crate::health::{Health, Repair};
 use crate::log::{Known, Log};
 use crate::retention;
+use crate::segment::{Kind, path};
 
 /// Files of a log must be addressable by 4-byte offsets.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 31;
@@ -34,48 +36,6 @@ pub struct Recovery<D: Disk> {
     pub blocks: Blocks<D>,
     /// What was cut off because a crash had left it unfinished. None of it had been acknowledged.
     pub repairs: Vec<Repair>,
-}
-
-/// A torn tail that was cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repair {
-    /// The file, with its directory.
-    pub file: String,
-    /// Its new end; 0 if it was removed as a whole.
-    pub offset: u64,
-    /// Bytes cut off.
-    pub bytes: u64,
-    /// The first height that is no longer in the log; it may never have been, because a mark has no height.
-    pub height: u64,
-}
-
-impl std::fmt::Display for Repair {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Repair { file, offset, bytes, height } = self;
-        write!(
-            f,
-            "{file}, byte {offset}: cut off {bytes} bytes of an unfinished write; the log continues at height {height}"
-        )
-    }
-}
-
-/// Whether an operation has failed.
-#[derive(Debug, Default)]
-pub(crate) struct Health(OnceLock<String>);
-
-impl Health {
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.0.get().map_or(Ok(()), |text| Err(StoreError::Failed(text.clone())))
-    }
-
-    /// Remembers an error of the operating system.
-    pub(crate) fn note<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let Err(error @ StoreError::Io { .. }) = &result {
-            // Only the first error is kept.
-            let _ = self.0.set(error.to_string());
-        }
-        result
-    }
 }
 
 /// The block log, receipt archive and checkpoints of one node; see the crate's text for its guarantees.

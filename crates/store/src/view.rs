@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::archive::{Archive, Blocks, Kind, LogFiles};
+use crate::archive::{Archive, Blocks};
 use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::log::{self, Known};
+use crate::segment::{Kind, LogFiles};
 
 /// How often a log that seems damaged is read again: a record that is being written looks torn for a moment.
 const LOOKS: u32 = 3;
@@ -64,7 +65,7 @@ fn settled<D: Disk>(disk: &Arc<D>, kind: Kind) -> Result<(LogFiles<D>, u64), Sto
 
 fn look<D: Disk>(disk: &Arc<D>, kind: Kind) -> Result<(LogFiles<D>, u64), StoreError> {
     let files = LogFiles::new(disk.clone(), kind, Vec::new());
-    let mut found = log::list(&**disk, kind)?;
+    let mut found = crate::segment::list(&**disk, kind)?;
     if let Some(&(first, length)) = found.last()
         && log::unfinished(&files, first, length)?
     {

@@ -36,12 +36,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::archive::Kind;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::log::{Known, Log, list, remove};
+use crate::health::{Health, Repair};
+use crate::log::{Known, Log};
 use crate::record::{DIGEST_BYTES, FILE_HEADER_BYTES, RECORD_HEADER_BYTES};
-use crate::store::{Health, Repair, SEGMENT_BYTES_MAX};
+use crate::segment::{Kind, list, remove};
+use crate::store::SEGMENT_BYTES_MAX;
 
 const VOTE: u8 = 0;
 const FLOOR: u8 = 1;

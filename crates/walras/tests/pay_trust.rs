@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 /// The keys that the first member's registrar signs besides those that it has registered.
 fn second_list(network: &Network) -> Value {
-    let registrar = client::keystore::open_under(&network.home(0).join("lane-key.json"), "correct horse").expect("a key");
+    let registrar =
+        client::keystore::open_under(&network.home(0).join("lane-key.json"), "correct horse").expect("a key");
     let (_, lane) = get(&agent(), network.server(), "/v1/lane");
     let identity = lane["network"].as_str().expect("text").parse().expect("an identity");
     let (signed, _) = LaneRegistration::make(&identity, 1, 0, &[SecretKey::from_seed([9; 32])], &registrar);

@@ -42,6 +42,10 @@ impl Failure {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
     }
 
+    pub(super) fn not_certified(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_certified", message)
+    }
+
     pub(super) fn draining() -> Failure {
         let message = "the operator has stopped the intake of this node; submit to another node";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)

@@ -52,25 +52,29 @@ pub(super) async fn cases(State(api): State<Api>) -> Answered<json::LaneCasesBod
     Ok(Json(json::lane_cases(&outline, api.backend.lane_cases())))
 }
 
-/// The first lane epoch of interest.
+/// The first lane epoch of interest, and whether the certificate of the block is asked for.
 #[derive(Deserialize)]
-pub(super) struct FromEpoch {
+pub(super) struct AskedKeys {
     #[serde(default)]
     from: u64,
+    #[serde(default)]
+    certified: bool,
 }
 
 /// The keys that members of the payment lane registered for an epoch and those after it, with the proof that they are
 /// part of a state root: a registrar may have signed other keys, too.
 #[utoipa::path(get, path = "/v1/lane/registrations/proof",
-    params(("from" = Option<u64>, Query, description = "The first lane epoch; by default 0")),
+    params(("from" = Option<u64>, Query, description = "the first lane epoch; by default 0"),
+        ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::LaneRegistrationsProofBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn registrations_proof(
     State(api): State<Api>,
-    Query(FromEpoch { from }): Query<FromEpoch>,
+    Query(AskedKeys { from, certified }): Query<AskedKeys>,
 ) -> Answered<json::LaneRegistrationsProofBody> {
     let Proved { height, root, proof } = api.blocking(move |api| api.backend.prove_registrations(from)).await??;
     let (registrations, proof) = proof.ok_or_else(|| Failure::not_found("this chain has no payment lane"))?;
     let registrations = registrations.iter().map(json::lane_registration).collect();
     let (root, proof) = (root.to_string(), proof_bytes(&proof));
-    Ok(Json(json::LaneRegistrationsProofBody { height, root, registrations, proof }))
+    let certificate = if certified { Some(api.certified(height).await?) } else { None };
+    Ok(Json(json::LaneRegistrationsProofBody { height, root, registrations, proof, certificate }))
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use primitives::{Height, to_hex};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout};
@@ -42,6 +41,9 @@ impl Api {
 
     /// The certificate of a block, which comes a few blocks after it; waits for them.
     pub(super) async fn certified(&self, height: Height) -> Result<json::CertificateBody, Failure> {
+        if height == 0 {
+            return Err(Failure::not_certified("no block is made yet: ask again later"));
+        }
         let mut blocks = self.published().subscribe();
         let until = Instant::now() + CERTIFICATE_PATIENCE;
         loop {
@@ -57,7 +59,7 @@ impl Api {
             drop(timeout(CERTIFICATE_LOOK, blocks.recv()).await);
             if Instant::now() >= until {
                 let message = format!("no quorum has certified block {height} yet: ask again; /v1/validator says why");
-                return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_certified", message));
+                return Err(Failure::not_certified(message));
             }
         }
     }

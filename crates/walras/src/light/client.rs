@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
+use api::{AccountProofBody, CertificateBody, HandoversBody, ModifiedBody, TransactionBody};
 use borsh::BorshDeserialize;
+use client::NodeClient;
 use consensus::{Certificate, Chain};
 use ledger::{AccountProof, Genesis, ModifiedProof, ReceiptProof, outcome_root};
 use node::{Handover, Lineage};
 use primitives::{Address, Digest, Height, Superblock, TransactionId};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Source;
@@ -16,13 +19,13 @@ use super::trust::{self, Beginning, Pin};
 
 /// Maximum wait for a certificate.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// Maximum bytes of an answer.
-const ANSWER_BYTES: u64 = 256 << 20;
+/// The pause between two questions.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A client that trusts a committee of the network.
 pub struct Client {
-    server: String,
-    witnesses: Vec<String>,
+    node: NodeClient,
+    witnesses: Vec<NodeClient>,
     base: Beginning,
     unbonding_epochs: u64,
     /// The trusted committees, of consecutive epochs.
@@ -64,7 +67,7 @@ impl Client {
             base = trust::recall_fresh(path, &mut lineage, source.trust_period)?;
         }
         let mut client = Client {
-            witnesses: source.witnesses.clone(),
+            witnesses: source.witnesses.iter().map(NodeClient::at).collect(),
             remembered: source.remember.clone(),
             max_age: source.max_age,
             ..Client::trusting(&source.server, lineage, base, founding.succession.unbonding_epochs)
@@ -78,7 +81,7 @@ impl Client {
     /// A client that trusts the committee of a lineage, and asks this node.
     pub fn trusting(server: &str, lineage: Lineage, base: Beginning, unbonding_epochs: u64) -> Client {
         Client {
-            server: server.into(),
+            node: NodeClient::at(server),
             witnesses: Vec::new(),
             base,
             unbonding_epochs,
@@ -117,7 +120,7 @@ impl Client {
                 format!(
                     "the node at {} shows another state of block {height} than --trust names: it is of another network, or \
                      its history is not that of this network. Give another --server",
-                    self.server
+                    self.node.url()
                 )
             })?;
             (self.chains, self.shown) = (vec![self.lineage.chain.clone()], epoch);
@@ -128,15 +131,15 @@ impl Client {
 
     /// The proof of the committee of an epoch.
     fn handover(&self, epoch: u64) -> anyhow::Result<Handover> {
-        let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
-        let entry = &body["handovers"][0]["handover"];
-        ensure!(
-            entry.is_string(),
-            "the node at {} does not show the committee of epoch {epoch}: if it lags, try again later, or give \
-             another --server",
-            self.server
-        );
-        decode(entry)
+        let body: HandoversBody = self.node.get(&format!("/v1/handovers?from={epoch}"))?;
+        let first = body.handovers.first().with_context(|| {
+            format!(
+                "the node at {} does not show the committee of epoch {epoch}: if it lags, try again later, or give \
+                 another --server",
+                self.node.url()
+            )
+        })?;
+        decode(&first.handover)
     }
 
     /// Stores the progress: up to the epoch of the newest certificate. The walk may have gone further, but then the
@@ -157,18 +160,18 @@ impl Client {
         trust::check_epoch(self.base, first, epoch, self.unbonding_epochs)?;
         while self.lineage.chain.epoch < epoch {
             let from = self.lineage.chain.epoch + 1;
-            let body = self.get(&format!("/v1/handovers?from={from}")).with_context(|| {
-                format!("the node does not prove the committee of epoch {from}. {}", foreign(&self.server))
+            let body = self.node.get(&format!("/v1/handovers?from={from}"));
+            let body: HandoversBody = body.with_context(|| {
+                format!("the node does not prove the committee of epoch {from}. {}", foreign(self.node.url()))
             })?;
-            let page = body["handovers"].as_array().map(Vec::as_slice).unwrap_or_default();
             ensure!(
-                !page.is_empty(),
+                !body.handovers.is_empty(),
                 "the node shows no handover to epoch {from}, which is needed to prove the committee of epoch {epoch}: \
                  give another --server"
             );
-            for entry in page {
-                let handover: Handover = decode(&entry["handover"])?;
-                self.lineage.follow(&handover).with_context(|| foreign(&self.server))?;
+            for entry in &body.handovers {
+                let handover: Handover = decode(&entry.handover)?;
+                self.lineage.follow(&handover).with_context(|| foreign(self.node.url()))?;
                 self.chains.push(self.lineage.chain.clone());
             }
         }
@@ -186,20 +189,11 @@ impl Client {
         })
     }
 
-    /// Waits until a block with the proof's state is certified.
+    /// The account in a state that a quorum has signed: the node's answer brings proof and certificate together.
     pub fn account(&mut self, genesis: &Genesis, address: &Address) -> anyhow::Result<Value> {
-        let begun = Instant::now();
-        // The genesis is not a block and has no time.
-        let (height, body) = loop {
-            let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
-            match body["height"].as_u64().context("the answer has no height")? {
-                0 => ensure!(begun.elapsed() < PATIENCE, "no block is made yet: ask again later"),
-                height => break (height, body),
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        };
-        let proof: AccountProof = decode(&body["proof"])?;
-        let certified = self.certified_state(height, &proof.parts.root())?;
+        let body: AccountProofBody = self.certified_answer(&format!("/v1/accounts/{address}/proof?certified=true"))?;
+        let proof: AccountProof = decode(&body.proof)?;
+        let certified = self.certified_with(body.height, body.certificate.as_ref())?;
         let time_ms = self.check_fresh(&certified)?;
         self.ask_witnesses(&certified)?;
         let account = proof.verify(&certified.state, address).context("the proof is invalid: give another --server")?;
@@ -217,33 +211,40 @@ impl Client {
         Ok(self.signed(proved, &certified, time_ms))
     }
 
-    /// The certificate of a state that the node has shown as that of this height.
-    pub(super) fn certified_state(&mut self, height: Height, root: &Digest) -> anyhow::Result<Certified> {
+    /// An answer that comes once its block is certified. Before the first block there is none to certify.
+    pub(super) fn certified_answer<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         let begun = Instant::now();
-        // If every block changes the state, it matches only one certificate, which is still to come.
         loop {
-            // The last blocks may be empty ones that changed nothing.
-            for height in (height.saturating_sub(2 * self.lineage.lag).max(1)..=height).rev() {
-                if self.is_before(height) {
-                    continue;
+            match self.node.get(path) {
+                Err(error) if error.code() == Some("not_certified") && begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
                 }
-                let Some(certified) = self.certified(height)? else { continue };
-                if certified.state == *root {
-                    return Ok(certified);
-                }
+                answer => return Ok(answer?),
             }
-            ensure!(begun.elapsed() < PATIENCE, "no certificate of the state at height {height} appears");
-            std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// The verified certificate that came with an answer about a block.
+    pub(super) fn certified_with(
+        &mut self,
+        height: Height,
+        certificate: Option<&CertificateBody>,
+    ) -> anyhow::Result<Certified> {
+        let certificate = certificate.with_context(|| {
+            format!("the node at {} answers without a certificate: give another --server", self.node.url())
+        })?;
+        ensure!(certificate.height == height, "the certificate is of another block: give another --server");
+        self.verified(certificate)
     }
 
     pub fn transaction(&mut self, id: &TransactionId) -> anyhow::Result<Value> {
         let head = self.head()?;
         self.check_fresh(&head)?;
-        let body = self.get(&format!("/v1/transactions/{id}?proof=true"))?;
-        let height = body["height"].as_u64().context("the transaction is in no block yet")?;
-        let proof: ReceiptProof = decode(&body["proof"])?;
-        let certified = self.wait_for(height)?;
+        let path = format!("/v1/transactions/{id}?proof=true&certified=true");
+        let body: TransactionBody = self.certified_answer(&path)?;
+        let height = body.height.context("the transaction is in no block yet")?;
+        let proof: ReceiptProof = decode(&body.proof.context("the node shows no proof: give another --server")?)?;
+        let certified = self.certified_with(height, body.certificate.as_ref())?;
         // The signers may have been paid back since, although the newest committee has not.
         let at_risk = trust::last_epoch(certified.epoch, self.unbonding_epochs) >= head.epoch;
         ensure!(
@@ -296,7 +297,7 @@ impl Client {
 
     /// Starts from the newest committee that the node shows.
     pub fn believe_newest(&mut self) -> anyhow::Result<()> {
-        let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
+        let newest = self.node.height()?;
         // The next committee may be proved before its epoch begins.
         let last = self.lineage.schedule.epoch_of(newest.saturating_sub(self.lineage.lag + 2));
         if last > self.lineage.chain.epoch {
@@ -327,20 +328,24 @@ impl Client {
     pub(super) fn head(&mut self) -> anyhow::Result<Certified> {
         let begun = Instant::now();
         loop {
-            let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
-            for height in (newest.saturating_sub(2 * self.lineage.lag + 2).max(1)..=newest).rev() {
-                if self.is_before(height) {
-                    continue;
-                }
+            let status = self.node.validator()?.with_context(|| {
+                format!(
+                    "the node at {} makes blocks alone, so nobody signs them: give another --server",
+                    self.node.url()
+                )
+            })?;
+            let height = status.certified.saturating_sub(self.lineage.lag);
+            if height > 0 && !self.is_before(height) {
                 if let Some(certified) = self.certified(height)? {
                     return Ok(certified);
                 }
             }
             ensure!(
                 begun.elapsed() < PATIENCE,
-                "no certificate of a block near {newest} appears: give another --server"
+                "no certificate of a block near {} appears: give another --server",
+                status.decided
             );
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -356,19 +361,23 @@ impl Client {
                 return Ok(certified);
             }
             ensure!(begun.elapsed() < PATIENCE, "no certificate of block {height} appears: give another --server");
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(PAUSE);
         }
     }
 
     /// The verified certificate of a block's outcome; `None` if there is none yet.
     fn certified(&mut self, height: Height) -> anyhow::Result<Option<Certified>> {
-        let Some(body) = self.find_at(&self.server, &format!("/v1/blocks/{height}/certificate"))? else {
-            return Ok(None);
-        };
-        let certificate: Certificate = decode(&body["certificate"])?;
+        let found: Option<CertificateBody> = self.node.find(&format!("/v1/blocks/{height}/certificate"))?;
+        found.map(|body| self.verified(&body)).transpose()
+    }
+
+    /// What a certificate certifies, once it is verified.
+    fn verified(&mut self, body: &CertificateBody) -> anyhow::Result<Certified> {
+        let height = body.height;
+        let certificate: Certificate = decode(&body.certificate)?;
         let lag = self.lineage.lag;
         let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag));
-        let server = self.server.clone();
+        let server = self.node.url().to_string();
         let chain = self.committee(epoch)?;
         certificate.verify(chain).with_context(|| {
             format!(
@@ -377,11 +386,8 @@ impl Client {
             )
         })?;
         let validators = chain.keys.len();
-        let root = |field: &str| -> anyhow::Result<Digest> {
-            let text = body[field].as_str().with_context(|| format!("the answer has no {field}"))?;
-            text.parse().with_context(|| field.to_string())
-        };
-        let (state, receipts) = (root("state_root")?, root("receipts_root")?);
+        let root = |text: &str| text.parse::<Digest>().context("a root is no digest: give another --server");
+        let (state, receipts) = (root(&body.state_root)?, root(&body.receipts_root)?);
         let statement = certificate.statement;
         ensure!(
             Some(statement.height) == height.checked_add(lag),
@@ -391,7 +397,7 @@ impl Client {
             statement.root == outcome_root(&state, &receipts),
             "the roots differ from the signed ones: give another --server"
         );
-        Ok(Some(Certified { height, state, receipts, certificate, validators, epoch }))
+        Ok(Certified { height, state, receipts, certificate, validators, epoch })
     }
 
     /// Refuses a block that is too old; returns its time.
@@ -404,10 +410,10 @@ impl Client {
     /// The time of a certified block: the receipts root contains the block's digest, and the block contains its time.
     fn time_of(&self, certified: &Certified) -> anyhow::Result<u64> {
         let (height, lie) = (certified.height, "the node's answer proves nothing: give another --server");
-        let body = self.get(&format!("/v1/blocks/{height}/accounts/{}", Address([0; 20])))?;
-        let proof: ModifiedProof = decode(&body["proof"])?;
+        let body: ModifiedBody = self.node.get(&format!("/v1/blocks/{height}/accounts/{}", Address([0; 20])))?;
+        let proof: ModifiedProof = decode(&body.proof)?;
         ensure!(proof.parts.root() == certified.receipts, "block {height}: {lie}");
-        let bytes = self.get_bytes(&self.server, &format!("/v1/blocks/{height}/raw"))?;
+        let (_, bytes) = self.node.bytes(&format!("/v1/blocks/{height}/raw"))?;
         ensure!(Superblock::digest(&bytes) == proof.parts.block, "block {height}: {lie}");
         let block: Superblock = borsh::from_slice(&bytes).with_context(|| format!("block {height}: {lie}"))?;
         Ok(block.time_ms)
@@ -417,66 +423,25 @@ impl Client {
     fn ask_witnesses(&self, certified: &Certified) -> anyhow::Result<()> {
         let height = certified.height;
         for witness in &self.witnesses {
-            let begun = Instant::now();
-            let body = loop {
-                let found = self.find_at(witness, &format!("/v1/blocks/{height}/certificate"));
-                if let Some(body) = found.with_context(|| format!("the witness {witness}"))? {
+            let (begun, url) = (Instant::now(), witness.url());
+            let body: CertificateBody = loop {
+                let found = witness.find(&format!("/v1/blocks/{height}/certificate"));
+                if let Some(body) = found.with_context(|| format!("the witness {url}"))? {
                     break body;
                 }
-                ensure!(begun.elapsed() < PATIENCE, "the witness {witness} shows no certificate of block {height}");
-                std::thread::sleep(Duration::from_millis(200));
+                ensure!(begun.elapsed() < PATIENCE, "the witness {url} shows no certificate of block {height}");
+                std::thread::sleep(PAUSE);
             };
-            let shown: Certificate = decode(&body["certificate"])?;
+            let shown: Certificate = decode(&body.certificate)?;
             ensure!(
                 shown.statement == certified.certificate.statement,
-                "the witness {witness} shows another block {height} than {}: one of the two has a history that is not \
+                "the witness {url} shows another block {height} than {}: one of the two has a history that is not \
                  this network's, or belongs to another network. Trust neither; compare \
                  `walras light pin` with the pin of somebody you trust, and give that pin as --trust HEIGHT:DIGEST",
-                self.server
+                self.node.url()
             );
         }
         Ok(())
-    }
-
-    pub(super) fn get(&self, path: &str) -> anyhow::Result<Value> {
-        self.get_from(&self.server, path)
-    }
-
-    fn get_from(&self, server: &str, path: &str) -> anyhow::Result<Value> {
-        let (_, bytes) = self.answer(server, path)?;
-        let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
-        match &value["error"] {
-            Value::Null => Ok(value),
-            error => bail!("{}", error["message"].as_str().unwrap_or("the node refuses the request")),
-        }
-    }
-
-    /// `None` if the node has no such thing. That it does not answer, or refuses, is an error.
-    fn find_at(&self, server: &str, path: &str) -> anyhow::Result<Option<Value>> {
-        let (status, bytes) = self.answer(server, path)?;
-        if status == 404 {
-            return Ok(None);
-        }
-        let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
-        match value["error"]["message"].as_str() {
-            None if status == 200 => Ok(Some(value)),
-            said => bail!("the node at {server} answers {status}: {}", said.unwrap_or("and says no more")),
-        }
-    }
-
-    fn get_bytes(&self, server: &str, path: &str) -> anyhow::Result<Vec<u8>> {
-        self.answer(server, path).map(|(_, bytes)| bytes)
-    }
-
-    /// The status and the body of an answer.
-    fn answer(&self, server: &str, path: &str) -> anyhow::Result<(u16, Vec<u8>)> {
-        let config =
-            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
-        let agent: ureq::Agent = config.build().into();
-        let response = agent.get(format!("{server}{path}")).call();
-        let mut response = response.with_context(|| format!("no node answers at {server}; give another address"))?;
-        let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
-        Ok((response.status().as_u16(), bytes.context("cannot read the node's whole answer")?))
     }
 }
 
@@ -489,8 +454,7 @@ fn foreign(server: &str) -> String {
 }
 
 /// A value that a node encoded in hexadecimal.
-pub fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
-    let text = value.as_str().context("the answer has no proof")?;
+pub fn decode<T: BorshDeserialize>(text: &str) -> anyhow::Result<T> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
     let bytes: Option<Vec<u8>> =

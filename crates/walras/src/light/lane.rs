@@ -1,25 +1,23 @@
 //! What the ledger knows about the payment lane, proved for a purse.
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
+use api::LaneRegistrationsProofBody;
 use ledger::LaneProof;
 use payments::BridgeEntry;
-use serde_json::Value;
 
 use super::client::{Client, decode};
 
 impl Client {
-    /// A node's answer at a path about the payment lane, once a quorum has certified the state that proves the
-    /// entries in it.
-    pub fn lane_answer(
+    /// The keys that members of the lane registered for epochs from `from` on, in a state that a quorum has signed.
+    pub fn lane_registrations(
         &mut self,
-        path: &str,
-        entries: impl Fn(&Value) -> anyhow::Result<Vec<BridgeEntry>>,
-    ) -> anyhow::Result<Value> {
-        let body = self.get(path)?;
-        let height = body["height"].as_u64().context("the answer has no height")?;
-        ensure!(height > 0, "no block is made yet: ask again later");
-        let proof: LaneProof = decode(&body["proof"])?;
-        let certified = self.certified_state(height, &proof.parts.root())?;
+        from: u64,
+        entries: impl Fn(&LaneRegistrationsProofBody) -> anyhow::Result<Vec<BridgeEntry>>,
+    ) -> anyhow::Result<LaneRegistrationsProofBody> {
+        let path = format!("/v1/lane/registrations/proof?from={from}&certified=true");
+        let body: LaneRegistrationsProofBody = self.certified_answer(&path)?;
+        let proof: LaneProof = decode(&body.proof)?;
+        let certified = self.certified_with(body.height, body.certificate.as_ref())?;
         let proved = proof.verify(&certified.state, &entries(&body)?);
         proved.context("the ledger has other keys of the lane than the node says: give another --server")?;
         Ok(body)

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use api::{CertificateBody, LaneRegistrationsProofBody, ValidatorsProofBody};
 use consensus::{Certificate, Chain};
 use founding::Founding;
 use ledger::{Genesis, Schedule, ValidatorsProof};
@@ -77,13 +78,12 @@ impl Anchor {
     fn shown(server: &Server, network: &Digest, proof: &ValidatorsProof) -> anyhow::Result<Option<Anchor>> {
         let terms = proof.validators.terms();
         ensure!(terms.network == *network, "the node's validators are of another network: give another --server");
-        let newest = server.node().height()?;
+        let node = server.node();
+        let newest = node.height()?;
         for height in (newest.saturating_sub(NEWEST).max(1)..=newest).rev() {
-            let answered = server.ask(&format!("/v1/blocks/{height}/certificate"))?;
-            if answered.status == 404 {
-                continue;
-            }
-            let certificate: Certificate = decode(&answered.sound()?["certificate"])?;
+            let found: Option<CertificateBody> = node.find(&format!("/v1/blocks/{height}/certificate"))?;
+            let Some(found) = found else { continue };
+            let certificate: Certificate = decode(&found.certificate)?;
             let Certificate { epoch, statement, .. } = &certificate;
             let members = proof.validators.committee(*epoch).context("the node does not show its validators")?;
             let anchor = Anchor {
@@ -131,7 +131,8 @@ impl LedgerTrust {
 
     /// What a node shows, without a proof.
     pub fn of_server(server: &Server, network: &Digest) -> anyhow::Result<LedgerTrust> {
-        let proof: ValidatorsProof = decode(&server.get("/v1/validators/proof")?["proof"])?;
+        let body: ValidatorsProofBody = server.node().get("/v1/validators/proof")?;
+        let proof: ValidatorsProof = decode(&body.proof)?;
         if proof.validators.committee(proof.validators.last_epoch()).is_some_and(<[_]>::is_empty) {
             return Ok(LedgerTrust::SoloNode);
         }
@@ -159,11 +160,12 @@ impl LedgerTrust {
         folder: Option<&Path>,
     ) -> anyhow::Result<Vec<LaneRegistration>> {
         let mut client = self.client(network, server, folder)?;
-        let listed = |body: &Value| -> anyhow::Result<Vec<LaneRegistration>> {
-            body["registrations"].as_array().context("the node lists no keys")?.iter().map(registration).collect()
+        let listed = |body: &LaneRegistrationsProofBody| -> anyhow::Result<Vec<LaneRegistration>> {
+            body.registrations.iter().map(registration).collect()
         };
-        let entries = |body: &Value| Ok(listed(body)?.iter().map(BridgeEntry::registration).collect());
-        let body = client.lane_answer(&format!("/v1/lane/registrations/proof?from={from}"), entries);
+        let entries =
+            |body: &LaneRegistrationsProofBody| Ok(listed(body)?.iter().map(BridgeEntry::registration).collect());
+        let body = client.lane_registrations(from, entries);
         let body =
             body.context("the lane's keys are not proved, so nothing was sent. `walras pay trust --help` says more")?;
         client.remember()?;

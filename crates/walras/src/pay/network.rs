@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
+use api::{LaneRegistrationBody, RegisteredBlsBody};
 use ledger::Ledger;
 use payments::{
     AssetRule, BlsSignature, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, RegisteredBls, with_told_board,
@@ -145,7 +146,7 @@ impl LaneNetwork {
         if path.exists() {
             let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
             let damaged = || format!("{} is damaged: remove it, and it is fetched from a node again", path.display());
-            let known: Vec<Value> = serde_json::from_slice(&text).with_context(damaged)?;
+            let known: Vec<LaneRegistrationBody> = serde_json::from_slice(&text).with_context(damaged)?;
             for one in known {
                 self.admit(registration(&one).with_context(damaged)?).with_context(damaged)?;
             }
@@ -211,7 +212,8 @@ impl LaneNetwork {
         }
         const OTHER: &str = "the node's keys of the lane are not those that the ledger has: give another --server";
         let now = lane["epoch"].as_u64().context("the node's answer has no epoch")?;
-        let told = lane["registrations"].as_array().map_or(&[][..], Vec::as_slice);
+        let told: Vec<LaneRegistrationBody> =
+            serde_json::from_value(lane["registrations"].clone()).context("cannot decode the lane's keys")?;
         let told: Vec<LaneRegistration> = told.iter().map(registration).collect::<anyhow::Result<_>>()?;
         let begun = || told.iter().filter(|of| of.epoch <= now);
         let is_known = |of: &LaneRegistration| self.known().keys.contains_key(&(of.epoch, of.member));
@@ -376,24 +378,18 @@ fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommi
 }
 
 /// A registration as the interface returns it.
-pub fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
-    let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
-    let keys = told["keys"].as_array().context("a registration has no keys")?;
-    let key = |key: &Value| text(key).parse::<PublicKey>().context("invalid key of a shard");
-    let bls = told["bls"].as_array().map_or(&[][..], Vec::as_slice);
-    let bls_key = |of: &Value| {
-        let key = from_hex(text(&of["key"])).context("invalid BLS key of a shard")?;
-        Ok(RegisteredBls {
-            key,
-            proof: BlsSignature(from_hex(text(&of["proof"])).context("invalid proof of a BLS key")?),
-        })
+pub fn registration(told: &LaneRegistrationBody) -> anyhow::Result<LaneRegistration> {
+    let key = |key: &String| key.parse::<PublicKey>().context("invalid key of a shard");
+    let bls_key = |of: &RegisteredBlsBody| {
+        let key = from_hex(&of.key).context("invalid BLS key of a shard")?;
+        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(&of.proof).context("invalid proof of a BLS key")?) })
     };
     Ok(LaneRegistration {
-        epoch: number("epoch")?,
-        member: u8::try_from(number("member")?)?,
-        keys: keys.iter().map(key).collect::<anyhow::Result<_>>()?,
-        bls: bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
-        signature: Signature(from_hex(text(&told["signature"])).context("invalid signature of a registrar")?),
+        epoch: told.epoch,
+        member: told.member,
+        keys: told.keys.iter().map(key).collect::<anyhow::Result<_>>()?,
+        bls: told.bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
+        signature: Signature(from_hex(&told.signature).context("invalid signature of a registrar")?),
     })
 }
 
