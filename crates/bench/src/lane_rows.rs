@@ -10,12 +10,24 @@ use std::path::Path;
 use std::time::Instant;
 
 use payments::*;
-use primitives::{Address, AssetId, Digest, PublicKey, SecretKey, Signature, verify_all};
+use primitives::{Address, AssetId, Digest, PublicKey, SecretKey, Signature, Signed, verify_all};
 use serde_json::{Value, json};
 use store::{Disk, DiskFile, RealDisk};
 
 use crate::exchange::Error;
-use crate::payments_lane::Item;
+
+/// A signed message, to be verified with others.
+pub(crate) struct Item(pub PublicKey, pub [u8; 96], pub Signature);
+
+impl Signed for Item {
+    fn signature(&self) -> (PublicKey, Signature) {
+        (self.0, self.2)
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        self.1.to_vec()
+    }
+}
 
 /// Size of the measurement.
 #[derive(Clone, Copy, Debug)]

@@ -24,14 +24,14 @@ use payments::{
     Output, OutputId, OutputProof, PaymentCertificate, PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment,
     StatementKind, build_payment, settle_request,
 };
-use primitives::{AssetId, Digest, PublicKey, SecretKey, Signature, Signed, verify_all};
+use primitives::{AssetId, Digest, PublicKey, SecretKey, verify_all};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use store::RealDisk;
 
 use crate::consensus::processor;
 use crate::exchange::Error;
-use crate::lane_rows::{self, LaneRowsOptions};
+use crate::lane_rows::{self, Item, LaneRowsOptions};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -122,19 +122,6 @@ struct Costs {
     verify: f64,
     verify_in_batch: f64,
     hash: f64,
-}
-
-/// A signed message, to be verified with others.
-pub(crate) struct Item(pub PublicKey, pub [u8; 96], pub Signature);
-
-impl Signed for Item {
-    fn signature(&self) -> (PublicKey, Signature) {
-        (self.0, self.2)
-    }
-
-    fn signed_bytes(&self) -> Vec<u8> {
-        self.1.to_vec()
-    }
 }
 
 impl Costs {

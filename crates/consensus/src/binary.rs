@@ -14,50 +14,14 @@
 
 use std::collections::BTreeMap;
 
-use borsh::{BorshDeserialize, BorshSerialize};
-
 use crate::committee::{Committee, Index, Members};
-use crate::message::{HeightEffect, Record, Round, Timer, Vote};
+use crate::message::{HeightEffect, Mask, Record, Round, Timer, Vote};
 
 #[cfg(test)]
 mod exhaustive;
 
 /// How far ahead of its own round a validator accepts votes. A validator that is farther behind needs a certificate.
 pub const ROUNDS_AHEAD: Round = 64;
-
-/// A non-empty set of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
-pub enum Mask {
-    /// {0}
-    Zero,
-    /// {1}
-    One,
-    /// {0, 1}
-    Both,
-}
-
-impl Mask {
-    /// All three.
-    pub const ALL: [Mask; 3] = [Mask::Zero, Mask::One, Mask::Both];
-
-    /// {value}
-    pub fn of(value: bool) -> Mask {
-        if value { Mask::One } else { Mask::Zero }
-    }
-
-    /// The value, if the set has only one.
-    pub fn single(self) -> Option<bool> {
-        match self {
-            Mask::Zero => Some(false),
-            Mask::One => Some(true),
-            Mask::Both => None,
-        }
-    }
-
-    fn is_within(self, values: Mask) -> bool {
-        values == Mask::Both || values == self
-    }
-}
 
 /// Values in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

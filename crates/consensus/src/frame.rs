@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
 
-use crate::binary::Mask;
 use crate::certificate::{Certificate, Commit};
 use crate::committee::{Index, Members};
+use crate::message::Mask;
 use crate::message::{Round, Vote};
 use crate::proposal::{Payload, Proposal};
 

@@ -7,7 +7,7 @@ use primitives::Digest;
 use crate::binary::Binary;
 use crate::broadcast::{Broadcast, Kind};
 use crate::committee::{Committee, Index, Members};
-use crate::message::{HeightEffect, Record, Round, Timer, Vote};
+use crate::message::{Decision, HeightEffect, Record, Round, Timer, Vote};
 
 /// The settings common to all validators of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,6 @@ impl HeightSettings {
     pub fn new(committee: &Committee) -> HeightSettings {
         HeightSettings { enough: committee.round, fast: false }
     }
-}
-
-/// The result of a height.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Decision {
-    /// The included sub-blocks: slot and digest of the proposal, by slot.
-    pub sub_blocks: Vec<(Index, Digest)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -142,27 +142,27 @@ pub mod committee;
 pub mod engine;
 pub mod frame;
 pub mod height;
-mod links;
 mod live;
 pub mod message;
 mod output;
 mod pen;
 pub mod proposal;
-mod sync;
+pub mod refused;
 pub mod tendermint;
 
 pub use benches::Benches;
-pub use binary::{Binary, Mask, ROUNDS_AHEAD};
+pub use binary::{Binary, ROUNDS_AHEAD};
 pub use broadcast::Broadcast;
 pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
+pub use engine::links::HEIGHT_MAX;
 pub use engine::{
-    Contents, Divergence, Engine, Finality, LogEntry, Opening, PayloadCheck, Protocol, Refused, Rules, Setup, Start,
-    Superblock, Turn,
+    Contents, Divergence, Engine, Finality, LogEntry, Opening, PayloadCheck, Protocol, Rules, Setup, Start, Superblock,
+    Turn,
 };
 pub use frame::{Decided, Frame, Status, Votes};
-pub use height::{Decision, Height, HeightSettings};
-pub use links::HEIGHT_MAX;
-pub use message::{HeightEffect, Record, Timer, Vote};
+pub use height::{Height, HeightSettings};
+pub use message::{Decision, HeightEffect, Mask, Record, Timer, Vote};
 pub use proposal::{Evidence, Payload, Proposal, payload_digest};
+pub use refused::Refused;

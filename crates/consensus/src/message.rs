@@ -3,9 +3,48 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
 
-use crate::binary::Mask;
 use crate::committee::Index;
-use crate::height::Decision;
+
+/// A non-empty set of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum Mask {
+    /// {0}
+    Zero,
+    /// {1}
+    One,
+    /// {0, 1}
+    Both,
+}
+
+impl Mask {
+    /// All three.
+    pub const ALL: [Mask; 3] = [Mask::Zero, Mask::One, Mask::Both];
+
+    /// {value}
+    pub fn of(value: bool) -> Mask {
+        if value { Mask::One } else { Mask::Zero }
+    }
+
+    /// The value, if the set has only one.
+    pub fn single(self) -> Option<bool> {
+        match self {
+            Mask::Zero => Some(false),
+            Mask::One => Some(true),
+            Mask::Both => None,
+        }
+    }
+
+    pub(crate) fn is_within(self, values: Mask) -> bool {
+        values == Mask::Both || values == self
+    }
+}
+
+/// The result of a height.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The included sub-blocks: slot and digest of the proposal, by slot.
+    pub sub_blocks: Vec<(Index, Digest)>,
+}
 
 /// A round of a binary consensus; the first is 1.
 pub type Round = u32;

@@ -6,9 +6,10 @@ use crate::benches::Benches;
 use crate::certificate::{Certificate, Commit, Counted, Link, Statement};
 use crate::chain::Chain;
 use crate::committee::{Index, Members};
-use crate::engine::{Divergence, Engine, Finality, LogEntry, Refused, Superblock};
+use crate::engine::{Divergence, Engine, Finality, LogEntry, Superblock};
 use crate::frame::Frame;
 use crate::proposal::{Evidence, Payload, payload_digest};
+use crate::refused::Refused;
 
 const ORDER_CONTEXT: &str = "walras 2026 consensus order of sub-blocks v1";
 

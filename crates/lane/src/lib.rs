@@ -37,12 +37,9 @@
 //!   client does not read, and the idle time of a connection.
 
 mod client;
-mod door;
 mod log;
-mod machine;
 mod outbox;
 mod shard;
-mod sockets;
 mod tls;
 mod turns;
 pub mod wire;

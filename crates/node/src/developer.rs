@@ -32,7 +32,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use doors::{DeveloperCommand, DeveloperRefusal, Mining};
@@ -43,9 +43,10 @@ use replica::{BlockJob, Life, LifeInput, LifeSettings, LifeStart, Mempool, PoolE
 use store::StoreError;
 
 use crate::candles::remember_candles;
-use crate::chain_clock::{ChainClock, MovedTime};
+use crate::chain_clock::ChainClock;
 use crate::executor::{Executor, milliseconds};
 use crate::pipeline::follow_one;
+use crate::pool::Answered;
 use crate::producer::select_pending;
 use crate::publisher::publish_one;
 use crate::recovery::recover_views;
@@ -61,17 +62,6 @@ const EDITS_MAX: usize = 256;
 const COMMANDS_MAX: usize = 256;
 /// Interval at which the thread checks whether the node stops.
 const LOOK: Duration = Duration::from_millis(100);
-
-type Answered = Result<u64, DeveloperRefusal>;
-
-/// What the thread shares with those who give commands.
-#[derive(Default)]
-pub(crate) struct Commands {
-    /// Pending commands, each with the channel for its answer; `None` where nobody takes them.
-    waiting: Option<VecDeque<(DeveloperCommand, SyncSender<Answered>)>>,
-    /// The time of the next block, where the developer has moved it since the newest one.
-    moved: Option<MovedTime>,
-}
 
 impl Shared {
     /// Accepts commands from now on.

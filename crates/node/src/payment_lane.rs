@@ -25,8 +25,7 @@ use std::time::Duration;
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardSetup};
 use ledger::{LaneBridge, Ledger};
 use member::{
-    KeyWork, LaneBlock, LaneMember, LanePost, MemberEffect, MemberInput, MemberSettings, ShardSecrets, ShardStart,
-    ShardTerm,
+    KeyWork, LaneMember, LanePost, MemberEffect, MemberInput, MemberSettings, ShardSecrets, ShardStart, ShardTerm,
 };
 use payments::{HomeEpoch, LaneEffect, LaneSettings, LogOwner};
 use primitives::{Height, Operation, SecretKey};
@@ -34,20 +33,12 @@ use store::RealDisk;
 
 use crate::lane_keys;
 use crate::lane_seat::{LaneKeys, LaneSeat, LaneStartError, check, home_address};
-use crate::shared::Shared;
+use crate::shared::{LaneHeard, Shared};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
 const HOST_QUEUE: usize = 1_024;
 /// How often the host checks whether blocks have been certified, and whether the node stops.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// The inputs of the host.
-pub(crate) enum LaneHeard {
-    /// What a block says about the lane.
-    Block(LaneBlock),
-    /// A report of a shard of a home.
-    Reported(HomeEpoch, u16, LaneEffect),
-}
 
 /// See the module text.
 pub(crate) struct LaneHost {

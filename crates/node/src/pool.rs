@@ -2,17 +2,31 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use doors::{DeveloperCommand, DeveloperRefusal};
 use ledger::outcomes_by_id;
 use primitives::TransactionId;
 use readers::{CommittedBlock, Found};
 use replica::{Mempool, Waiting};
 use tokio::sync::oneshot;
 
-use crate::developer::Commands;
+use crate::chain_clock::MovedTime;
 use crate::locks::{Locked, Rank, Ranked};
+
+/// The answer to a command.
+pub(crate) type Answered = Result<u64, DeveloperRefusal>;
+
+/// What the thread of a developers' chain shares with those who give commands.
+#[derive(Default)]
+pub(crate) struct Commands {
+    /// Pending commands, each with the channel for its answer; `None` where nobody takes them.
+    pub waiting: Option<VecDeque<(DeveloperCommand, SyncSender<Answered>)>>,
+    /// The time of the next block, where the developer has moved it since the newest one.
+    pub moved: Option<MovedTime>,
+}
 
 /// What the pool's lock guards.
 pub(crate) struct Pooled {

@@ -12,8 +12,7 @@ use store::StoreError;
 
 use crate::desk::Made;
 use crate::inbox::InboxSender;
-use crate::payment_lane::LaneHeard;
-use crate::shared::{ExchangeError, Shared};
+use crate::shared::{ExchangeError, LaneHeard, Shared};
 
 /// The publisher thread.
 pub(crate) fn publish(

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use doors::Answer;
 use ledger::{Ledger, Roots};
+use member::LaneBlock;
+use payments::{HomeEpoch, LaneEffect};
 use primitives::{Digest, Height, Superblock, Transaction};
 use readers::Published;
 use readers::cache::{Cache, ProvenReceipts};
@@ -20,7 +22,6 @@ use transport::Transport;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::locks::{Held, Locked, Rank, Ranked};
-use crate::payment_lane::LaneHeard;
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
 use crate::verified::Verified;
@@ -113,7 +114,7 @@ pub(crate) struct Seat {
     /// Sub-blocks of other validators, checked ahead of time.
     pub verified: Verified,
     #[cfg(test)]
-    pub spoil: OnceLock<crate::validator::Spoil>,
+    pub spoil: OnceLock<Spoil>,
 }
 
 impl Seat {
@@ -165,6 +166,14 @@ pub(crate) struct Shared {
     pub seat: Seat,
     /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
     pub lane_facts: OnceLock<SyncSender<LaneHeard>>,
+}
+
+/// What the host of a member of the payment lane hears.
+pub(crate) enum LaneHeard {
+    /// What a block says about the lane.
+    Block(LaneBlock),
+    /// A report of a shard of a home.
+    Reported(HomeEpoch, u16, LaneEffect),
 }
 
 /// The present links, for threads other than the one that owns them.
@@ -318,3 +327,11 @@ impl Drop for Alarm<'_> {
         self.0.fail(&"a thread of the pipeline panicked");
     }
 }
+
+/// In tests: what a faulty validator sends instead of an answer about states.
+#[cfg(test)]
+pub(crate) type Spoil = Box<
+    dyn Fn(replica::state_sync::message::StateMessage) -> Option<replica::state_sync::message::StateMessage>
+        + Send
+        + Sync,
+>;

@@ -419,14 +419,6 @@ fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
     }
 }
 
-/// In tests: what a faulty validator sends instead of an answer about states.
-#[cfg(test)]
-pub(crate) type Spoil = Box<
-    dyn Fn(replica::state_sync::message::StateMessage) -> Option<replica::state_sync::message::StateMessage>
-        + Send
-        + Sync,
->;
-
 #[cfg(test)]
 fn spoiled(shared: &Shared, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
     let Some(spoil) = shared.seat.spoil.get() else { return Some(bytes) };

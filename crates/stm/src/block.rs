@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::executor::{End, Plan, Run, Tally, message};
 use crate::memory::Memory;
 use crate::scheduler::CommitRule;
-use crate::view::{Overlay, TransactionView};
+use crate::vm::view::{Overlay, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Workers;
 

@@ -8,7 +8,7 @@ use crate::memory::{Memory, NumberRead, Read, Version};
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard, hint, lock};
-use crate::view::{Accesses, Locations, Obstacle, Overlay, Speculation, TransactionView};
+use crate::vm::view::{Accesses, Locations, Obstacle, Overlay, Speculation, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Work;
 

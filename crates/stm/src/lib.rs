@@ -126,16 +126,17 @@ mod locations;
 mod memory;
 #[cfg(test)]
 mod models;
+mod number;
 mod overlay;
 mod scheduler;
 mod sync;
-mod view;
 mod vm;
 mod workers;
 
 pub use block::{CommittedTransaction, Execution, FinalWrites, TransactionPanicked, Tuning};
 pub use executor::Tally;
+pub use number::Number;
 pub use scheduler::CommitRule;
-pub use view::TransactionView;
-pub use vm::{Blocked, CommitSink, Number, Proceed, Vm};
+pub use vm::view::TransactionView;
+pub use vm::{Blocked, CommitSink, Proceed, Vm};
 pub use workers::Workers;

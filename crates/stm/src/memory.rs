@@ -15,9 +15,9 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use crate::locations::{Keyed, Locations};
+use crate::number::Number;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, lock};
-use crate::vm::Number;
 
 /// One execution of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use crate::founding::EngineName;
+use crate::init::founding::EngineName;
 use crate::output::print_figures;
 use crate::tables;
 

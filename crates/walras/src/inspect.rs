@@ -10,7 +10,7 @@ use primitives::{Address, Digest};
 use serde_json::json;
 use store::{CheckpointSummary, Inspection, LogSummary, RealDisk, SegmentSummary, StoreError, View};
 
-use crate::export_contracts::evm_accounts;
+use crate::export::contracts::evm_accounts;
 
 use std::process::ExitCode;
 

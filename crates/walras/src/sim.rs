@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use crate::founding::EngineName;
+use crate::init::founding::EngineName;
 use ::sim::validators::{self, run_twins, run_validators};
 use ::sim::{Failure, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, run, run_lane};
 use anyhow::Context;

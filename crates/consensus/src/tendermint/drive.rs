@@ -6,10 +6,11 @@ use super::instance::{Instance, Outcome};
 use super::message::{Message, Messages, Round, RoundRecord, Step, Value};
 use super::types::proposer;
 use crate::committee::Index;
-use crate::engine::{Engine, LogEntry, Opening, Protocol, Refused};
+use crate::engine::{Engine, LogEntry, Opening, Protocol};
 use crate::frame::Frame;
 use crate::live::Agreement;
 use crate::proposal::{Evidence, Payload, Proposal};
+use crate::refused::Refused;
 
 impl Engine {
     /// The next height, if this validator can propose there.

@@ -19,10 +19,10 @@ use super::message::{EntryProof, Kind, Message, Proposal, Quorum, Round, RoundRe
 use super::types::{Height, Member, Types, UnsignedProposal, UnsignedVote, Validators, proposer, round_of};
 use crate::chain::Chain;
 use crate::committee::{Index, Members};
-use crate::engine::Refused;
 use crate::message::Timer;
 use crate::pen::Pen;
 use crate::proposal::Evidence;
+use crate::refused::Refused;
 
 /// Messages that the round logic may keep for a height that has not begun. None are kept: a message begins the
 /// height.

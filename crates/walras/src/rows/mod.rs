@@ -1,12 +1,12 @@
 //! Rows of a CSV or Parquet file, each built from the texts of some columns.
 
+mod parquet;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use csv::{Position, ReaderBuilder};
-
-use crate::rows_parquet;
 
 /// The columns that a file must have, in any order; others are ignored.
 pub type Columns = &'static [&'static str];
@@ -74,7 +74,7 @@ pub enum RowError {
         /// The file.
         path: PathBuf,
         /// The reader's error.
-        error: parquet::errors::ParquetError,
+        error: ::parquet::errors::ParquetError,
     },
     /// A row has too few fields, or the bytes are not UTF-8.
     #[error("{}: {error}", path.display())]
@@ -104,7 +104,7 @@ pub fn read<T>(
     }
     let file = File::open(path).map_err(|error| RowError::Io { path: path.into(), error })?;
     if path.extension().is_some_and(|extension| extension == "parquet") {
-        return rows_parquet::read(file, path, columns, row);
+        return parquet::read(file, path, columns, row);
     }
     read_csv(file, path, columns, row)
 }

@@ -4,6 +4,9 @@
 //! has given everything that is available. The shell syncs a turn's log entries before it performs the rest, so that
 //! one sync serves all inputs of a turn.
 
+pub(crate) mod links;
+mod sync;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,12 +20,13 @@ use crate::chain::Chain;
 use crate::committee::{Committee, Index, Members};
 use crate::frame::{Frame, Votes};
 use crate::height::{Height, HeightSettings};
-use crate::links::Peer;
 use crate::live::{Agreement, Live};
 use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 use crate::pen::Pen;
 use crate::proposal::{Evidence, Payload, Proposal};
+use crate::refused::Refused;
 use crate::tendermint::{self, Instance};
+use links::Peer;
 
 /// How heights are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,61 +190,6 @@ pub struct Finality {
     pub benches: Benches,
 }
 
-/// Why a frame was rejected. A correct validator with the same genesis causes none of these, except those about
-/// height and epoch, and about slots if a frame that does not name its epoch belongs to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-pub enum Refused {
-    /// The bytes are not a frame.
-    #[error("undecodable")]
-    Undecodable,
-    /// It belongs to another epoch.
-    #[error("of another epoch")]
-    Epoch,
-    /// Its height is above all heights for which votes are accepted.
-    #[error("of a height too far ahead")]
-    Ahead,
-    /// A sub-block is too long, does not match its digest, or cannot be decoded.
-    #[error("not a sub-block")]
-    Payload,
-    /// A signature is not valid.
-    #[error("wrongly signed")]
-    Signature,
-    /// A sub-block of a validator without a slot, or of no validator.
-    #[error("without a slot")]
-    Slot,
-    /// Decided heights that do not follow on each other, or a request for too many.
-    #[error("unsound answer")]
-    Sync,
-    /// A message of a protocol that this network does not use.
-    #[error("of another protocol")]
-    Protocol,
-    /// An impossible status: more certified than decided, or a height that no chain reaches.
-    #[error("an impossible status")]
-    Status,
-}
-
-impl Refused {
-    /// Whether no correct validator sends such a frame, however late it arrives.
-    pub fn is_offence(self) -> bool {
-        !matches!(self, Refused::Epoch | Refused::Ahead | Refused::Slot)
-    }
-
-    /// A short name, for metrics.
-    pub fn code(self) -> &'static str {
-        match self {
-            Refused::Undecodable => "undecodable",
-            Refused::Epoch => "epoch",
-            Refused::Ahead => "ahead",
-            Refused::Payload => "payload",
-            Refused::Signature => "signature",
-            Refused::Slot => "slot",
-            Refused::Sync => "sync",
-            Refused::Protocol => "protocol",
-            Refused::Status => "status",
-        }
-    }
-}
-
 /// Why a validator must stop: its state differs from that of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
@@ -313,7 +262,7 @@ pub struct Engine {
     /// Parent and attendance of certified heights, for their archive entries.
     pub(crate) links: BTreeMap<u64, (Digest, Benches)>,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) sync: crate::sync::Sync,
+    pub(crate) sync: crate::engine::sync::Sync,
     /// The validator does not vote at this height or below, because its earlier votes there are unknown.
     pub(crate) silent_to: u64,
     /// The last height for which this validator proposed.
@@ -357,7 +306,7 @@ impl Engine {
             certificates: BTreeMap::new(),
             links: BTreeMap::new(),
             peers,
-            sync: crate::sync::Sync::default(),
+            sync: crate::engine::sync::Sync::default(),
             silent_to: if follows { u64::MAX } else { 0 },
             proposed: 0,
             busy: start.applied,

@@ -9,8 +9,9 @@
 
 use crate::binary::Alarm;
 use crate::committee::{Index, Members};
-use crate::engine::{Engine, Protocol, Refused};
+use crate::engine::{Engine, Protocol};
 use crate::frame::{Frame, Status, Votes};
+use crate::refused::Refused;
 
 /// Interval in ticks at which everything about an unfinished height is sent again. Links and horizons show what may
 /// be lost, so this is for other losses only, and must not add to the load of slow heights.

@@ -22,6 +22,8 @@
 //! Prices are exact decimals as text, in units, with doubles beside them. A valuation is a traded price only where
 //! `traded` is true: others are kept from earlier batches, or were never paid by anybody.
 
+pub mod contracts;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,8 +38,8 @@ use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
-use crate::export_contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
 use crate::parquet_file::{Cell, Table};
+use contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
 
 const DAY_MS: u64 = 86_400_000;
 

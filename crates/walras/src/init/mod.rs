@@ -1,5 +1,7 @@
 //! `walras init`: a new node's home.
 
+pub mod founding;
+
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -8,8 +10,8 @@ use anyhow::{Context, bail, ensure};
 use ledger::{Genesis, Limits, Listing};
 use primitives::{AssetId, Fraction};
 
+use self::founding::EngineName;
 use crate::decimal::to_units;
-use crate::founding::{self, EngineName};
 use crate::keystore::{self, Passphrase};
 use crate::lane;
 use std::process::ExitCode;

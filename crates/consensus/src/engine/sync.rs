@@ -3,9 +3,10 @@
 
 use crate::certificate::Certificate;
 use crate::committee::Index;
-use crate::engine::{Engine, Refused};
+use crate::engine::Engine;
 use crate::frame::{Decided, Frame};
 use crate::proposal::Payload;
+use crate::refused::Refused;
 
 /// Maximum number of heights in one answer.
 const HEIGHTS: u64 = 64;

@@ -1,5 +1,9 @@
 //! A running shard: its socket, its log and the threads between them.
 
+mod door;
+mod machine;
+mod sockets;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,23 +11,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ::sockets::{Acquaintances, Visit};
 use bytes::Bytes;
 use payments::{
     BlsSecretKey, KeyShare, LaneEffect, LaneFact, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, MuteReason,
     Output, OutputId, request_bytes_max,
 };
 use primitives::{Digest, SecretKey};
-use sockets::{Acquaintances, Visit};
 use store::Disk;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::client::{LaneDirectory, highest_told};
-use crate::door::listen as listen_at;
 use crate::log::{FileLog, LogError};
-use crate::machine::{Machine, sync};
-use crate::sockets::Server;
 use crate::tls::acceptor;
+use door::listen as listen_at;
+use machine::{Machine, sync};
+use sockets::Server;
 
 /// Batches of requests that may be queued for the machine; readers wait when the queue is full.
 const BATCHES: usize = 256;

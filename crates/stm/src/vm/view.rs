@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use smallvec::SmallVec;
 
+use super::{Blocked, Vm};
 use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
-use crate::vm::{Blocked, Number, Vm};
+use crate::number::Number;
 
 /// Values by key, above the state before the block.
 pub(crate) type Overlay<V> = crate::overlay::Overlay<<V as Vm>::Key, <V as Vm>::Value>;

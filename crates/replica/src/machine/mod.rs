@@ -1,5 +1,7 @@
 //! The state machine of one validator; see the crate docs.
 
+pub(crate) mod opening;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
@@ -9,11 +11,11 @@ use ledger::outcome_root;
 use primitives::{Digest, Height, SubBlock, to_hex};
 use store::{Disk, Store, VoteLog};
 
-use crate::opening::{check_payload, vote_options};
 use crate::{
     Agreed, Defect, Effect, Home, Input, Job, Network, Now, Observation, PeerStatus, PoolJob, ReplicaError,
     ReplicaSettings, Sight, ValidatorStatus, Waiting, encode, state_sync,
 };
+use opening::{check_payload, vote_options};
 
 /// Maximum number of inputs of one step.
 pub const INPUTS_OF_A_STEP: usize = 512;

@@ -1,9 +1,11 @@
 //! What users of this crate provide: a VM, and a sink for its committed outputs.
 
+pub(crate) mod view;
+
 use std::fmt;
 use std::hash::Hash;
 
-use crate::view::TransactionView;
+use view::TransactionView;
 
 /// A virtual machine with the state before a block.
 ///
@@ -45,14 +47,6 @@ impl fmt::Display for Blocked {
 }
 
 impl std::error::Error for Blocked {}
-
-/// A value that can be incremented by [`TransactionView::add`].
-pub trait Number: Clone {
-    /// As a number.
-    fn to_number(&self) -> i128;
-    /// From a number within the bounds given to `add`.
-    fn from_number(number: i128) -> Self;
-}
 
 /// Receives the outputs of a block in the order of its transactions, each when its transaction is committed.
 ///

@@ -1,0 +1,9 @@
+//! Values that can be incremented.
+
+/// A value that can be incremented by [`crate::TransactionView::add`].
+pub trait Number: Clone {
+    /// As a number.
+    fn to_number(&self) -> i128;
+    /// From a number within the bounds given to `add`.
+    fn from_number(number: i128) -> Self;
+}
