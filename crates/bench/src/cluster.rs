@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Limits, Listing};
-use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
+use node::{Config, EthereumSection, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use sockets::free_address;
@@ -103,7 +103,7 @@ impl Cluster {
             Network {
                 chain: Chain { genesis: identity, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
-                lane: EthereumLane::of(CHAIN, &settings.limits),
+                ethereum: EthereumSection::of(CHAIN, &settings.limits),
                 me: me as u8,
                 own: OwnKeys::one(secret(me)),
                 listen: listen[me],

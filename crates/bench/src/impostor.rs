@@ -9,7 +9,7 @@ use std::time::Duration;
 use consensus::{Frame, Index, Mask, Proposal, Status, Vote, Votes};
 use node::Network;
 use primitives::SubBlock;
-use transport::{Event, Lane, Transport, TransportError};
+use transport::{Event, LinkStream, Transport, TransportError};
 
 /// Runs in the place of a stopped validator.
 pub struct Impostor {
@@ -35,8 +35,8 @@ impl Impostor {
                 taken += 1;
                 let Ok(frame) = Frame::from_bytes(&bytes) else { continue };
                 for (to, answer) in misbehave(&network, peer, frame, taken) {
-                    let lane = if answer.is_bulk() { Lane::Bulk } else { Lane::Votes };
-                    transport.send(to, lane, answer.to_bytes().into());
+                    let stream = if answer.is_bulk() { LinkStream::Bulk } else { LinkStream::Votes };
+                    transport.send(to, stream, answer.to_bytes().into());
                 }
             }
             taken

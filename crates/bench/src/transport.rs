@@ -12,7 +12,7 @@ use std::time::Instant;
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
 use sockets::free_address;
-use transport::{Event, Lane, Peer, Transport, TransportError, TransportSettings};
+use transport::{Event, LinkStream, Peer, Transport, TransportError, TransportSettings};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ impl Net {
         Ok(net)
     }
 
-    fn send(&self, from: usize, to: usize, lane: Lane, frame: &Arc<[u8]>) {
-        self.0[from].0.send(to as u8, lane, frame.clone());
+    fn send(&self, from: usize, to: usize, stream: LinkStream, frame: &Arc<[u8]>) {
+        self.0[from].0.send(to as u8, stream, frame.clone());
     }
 
-    /// Takes events of one transport until this many frames of a lane have arrived.
-    fn receive(&self, at: usize, lane: Lane, frames: usize) {
-        let of_class = |event: &Event| matches!(event, Event::Frame { lane: c, .. } if *c == lane);
+    /// Takes events of one transport until this many frames of a stream have arrived.
+    fn receive(&self, at: usize, stream: LinkStream, frames: usize) {
+        let of_class = |event: &Event| matches!(event, Event::Frame { stream: c, .. } if *c == stream);
         self.0[at].1.iter().filter(of_class).take(frames).for_each(drop);
     }
 }
@@ -120,8 +120,8 @@ fn bulk(options: &TransportOptions) -> Result<Value, TransportError> {
     let net = Net::connected(2, options.frame_bytes)?;
     let frame: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let (seconds, used) = timed(|| {
-        (0..options.frames).for_each(|_| net.send(0, 1, Lane::Bulk, &frame));
-        net.receive(1, Lane::Bulk, options.frames);
+        (0..options.frames).for_each(|_| net.send(0, 1, LinkStream::Bulk, &frame));
+        net.receive(1, LinkStream::Bulk, options.frames);
     });
     let megabytes = (options.frames * options.frame_bytes) as f64 / 1e6;
     let wire = net.0[0].0.counters(1).wire_sent as f64 / 1e6;
@@ -139,23 +139,23 @@ fn round_trips(options: &TransportOptions, beside_bulk: bool) -> Result<Value, T
     let [(asking, answers), (answering, questions)] = &mut net.0[..] else { unreachable!("there are two") };
     let bulk: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let vote: Arc<[u8]> = vec![1; VOTE_BYTES].into();
-    let is_vote = |event: &Event| matches!(event, Event::Frame { lane: Lane::Votes, .. });
+    let is_vote = |event: &Event| matches!(event, Event::Frame { stream: LinkStream::Votes, .. });
     let mut bulk_frames = 0;
     let mut times: Vec<f64> = Vec::with_capacity(options.round_trips);
     std::thread::scope(|scope| {
         let answer = vote.clone();
         scope.spawn(move || {
             let votes = questions.iter().filter(is_vote).take(options.round_trips);
-            votes.for_each(|_| answering.send(0, Lane::Votes, answer.clone()));
+            votes.for_each(|_| answering.send(0, LinkStream::Votes, answer.clone()));
         });
         for _ in 0..options.round_trips {
             // Some bulk is always in flight, and never much.
             while beside_bulk && asking.counters(1).bulk_sent.frames + 4 > bulk_frames {
-                asking.send(1, Lane::Bulk, bulk.clone());
+                asking.send(1, LinkStream::Bulk, bulk.clone());
                 bulk_frames += 1;
             }
             let begun = Instant::now();
-            asking.send(1, Lane::Votes, vote.clone());
+            asking.send(1, LinkStream::Votes, vote.clone());
             answers.iter().find(is_vote).expect("the transport runs");
             times.push(begun.elapsed().as_secs_f64() * 1e6);
         }
@@ -174,11 +174,11 @@ fn superblocks(options: &TransportOptions) -> Result<Value, TransportError> {
     let (seconds, used) = timed(|| {
         for _ in 0..options.heights {
             for me in 0..options.validators {
-                others(me).for_each(|to| net.send(me, to, Lane::Bulk, &frame));
+                others(me).for_each(|to| net.send(me, to, LinkStream::Bulk, &frame));
             }
             for _ in 0..VOTES_PER_HEIGHT {
                 for me in 0..options.validators {
-                    others(me).for_each(|to| net.send(me, to, Lane::Votes, &vote));
+                    others(me).for_each(|to| net.send(me, to, LinkStream::Votes, &vote));
                 }
             }
             let each = options.validators - 1;

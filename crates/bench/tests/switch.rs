@@ -8,7 +8,7 @@ use std::time::Duration;
 use bench::switch::{Switch, SwitchLink, between_regions};
 use primitives::{Digest, SecretKey};
 use sockets::free_address;
-use transport::{Event, Lane, Peer, Transport, TransportSettings};
+use transport::{Event, LinkStream, Peer, Transport, TransportSettings};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
@@ -62,15 +62,15 @@ fn frames_survive_a_bad_network() {
     let bulk: Arc<[u8]> = (0..100_000u32).map(|i| i as u8).collect();
     for (me, (transport, _)) in validators.iter().enumerate() {
         for to in others(me) {
-            transport.send(to as u8, Lane::Bulk, bulk.clone());
-            (0..VOTES).for_each(|number| transport.send(to as u8, Lane::Votes, Arc::from(number.to_le_bytes())));
+            transport.send(to as u8, LinkStream::Bulk, bulk.clone());
+            (0..VOTES).for_each(|number| transport.send(to as u8, LinkStream::Votes, Arc::from(number.to_le_bytes())));
         }
     }
     for (_, events) in &validators {
         let (mut next, mut whole) = ([0; 4], 0);
         while next.iter().sum::<u32>() < 3 * VOTES || whole < 3 {
             match events.recv().expect("it runs") {
-                Event::Frame { peer, lane: Lane::Votes, bytes } => {
+                Event::Frame { peer, stream: LinkStream::Votes, bytes } => {
                     assert_eq!(bytes[..], next[usize::from(peer)].to_le_bytes());
                     next[usize::from(peer)] += 1;
                 }
@@ -103,7 +103,7 @@ fn partitions_are_noticed_and_heal() {
         })
         .collect();
     assert!(alone == [0, 1] || alone == [1, 0]);
-    validators[0].0.send(1, Lane::Votes, Arc::from(*b"inside"));
+    validators[0].0.send(1, LinkStream::Votes, Arc::from(*b"inside"));
     assert!(matches!(validators[1].1.recv(), Ok(Event::Frame { peer: 0, .. })));
     switch.heal();
     all_up(&validators[2].1, 2);

@@ -15,7 +15,7 @@ use ledger::{
     BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, RestartedLane, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes,
 };
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, is_network_address};
-use replica::{EthereumLane, Lineage, Network, OwnKeys, PeerAddress};
+use replica::{EthereumSection, Lineage, Network, OwnKeys, PeerAddress};
 use serde::{Deserialize, Serialize};
 
 /// Bounds of the settings, so that a typing error does not create a network that cannot work.
@@ -337,7 +337,7 @@ impl Founding {
         Network {
             chain: self.chain(genesis),
             rules: self.rules,
-            lane: EthereumLane::of(genesis.chain, &genesis.limits),
+            ethereum: EthereumSection::of(genesis.chain, &genesis.limits),
             me,
             own,
             listen,

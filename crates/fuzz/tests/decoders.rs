@@ -167,7 +167,7 @@ fn frames() -> Vec<Frame> {
     ]
 }
 
-/// Edits of a developers' chain, as bytes of the lane of Ethereum transactions.
+/// Edits of a developers' chain, as bytes of the section of Ethereum transactions.
 #[test]
 fn edits() {
     let account = Address([7; 20]);
@@ -189,7 +189,7 @@ fn edits() {
 /// An engine survives any input from any peer, and keeps no more of it than heights and slots allow.
 #[test]
 fn frames_of_consensus_and_what_an_engine_does_with_them() {
-    let lane = replica::EthereumLane { chain: 1, sub_block_gas: 1 << 20 };
+    let section = replica::EthereumSection { chain: 1, sub_block_gas: 1 << 20 };
     let rules = [Rules::default(), Rules::tendermint()];
     let seeds: Vec<Vec<u8>> = frames().iter().map(Frame::to_bytes).collect();
     let mut engines: Vec<Engine> = rules
@@ -202,7 +202,7 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
                 followers: 1,
                 me: 0,
                 signer: std::sync::Arc::new(key(0)),
-                check: replica::check_payload(lane),
+                check: replica::check_payload(section),
             };
             let roots = vec![(0, Digest([1; 32]))];
             let start = consensus::Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots };

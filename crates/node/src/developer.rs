@@ -39,7 +39,7 @@ use doors::{DeveloperCommand, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
-use replica::{BlockJob, Life, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedLane};
+use replica::{BlockJob, Life, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedSection};
 use store::StoreError;
 
 use crate::candles::remember_candles;
@@ -132,8 +132,8 @@ enum Due {
     Stop,
 }
 
-fn is_nothing(entries: &[PoolEntry], lane: &ProposedLane) -> bool {
-    entries.is_empty() && lane.transactions.is_empty()
+fn is_nothing(entries: &[PoolEntry], ethereum: &ProposedSection) -> bool {
+    entries.is_empty() && ethereum.transactions.is_empty()
 }
 
 /// The life of the blocks above a state. There are no checkpoints: the chain may revert to below them.
@@ -145,7 +145,7 @@ fn life_above(height: Height) -> Life {
 /// What the next block consists of.
 struct Contents {
     native: Vec<PoolEntry>,
-    ethereum: ProposedLane,
+    ethereum: ProposedSection,
     /// Its time, if it is not that of the chain's clock.
     time_ms: Option<u64>,
     /// Whether the log is synced with it; a later block syncs it otherwise.
@@ -264,7 +264,7 @@ impl<'a> DevelopersChain<'a> {
         self.commit(Contents { native, ethereum, time_ms: None, is_synced })
     }
 
-    fn select_pending(&self) -> (Vec<PoolEntry>, ProposedLane) {
+    fn select_pending(&self) -> (Vec<PoolEntry>, ProposedSection) {
         select_pending(self.shared, &mut self.shared.pool.lock().mempool)
     }
 
@@ -399,9 +399,9 @@ impl<'a> DevelopersChain<'a> {
     fn edit(&mut self, edits: &[DeveloperEdit]) -> Result<(), ExchangeError> {
         let parent_ms = self.shared.read_ledger().time_ms();
         let transactions = edits.iter().map(DeveloperEdit::encode).collect();
-        let lane = ProposedLane { transactions, senders: vec![None; edits.len()] };
+        let ethereum = ProposedSection { transactions, senders: vec![None; edits.len()] };
         let time_ms = Some(parent_ms + 1).filter(|_| parent_ms > 0);
-        self.commit(Contents { native: Vec::new(), ethereum: lane, time_ms, is_synced: true })
+        self.commit(Contents { native: Vec::new(), ethereum, time_ms, is_synced: true })
     }
 
     /// Makes edits in order; returns their number. The balances that are possible depend on each other, so each has a

@@ -1,6 +1,6 @@
-//! The inputs that wait for the loop, in three lanes: results of jobs, votes, bulk.
+//! The inputs that wait for the loop, in three queues: results of jobs, votes, bulk.
 //!
-//! Results are taken first, then votes, then bulk. A lane of frames is bounded, and a link that fills it waits.
+//! Results are taken first, then votes, then bulk. A queue of frames is bounded, and a link that fills it waits.
 //! Results are not bounded here: there are no more of them than jobs in progress, and a worker must never wait for
 //! the loop, since the loop may be waiting for that worker. A step keeps a share for bulk, so that a flood of votes
 //! does not delay sub-blocks forever.
@@ -10,16 +10,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use replica::{INPUTS_OF_A_STEP, Input};
-use transport::Lane;
+use transport::LinkStream;
 
 use crate::locks::poisoned;
 
-/// Maximum number of frames in one lane; then the links wait.
+/// Maximum number of frames in one queue; then the links wait.
 const FRAMES_MAX: usize = 4_096;
 /// The share of a step that is reserved for bulk, if so much of it is there.
 const BULK_OF_A_STEP: usize = INPUTS_OF_A_STEP / 8;
 
-/// The loop's end; the lanes close when it is dropped.
+/// The loop's end; the queues close when it is dropped.
 pub(crate) struct Inbox(InboxSender);
 
 /// The sending end.
@@ -27,15 +27,15 @@ pub(crate) struct Inbox(InboxSender);
 pub(crate) struct InboxSender(Arc<Waiting>);
 
 struct Waiting {
-    lanes: Mutex<Lanes>,
+    queues: Mutex<Queues>,
     /// Signals that an input has arrived.
     came: Condvar,
-    /// Signals that a lane has room, or that the receiver is gone.
+    /// Signals that a queue has room, or that the receiver is gone.
     room: Condvar,
 }
 
 #[derive(Default)]
-struct Lanes {
+struct Queues {
     results: VecDeque<Input>,
     votes: VecDeque<Input>,
     bulk: VecDeque<Input>,
@@ -44,7 +44,7 @@ struct Lanes {
 
 impl Inbox {
     pub(crate) fn new() -> Inbox {
-        let waiting = Waiting { lanes: Mutex::default(), came: Condvar::new(), room: Condvar::new() };
+        let waiting = Waiting { queues: Mutex::default(), came: Condvar::new(), room: Condvar::new() };
         Inbox(InboxSender(Arc::new(waiting)))
     }
 
@@ -57,16 +57,16 @@ impl Inbox {
     pub(crate) fn next(&self, wait: Duration) -> Vec<Input> {
         let until = Instant::now() + wait;
         let waiting = &self.0.0;
-        let mut lanes = poisoned(waiting.lanes.lock());
-        while lanes.is_empty() {
+        let mut queues = poisoned(waiting.queues.lock());
+        while queues.is_empty() {
             let rest = until.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 return Vec::new();
             }
-            lanes = poisoned(waiting.came.wait_timeout(lanes, rest)).0;
+            queues = poisoned(waiting.came.wait_timeout(queues, rest)).0;
         }
-        let inputs = lanes.drain();
-        drop(lanes);
+        let inputs = queues.drain();
+        drop(queues);
         waiting.room.notify_all();
         inputs
     }
@@ -74,7 +74,7 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        poisoned(self.0.0.lanes.lock()).is_closed = true;
+        poisoned(self.0.0.queues.lock()).is_closed = true;
         self.0.0.room.notify_all();
     }
 }
@@ -82,36 +82,36 @@ impl Drop for Inbox {
 impl InboxSender {
     /// Puts the result of a job; never waits. Returns false if the receiver is gone.
     pub(crate) fn push_result(&self, result: Input) -> bool {
-        self.push(poisoned(self.0.lanes.lock()), None, result)
+        self.push(poisoned(self.0.queues.lock()), None, result)
     }
 
-    /// Puts a frame of a link; waits while its lane is full. Returns false if the receiver is gone.
-    pub(crate) fn push_frame(&self, lane: Lane, input: Input) -> bool {
-        let mut lanes = poisoned(self.0.lanes.lock());
-        while lanes.of(Some(lane)).len() >= FRAMES_MAX && !lanes.is_closed {
-            lanes = poisoned(self.0.room.wait(lanes));
+    /// Puts a frame of a link; waits while its queue is full. Returns false if the receiver is gone.
+    pub(crate) fn push_frame(&self, stream: LinkStream, input: Input) -> bool {
+        let mut queues = poisoned(self.0.queues.lock());
+        while queues.of(Some(stream)).len() >= FRAMES_MAX && !queues.is_closed {
+            queues = poisoned(self.0.room.wait(queues));
         }
-        self.push(lanes, Some(lane), input)
+        self.push(queues, Some(stream), input)
     }
 
-    fn push(&self, mut lanes: MutexGuard<Lanes>, lane: Option<Lane>, input: Input) -> bool {
-        let is_open = !lanes.is_closed;
+    fn push(&self, mut queues: MutexGuard<Queues>, stream: Option<LinkStream>, input: Input) -> bool {
+        let is_open = !queues.is_closed;
         if is_open {
-            lanes.of(lane).push_back(input);
+            queues.of(stream).push_back(input);
         }
-        drop(lanes);
+        drop(queues);
         self.0.came.notify_one();
         is_open
     }
 }
 
-impl Lanes {
-    /// The queue of a lane of frames, or of results.
-    fn of(&mut self, lane: Option<Lane>) -> &mut VecDeque<Input> {
-        match lane {
+impl Queues {
+    /// The queue of a stream of frames, or of results.
+    fn of(&mut self, stream: Option<LinkStream>) -> &mut VecDeque<Input> {
+        match stream {
             None => &mut self.results,
-            Some(Lane::Votes) => &mut self.votes,
-            Some(Lane::Bulk) => &mut self.bulk,
+            Some(LinkStream::Votes) => &mut self.votes,
+            Some(LinkStream::Bulk) => &mut self.bulk,
         }
     }
 
@@ -152,8 +152,8 @@ mod tests {
     fn results_come_before_votes_and_votes_before_bulk() {
         let inbox = Inbox::new();
         let sender = inbox.sender();
-        assert!(sender.push_frame(Lane::Bulk, input(3)));
-        assert!(sender.push_frame(Lane::Votes, input(2)));
+        assert!(sender.push_frame(LinkStream::Bulk, input(3)));
+        assert!(sender.push_frame(LinkStream::Votes, input(2)));
         assert!(sender.push_result(input(1)));
         assert_eq!(heights(&inbox.next(Duration::ZERO)), [1, 2, 3]);
         assert!(inbox.next(Duration::ZERO).is_empty());
@@ -164,27 +164,27 @@ mod tests {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..INPUTS_OF_A_STEP * 2 {
-            sender.push_frame(Lane::Votes, input(2));
-            sender.push_frame(Lane::Bulk, input(3));
+            sender.push_frame(LinkStream::Votes, input(2));
+            sender.push_frame(LinkStream::Bulk, input(3));
         }
         let taken = heights(&inbox.next(Duration::ZERO));
         assert_eq!(taken.len(), INPUTS_OF_A_STEP);
         assert_eq!(taken.iter().filter(|height| **height == 3).count(), BULK_OF_A_STEP);
     }
 
-    /// The lane of results accepts inputs even while frames have no room; frames wait for the loop.
+    /// The queue of results accepts inputs even while frames have no room; frames wait for the loop.
     #[test]
-    fn a_full_lane_holds_up_frames_and_no_results() {
+    fn a_full_queue_holds_up_frames_and_no_results() {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..FRAMES_MAX {
-            assert!(sender.push_frame(Lane::Bulk, input(3)));
+            assert!(sender.push_frame(LinkStream::Bulk, input(3)));
         }
         let waits = {
             let sender = sender.clone();
-            std::thread::spawn(move || sender.push_frame(Lane::Bulk, input(4)))
+            std::thread::spawn(move || sender.push_frame(LinkStream::Bulk, input(4)))
         };
-        assert!(sender.push_frame(Lane::Votes, input(2)));
+        assert!(sender.push_frame(LinkStream::Votes, input(2)));
         assert!(sender.push_result(input(1)));
         assert_eq!(heights(&inbox.next(Duration::ZERO))[..3], [1, 2, 3]);
         assert!(waits.join().expect("it ends once there is room"));
@@ -195,11 +195,11 @@ mod tests {
         let inbox = Inbox::new();
         let sender = inbox.sender();
         for _ in 0..FRAMES_MAX {
-            sender.push_frame(Lane::Votes, input(2));
+            sender.push_frame(LinkStream::Votes, input(2));
         }
         let waits = {
             let sender = sender.clone();
-            std::thread::spawn(move || sender.push_frame(Lane::Votes, input(2)))
+            std::thread::spawn(move || sender.push_frame(LinkStream::Votes, input(2)))
         };
         drop(inbox);
         assert!(!waits.join().expect("it ends with the loop"));

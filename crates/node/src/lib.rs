@@ -39,7 +39,7 @@ pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_ke
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
 pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use replica::{
-    EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
+    EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,
 };
 pub use room::free_bytes;

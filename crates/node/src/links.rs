@@ -10,7 +10,7 @@ use std::time::Duration;
 use consensus::Index;
 use primitives::link_key;
 use replica::{FrameBytes, Input, Network, Sight};
-use transport::{Event, Lane, LinkReason, Peer, Transport, TransportError, TransportSettings};
+use transport::{Event, LinkReason, LinkStream, Peer, Transport, TransportError, TransportSettings};
 
 use crate::inbox::InboxSender;
 use crate::shared::clock_ms;
@@ -93,23 +93,23 @@ fn start(network: &Network, generation: u64, inputs: &InboxSender) -> Result<Arc
 /// Ends with the transport, or with the loop.
 fn forward_events(heard: Receiver<Event>, generation: u64, inputs: &InboxSender) {
     for event in heard {
-        let Some((lane, peer, event)) = sight(event) else { continue };
-        if !inputs.push_frame(lane, Input::Link { generation, peer, event }) {
+        let Some((stream, peer, event)) = sight(event) else { continue };
+        if !inputs.push_frame(stream, Input::Link { generation, peer, event }) {
             return;
         }
     }
 }
 
-/// The replica's view of an event, and its lane. A link must be up before its frames count, so this event goes with
+/// The replica's view of an event, and its stream. A link must be up before its frames count, so this event goes with
 /// the votes.
-fn sight(event: Event) -> Option<(Lane, Index, Sight)> {
+fn sight(event: Event) -> Option<(LinkStream, Index, Sight)> {
     Some(match event {
-        Event::Up { peer, ahead_ms } => (Lane::Votes, peer, Sight::Up { ahead_ms }),
-        Event::Down { peer } => (Lane::Votes, peer, Sight::Down),
-        Event::Frame { peer, lane, bytes } => (lane, peer, Sight::Frame(FrameBytes::new(bytes))),
+        Event::Up { peer, ahead_ms } => (LinkStream::Votes, peer, Sight::Up { ahead_ms }),
+        Event::Down { peer } => (LinkStream::Votes, peer, Sight::Down),
+        Event::Frame { peer, stream, bytes } => (stream, peer, Sight::Frame(FrameBytes::new(bytes))),
         Event::Refused { peer, reason } => {
             tracing::warn!(peer, %reason, "refused");
-            (reason == LinkReason::KeyInUse).then_some((Lane::Votes, peer, Sight::KeyInUse))?
+            (reason == LinkReason::KeyInUse).then_some((LinkStream::Votes, peer, Sight::KeyInUse))?
         }
     })
 }

@@ -6,14 +6,14 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use primitives::{Height, Superblock, TransactionId};
-use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedLane};
+use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedSection};
 
 use crate::executor::Executor;
 use crate::pipeline::{apply, show};
 use crate::shared::{ExchangeError, Shared, clock_ms};
 
 /// Maximum bytes of Ethereum transactions in a block.
-const LANE_BYTES: usize = 8 << 20;
+const SECTION_BYTES: usize = 8 << 20;
 
 /// The producer thread: the executor, which also says when a block is due.
 pub(crate) fn produce(shared: &Shared, jobs: &Receiver<BlockJob>) {
@@ -67,20 +67,20 @@ fn wait_until_due(shared: &Shared) -> bool {
 }
 
 /// Takes pending transactions for a block.
-pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<PoolEntry>, ProposedLane) {
+pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<PoolEntry>, ProposedSection) {
     let mut quota = ledger::Quota::default();
     let mut admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
     let most = shared.config.blocks.transactions;
     let mut entries = mempool.take_duties(most.div_ceil(2), &mut admits);
     entries.extend(mempool.take_while(most - entries.len(), admits));
-    (entries, mempool.ethereum.take(LANE_BYTES, shared.now_ms()))
+    (entries, mempool.ethereum.take(SECTION_BYTES, shared.now_ms()))
 }
 
 /// Puts pending transactions into a block on top of the present state.
 fn build(shared: &Shared, executor: &Executor, height: Height) -> (Superblock, Vec<TransactionId>) {
     let foundation = executor.foundation();
-    let (entries, lane) = select_pending(shared, &mut shared.pool.lock().mempool);
+    let (entries, ethereum) = select_pending(shared, &mut shared.pool.lock().mempool);
     let ids = entries.iter().map(|entry| entry.id).collect();
     let native = entries.into_iter().map(|entry| entry.transaction).collect();
-    (foundation.own_block(height, native, lane, clock_ms()), ids)
+    (foundation.own_block(height, native, ethereum, clock_ms()), ids)
 }

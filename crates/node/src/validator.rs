@@ -41,7 +41,7 @@ use replica::{
     Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
 };
 use store::RealDisk;
-use transport::Lane;
+use transport::LinkStream;
 
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
@@ -176,8 +176,8 @@ impl Validator {
     fn perform(&mut self, effect: Effect, shared: &Shared) -> Result<(), ExchangeError> {
         match effect {
             Effect::Send { to, is_bulk, bytes } => {
-                let lane = if is_bulk { Lane::Bulk } else { Lane::Votes };
-                to.iter().for_each(|peer| self.links.transport().send(peer, lane, bytes.clone()));
+                let stream = if is_bulk { LinkStream::Bulk } else { LinkStream::Votes };
+                to.iter().for_each(|peer| self.links.transport().send(peer, stream, bytes.clone()));
             }
             Effect::Limit(peer) => self.links.transport().limit(peer),
             Effect::Connect(generation, network) => {
@@ -347,17 +347,17 @@ impl Requests {
 fn answer_laggards(shared: &Arc<Shared>, past: &Past<RealDisk>, bytes_max: usize, asked: &Requests) {
     while let Some(Request { generation, peer, from, to }) = asked.next() {
         match past.answer(from, to, bytes_max) {
-            Ok(frame) => send(shared, generation, peer, Lane::Bulk, frame.to_bytes().into()),
+            Ok(frame) => send(shared, generation, peer, LinkStream::Bulk, frame.to_bytes().into()),
             Err(error) => return shared.fail(&error),
         }
     }
 }
 
 /// Sends a frame, if the links still have the intended generation.
-fn send(shared: &Shared, generation: u64, peer: Index, lane: Lane, bytes: Arc<[u8]>) {
+fn send(shared: &Shared, generation: u64, peer: Index, stream: LinkStream, bytes: Arc<[u8]>) {
     let (present, transport) = shared.seat.links();
     if let Some(transport) = transport.filter(|_| present == generation) {
-        transport.send(peer, lane, bytes);
+        transport.send(peer, stream, bytes);
     }
 }
 
@@ -409,10 +409,10 @@ fn transfer_states(
 fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
     match effect {
         StateEffect::Send { generation, to, is_bulk, bytes } => {
-            let lane = if is_bulk { Lane::Bulk } else { Lane::Votes };
+            let stream = if is_bulk { LinkStream::Bulk } else { LinkStream::Votes };
             #[cfg(test)]
             let Some(bytes) = spoiled(shared, bytes) else { return };
-            send(shared, generation, to, lane, bytes);
+            send(shared, generation, to, stream, bytes);
         }
         StateEffect::Undecodable(_) => shared.metrics.refused_frame(consensus::Refused::Undecodable),
         StateEffect::BeginAgain(height) => shared.begin_again(height),

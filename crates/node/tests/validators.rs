@@ -11,7 +11,7 @@ use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
 use sockets::free_address;
-use transport::{Event, Lane, Transport, TransportSettings};
+use transport::{Event, LinkStream, Transport, TransportSettings};
 
 const SIZE: usize = 4;
 const NETWORK: Digest = Digest([8; 32]);
@@ -72,7 +72,7 @@ impl Cluster {
         let network = |index: usize| Network {
             chain: Chain { genesis: NETWORK, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
             rules,
-            lane: node::EthereumLane::default(),
+            ethereum: node::EthereumSection::default(),
             me: index as u8,
             own: OwnKeys::one(secret(index)),
             listen: addresses[index],
@@ -277,8 +277,8 @@ fn who_contradicts_itself_is_accused_by_the_others() {
             if let Event::Up { peer, .. } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
                 greeted += 1;
                 for frame in contradictions(network) {
-                    let lane = if frame.is_bulk() { Lane::Bulk } else { Lane::Votes };
-                    transport.send(peer, lane, frame.to_bytes().into());
+                    let stream = if frame.is_bulk() { LinkStream::Bulk } else { LinkStream::Votes };
+                    transport.send(peer, stream, frame.to_bytes().into());
                 }
             }
         }

@@ -12,10 +12,10 @@ const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 const BLOCK_FORMAT: u8 = 5;
 /// The version of the encoding of sub-blocks.
 const SUB_BLOCK_FORMAT: u8 = 4;
-/// The lane of native transactions; every sub-block has it.
-const NATIVE_LANE: u8 = 0;
-/// The lane of Ethereum transactions; a sub-block has it unless it is empty.
-const ETHEREUM_LANE: u8 = 1;
+/// The section of native transactions; every sub-block has it.
+const NATIVE_SECTION: u8 = 0;
+/// The section of Ethereum transactions; a sub-block has it unless it is empty.
+const ETHEREUM_SECTION: u8 = 1;
 /// Transactions that one thread encodes at a time.
 const PART: usize = 1_024;
 
@@ -41,8 +41,8 @@ pub struct SubBlock {
     pub senders: Vec<Option<Address>>,
 }
 
-/// What a proposer sends: the version of the format, its clock, and its transactions in typed lanes. Each lane begins
-/// with its type, and lanes are in order of type.
+/// What a proposer sends: the version of the format, its clock, and its transactions in typed sections. Each section begins
+/// with its type, and sections are in order of type.
 struct Payload {
     time_ms: u64,
     native: Vec<Transaction>,
@@ -52,18 +52,18 @@ struct Payload {
 impl BorshDeserialize for Payload {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Payload> {
         read_format(reader, "a sub-block", SUB_BLOCK_FORMAT)?;
-        let (time_ms, lanes) = <(u64, u8)>::deserialize_reader(reader)?;
-        if lanes == 0 || lanes > 2 {
-            return invalid(format!("the sub-block has {lanes} lanes: the rules in force allow one or two"));
+        let (time_ms, sections) = <(u64, u8)>::deserialize_reader(reader)?;
+        if sections == 0 || sections > 2 {
+            return invalid(format!("the sub-block has {sections} sections: the rules in force allow one or two"));
         }
-        read_lane(reader, NATIVE_LANE)?;
+        read_section(reader, NATIVE_SECTION)?;
         let native = Vec::deserialize_reader(reader)?;
         let mut ethereum: Vec<Vec<u8>> = Vec::new();
-        if lanes == 2 {
-            read_lane(reader, ETHEREUM_LANE)?;
+        if sections == 2 {
+            read_section(reader, ETHEREUM_SECTION)?;
             ethereum = Vec::deserialize_reader(reader)?;
             if ethereum.is_empty() {
-                return invalid("the lane of Ethereum transactions is empty: leave it out".into());
+                return invalid("the section of Ethereum transactions is empty: leave it out".into());
             }
         }
         Ok(Payload { time_ms, native, ethereum })
@@ -74,18 +74,18 @@ fn invalid<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorKind::InvalidData, why))
 }
 
-/// Reads the type of the next lane, which must be the expected one.
-fn read_lane<R: Read>(reader: &mut R, expected: u8) -> Result<()> {
+/// Reads the type of the next section, which must be the expected one.
+fn read_section<R: Read>(reader: &mut R, expected: u8) -> Result<()> {
     match u8::deserialize_reader(reader)? {
-        lane if lane == expected => Ok(()),
-        lane => invalid(format!("lane {lane} of a sub-block is unknown to the rules in force")),
+        section if section == expected => Ok(()),
+        section => invalid(format!("section {section} of a sub-block is unknown to the rules in force")),
     }
 }
 
 impl SubBlock {
     /// What its proposer sends: everything except its number and what others find out.
     pub fn to_payload(&self) -> Vec<u8> {
-        let mut bytes = self.lanes_head();
+        let mut bytes = self.sections_head();
         bytes.extend(encoded_each(&self.native));
         self.write_ethereum(&mut bytes);
         bytes
@@ -94,22 +94,22 @@ impl SubBlock {
     /// Decodes what a proposer sent.
     ///
     /// # Errors
-    /// Describes the fault in the bytes: another format, a lane that the rules do not know, or not a sub-block.
+    /// Describes the fault in the bytes: another format, a section that the rules do not know, or not a sub-block.
     pub fn from_payload(proposer: u32, bytes: &[u8]) -> Result<SubBlock> {
         let Payload { time_ms, native, ethereum } = borsh::from_slice(bytes)?;
         Ok(SubBlock { proposer, time_ms, native, ethereum, ..SubBlock::default() })
     }
 
     /// The beginning of the payload, up to the number of transactions.
-    fn lanes_head(&self) -> Vec<u8> {
-        let lanes = 1 + u8::from(!self.ethereum.is_empty());
-        encoded(&(SUB_BLOCK_FORMAT, self.time_ms, lanes, NATIVE_LANE, length(self.native.len())))
+    fn sections_head(&self) -> Vec<u8> {
+        let sections = 1 + u8::from(!self.ethereum.is_empty());
+        encoded(&(SUB_BLOCK_FORMAT, self.time_ms, sections, NATIVE_SECTION, length(self.native.len())))
     }
 
-    /// Writes the lane of Ethereum transactions, if there are some.
+    /// Writes the section of Ethereum transactions, if there are some.
     fn write_ethereum(&self, bytes: &mut Vec<u8>) {
         if !self.ethereum.is_empty() {
-            bytes.push(ETHEREUM_LANE);
+            bytes.push(ETHEREUM_SECTION);
             self.ethereum.serialize(bytes).expect("writing to memory cannot fail");
         }
     }
@@ -192,7 +192,7 @@ impl Superblock {
         bytes.extend(encoded(&length(self.sub_blocks.len())));
         for sub_block in &self.sub_blocks {
             bytes.extend(encoded(&sub_block.proposer));
-            bytes.extend(sub_block.lanes_head());
+            bytes.extend(sub_block.sections_head());
             let parts: Vec<Vec<u8>> = sub_block.native.par_chunks(PART).map(encoded_each).collect();
             bytes.reserve(parts.iter().map(Vec::len).sum());
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
@@ -268,9 +268,9 @@ mod tests {
         }
     }
 
-    /// Formats and lanes that this program does not know are refused by name, and a payload has one encoding.
+    /// Formats and sections that this program does not know are refused by name, and a payload has one encoding.
     #[test]
-    fn other_formats_and_lanes_are_refused_by_name() {
+    fn other_formats_and_sections_are_refused_by_name() {
         let payload = SubBlock { time_ms: 7, ..SubBlock::default() }.to_payload();
         assert_eq!(payload, [&[SUB_BLOCK_FORMAT][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
         let refused = |at: usize, byte: u8| {
@@ -279,17 +279,17 @@ mod tests {
             SubBlock::from_payload(0, &other).expect_err("refused").to_string()
         };
         assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 4"));
-        assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
-        assert!(refused(10, 1).contains("lane 1 of a sub-block is unknown to the rules in force"));
-        let with_lane = |lane: &[u8]| {
-            let mut other = [&payload[..], lane].concat();
+        assert!(refused(9, 0).contains("0 sections") && refused(9, 3).contains("3 sections"));
+        assert!(refused(10, 1).contains("section 1 of a sub-block is unknown to the rules in force"));
+        let with_section = |section: &[u8]| {
+            let mut other = [&payload[..], section].concat();
             other[9] = 2;
             SubBlock::from_payload(0, &other)
         };
-        let ethereum = with_lane(&[1, 1, 0, 0, 0, 2, 0, 0, 0, 5, 6]).expect("a lane of one transaction").ethereum;
+        let ethereum = with_section(&[1, 1, 0, 0, 0, 2, 0, 0, 0, 5, 6]).expect("a section of one transaction").ethereum;
         assert_eq!(ethereum, [[5, 6]]);
-        for lane in [&[1, 0, 0, 0, 0][..], &[2, 1, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 0], &[]] {
-            assert!(with_lane(lane).is_err(), "{lane:?}: empty, unknown, native twice, missing");
+        for section in [&[1, 0, 0, 0, 0][..], &[2, 1, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 0], &[]] {
+            assert!(with_section(section).is_err(), "{section:?}: empty, unknown, native twice, missing");
         }
         assert!(SubBlock::from_payload(0, &[&payload[..], &[0]].concat()).is_err(), "something is left over");
         let mut block = Superblock::default().to_bytes();

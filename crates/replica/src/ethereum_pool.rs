@@ -47,7 +47,7 @@ const LOOK_MS: u64 = 60_000;
 /// Number of dropped transactions whose reasons are kept.
 const DROPPED_MAX: usize = 1_000;
 
-/// Bytes of a lane without its transactions: its type and their number.
+/// Bytes of a section without its transactions: its type and their number.
 const LANE_HEAD: usize = 5;
 /// Bytes before each of its transactions: its length.
 const LENGTH: usize = 4;
@@ -55,7 +55,7 @@ const LENGTH: usize = 4;
 /// Transactions for a sub-block, in order, with their senders. The senders travel with the transactions inside the
 /// node, so that they are recovered only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProposedLane {
+pub struct ProposedSection {
     /// In their EIP-2718 form.
     pub transactions: Vec<Vec<u8>>,
     /// The sender of each, as [`primitives::SubBlock::senders`] holds them.
@@ -288,11 +288,11 @@ impl EthereumPool {
 
     /// Takes transactions for a sub-block: in order of arrival as far as nonces permit, within `room` bytes and the
     /// gas of a sub-block. They stay in the pool, marked as proposed.
-    pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedLane {
+    pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedSection {
         self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);
         room = room.saturating_sub(LANE_HEAD);
-        let mut taken = ProposedLane::default();
+        let mut taken = ProposedSection::default();
         let mut is_rest = false;
         // The next transaction of each sender, by arrival.
         let ready = self.senders.iter().filter_map(|(address, sender)| Some((sender.ready(0, base_fee)?, *address)));
@@ -368,9 +368,9 @@ impl EthereumPool {
     }
 
     /// Notes that proposed transactions are in no block: they may be proposed again.
-    pub fn restore(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+    pub fn restore(&mut self, section: &[Vec<u8>], now_ms: u64) {
         let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
-        lane.iter().filter_map(id).for_each(|id| self.restore_one(&id, now_ms));
+        section.iter().filter_map(id).for_each(|id| self.restore_one(&id, now_ms));
     }
 
     fn restore_one(&mut self, id: &TransactionId, now_ms: u64) {
@@ -382,9 +382,9 @@ impl EthereumPool {
 
     /// Records that transactions that were taken have been forwarded to another validator. They are not given out
     /// again until [`EthereumPool::reclaim`] takes them back.
-    pub fn mark_forwarded(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+    pub fn mark_forwarded(&mut self, section: &[Vec<u8>], now_ms: u64) {
         let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
-        self.handed.extend(lane.iter().filter_map(id).map(|id| (now_ms, id)));
+        self.handed.extend(section.iter().filter_map(id).map(|id| (now_ms, id)));
     }
 
     /// Takes back transactions that were forwarded before `before_ms` and are in no block yet; returns their number.
@@ -434,9 +434,9 @@ impl EthereumPool {
         skipped: &[(u32, Skip)],
         dropped: &mut Vec<(TransactionId, PoolDrop)>,
     ) {
-        let lanes: Vec<&Vec<u8>> = block.sub_blocks.iter().flat_map(|sub| &sub.ethereum).collect();
+        let ethereum: Vec<&Vec<u8>> = block.sub_blocks.iter().flat_map(|sub| &sub.ethereum).collect();
         for (position, skip) in skipped.iter().filter(|(_, skip)| is_final(*skip)) {
-            let Some(bytes) = lanes.get(*position as usize) else { continue };
+            let Some(bytes) = ethereum.get(*position as usize) else { continue };
             let Ok(transaction) = EthereumTransaction::decode(bytes) else { continue };
             if self.forget(&transaction.hash()) {
                 dropped.push((transaction.hash(), PoolDrop::Skipped(*skip)));

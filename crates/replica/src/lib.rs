@@ -78,7 +78,7 @@ pub use ethereum_index::{
     EthereumIndex, LOG_ALTERNATIVES_MAX, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor, LogFilter, LogPlace, LogsError,
     LogsPage, ReceiptPlace,
 };
-pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedLane};
+pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedSection};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
@@ -86,7 +86,7 @@ pub use life::{BlockJob, BlockWorker, Life, LifeInput, LifeMistake, LifeSettings
 pub use machine::opening::{Opened, check_payload, create_votes};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};
-pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
+pub use network::{EthereumSection, Network, OwnKeys, PeerAddress};
 pub use past::Past;
 pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, hash, log, settle};
 pub use proposals::{PoolJob, Proposals};

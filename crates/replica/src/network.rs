@@ -29,7 +29,7 @@ pub struct PeerAddress {
 
 /// The genesis settings for Ethereum transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EthereumLane {
+pub struct EthereumSection {
     /// The chain number, which each transaction names.
     pub chain: u64,
     /// Maximum gas that the Ethereum transactions of a sub-block declare together; zero if contracts are not
@@ -37,10 +37,10 @@ pub struct EthereumLane {
     pub sub_block_gas: u64,
 }
 
-impl EthereumLane {
+impl EthereumSection {
     /// The settings of a chain.
-    pub fn of(chain: u64, limits: &Limits) -> EthereumLane {
-        EthereumLane { chain, sub_block_gas: limits.sub_block_gas }
+    pub fn of(chain: u64, limits: &Limits) -> EthereumSection {
+        EthereumSection { chain, sub_block_gas: limits.sub_block_gas }
     }
 }
 
@@ -70,7 +70,7 @@ pub struct Network {
     /// The rules common to all validators.
     pub rules: Rules,
     /// The settings for Ethereum transactions of a sub-block.
-    pub lane: EthereumLane,
+    pub ethereum: EthereumSection,
     /// The index of this node.
     pub me: Index,
     /// The keys of this node.

@@ -7,7 +7,7 @@ use ledger::{Applied, Attached, Batch, BlockReceipts, Changes, Ledger, Roots, Si
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
-use crate::{Agreed, Mempool, Past, PoolDrop, ProposedLane, ReplicaError, encode};
+use crate::{Agreed, Mempool, Past, PoolDrop, ProposedSection, ReplicaError, encode};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Foundation {
         &self,
         height: Height,
         native: Vec<Transaction>,
-        ethereum: ProposedLane,
+        ethereum: ProposedSection,
         wall_ms: u64,
     ) -> Superblock {
         self.block_at(height, native, ethereum, block_time(self.parent_ms, &[wall_ms], 1))
@@ -42,11 +42,11 @@ impl Foundation {
         &self,
         height: Height,
         native: Vec<Transaction>,
-        ethereum: ProposedLane,
+        ethereum: ProposedSection,
         time_ms: u64,
     ) -> Superblock {
         let Foundation { parent, parent_root, .. } = *self;
-        let ProposedLane { transactions: ethereum, senders } = ethereum;
+        let ProposedSection { transactions: ethereum, senders } = ethereum;
         let sub_blocks = vec![SubBlock { time_ms, native, ethereum, senders, ..SubBlock::default() }];
         Superblock { height, parent, time_ms, parent_root, sub_blocks }
     }

@@ -8,7 +8,7 @@ use primitives::{Address, Evidence, Height, SecretKey, SubBlock};
 
 use crate::accusations::Accusations;
 use crate::mempool::PoolEntry;
-use crate::{Input, Mempool, Now, ProposedLane, encode};
+use crate::{Input, Mempool, Now, ProposedSection, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub enum PoolJob {
 #[derive(Default)]
 struct Assembled {
     entries: Vec<PoolEntry>,
-    ethereum: ProposedLane,
+    ethereum: ProposedSection,
 }
 
 /// The worker on the pool; it remembers what it gave out.

@@ -19,7 +19,7 @@ use crate::dice::Dice;
 use crate::oracle::Oracle;
 
 /// Bytes of Ethereum transactions in a block.
-const LANE_BYTES: usize = 4_000;
+const SECTION_BYTES: usize = 4_000;
 
 /// The settings of a node.
 #[derive(Clone, Copy)]
@@ -263,7 +263,7 @@ impl SimNode {
         let ids = entries.iter().map(|entry| entry.id).collect();
         let native = entries.into_iter().map(|entry| entry.transaction).collect();
         let foundation = Foundation::of(&self.ledger, self.roots.parts().root());
-        let ethereum = self.mempool.ethereum.take(LANE_BYTES, around.now_ms);
+        let ethereum = self.mempool.ethereum.take(SECTION_BYTES, around.now_ms);
         let block = foundation.own_block(height, native, ethereum, around.wall_ms);
         around.oracle.extend(&block, around.dice)?;
         let block = Arc::new(block);

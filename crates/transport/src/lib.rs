@@ -116,7 +116,7 @@ pub struct TransportSettings {
 
 /// The urgency of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum LinkStream {
     /// Small, in order, never behind bulk, never dropped while the connection is live.
     Votes,
     /// Large; may be dropped from the queue.
@@ -142,8 +142,8 @@ pub enum Event {
     Frame {
         /// The sender.
         peer: PeerIndex,
-        /// The lane on which it was sent.
-        lane: Lane,
+        /// The stream on which it was sent.
+        stream: LinkStream,
         /// The frame.
         bytes: ReceivedFrame,
     },
@@ -398,10 +398,10 @@ impl Transport {
     /// # Panics
     /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`TransportSettings::frame_bytes_max`], or the peer does
     /// not exist.
-    pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
-        let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
+    pub fn send(&self, to: PeerIndex, stream: LinkStream, frame: Arc<[u8]>) {
+        let most = if stream == LinkStream::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
         assert!(frame.len() <= most, "a frame has {} bytes; at most {most} can be sent", frame.len());
-        self.link(to).push(lane, frame);
+        self.link(to).push(stream, frame);
     }
 
     /// Whether there is a peer with this index.

@@ -11,7 +11,7 @@ use quinn::Connection;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::wire::{self, Incarnation, Message};
-use super::{Counters, Lane, LinkReason};
+use super::{Counters, LinkReason, LinkStream};
 
 /// Maximum number of vote frames queued for a connected peer. A peer that does not read this many is slower than
 /// consensus; it gets what it needs when it reconnects.
@@ -19,7 +19,7 @@ const VOTE_FRAMES_WAITING_MAX: usize = 4_096;
 const VOTE_BYTES_WAITING_MAX: usize = 16 << 20;
 /// Maximum number of queued bulk frames, in addition to the bound on their bytes.
 const BULK_FRAMES_WAITING_MAX: usize = 4_096;
-/// Maximum number of frames of maximum length, per lane, that are held here from one peer, including arriving ones:
+/// Maximum number of frames of maximum length, per stream, that are held here from one peer, including arriving ones:
 /// as many as there are concurrent heights.
 pub(crate) const LONG_FRAMES_HELD: usize = 4;
 /// If only short frames are allowed, a few of them must fit all the same.
@@ -140,13 +140,13 @@ impl Link {
     }
 
     /// Adds a frame to its queue. Never waits: frames that do not fit are dropped, see `send`.
-    pub(crate) fn push(&self, lane: Lane, frame: Arc<[u8]>) {
+    pub(crate) fn push(&self, stream: LinkStream, frame: Arc<[u8]>) {
         let mut outgoing = lock(&self.outgoing);
         let Some(connection) = &outgoing.connection else {
             return self.count(|counters| counters.unsent.add(frame.len()));
         };
-        match lane {
-            Lane::Votes => {
+        match stream {
+            LinkStream::Votes => {
                 let full = outgoing.votes.frames.len() >= VOTE_FRAMES_WAITING_MAX
                     || outgoing.votes.bytes + frame.len() > VOTE_BYTES_WAITING_MAX;
                 if full {
@@ -158,7 +158,7 @@ impl Link {
                 drop(outgoing);
                 self.votes_waiting.notify_one();
             }
-            Lane::Bulk => {
+            LinkStream::Bulk => {
                 outgoing.bulk.push(frame);
                 self.shorten(&mut outgoing.bulk);
                 drop(outgoing);

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::BULK_STREAMS;
 use super::link::{Link, Live};
 use super::wire::{self, Decoder, Hello, Message};
-use super::{Event, Lane, LinkReason, ReceivedFrame, Shared};
+use super::{Event, LinkReason, LinkStream, ReceivedFrame, Shared};
 
 /// Maximum time for an unknown caller to authenticate.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -407,7 +407,7 @@ async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<In
             Message::Votes(frame) => {
                 link.count(|counters| counters.votes_received.add(frame.len()));
                 let frame = ReceivedFrame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
-                send_event(shared, Event::Frame { peer: link.index, lane: Lane::Votes, bytes: frame }).await?;
+                send_event(shared, Event::Frame { peer: link.index, stream: LinkStream::Votes, bytes: frame }).await?;
             }
             Message::Ping(nonce) => link.answer(nonce),
             Message::Pong(nonce) => drop(link.pong.send_replace(nonce)),
@@ -458,7 +458,7 @@ async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Res
             Some(read) = readers.join_next() => {
                 let frame = read.expect("a reader does not panic")?;
                 link.count(|counters| counters.bulk_received.add(frame.len()));
-                send_event(shared, Event::Frame { peer: link.index, lane: Lane::Bulk, bytes: frame }).await?;
+                send_event(shared, Event::Frame { peer: link.index, stream: LinkStream::Bulk, bytes: frame }).await?;
             }
         }
     }

@@ -80,10 +80,10 @@ impl Running {
         }
     }
 
-    fn frame(&self) -> (PeerIndex, Lane, Vec<u8>) {
+    fn frame(&self) -> (PeerIndex, LinkStream, Vec<u8>) {
         loop {
             match self.next() {
-                Event::Frame { peer, lane, bytes } => return (peer, lane, bytes.into_bytes()),
+                Event::Frame { peer, stream, bytes } => return (peer, stream, bytes.into_bytes()),
                 Event::Up { .. } => {}
                 other => panic!("{other:?}"),
             }
@@ -91,11 +91,11 @@ impl Running {
     }
 
     fn votes(&self, to: PeerIndex, bytes: &[u8]) {
-        self.transport.send(to, Lane::Votes, bytes.into());
+        self.transport.send(to, LinkStream::Votes, bytes.into());
     }
 
     fn bulk(&self, to: PeerIndex, bytes: Vec<u8>) {
-        self.transport.send(to, Lane::Bulk, bytes.into());
+        self.transport.send(to, LinkStream::Bulk, bytes.into());
     }
 
     /// Ends like a killed process: nobody is notified.
@@ -126,9 +126,9 @@ fn four_validators_exchange_frames() {
     for (me, at) in running.iter().enumerate() {
         let (mut votes, mut bulk) = ([0; 4], vec![Vec::new(); 4]);
         for _ in 0..3 * (usize::from(VOTES) + 4) {
-            let (peer, lane, bytes) = at.frame();
+            let (peer, stream, bytes) = at.frame();
             let from = usize::from(peer);
-            if lane == Lane::Votes {
+            if stream == LinkStream::Votes {
                 assert_eq!(bytes, [peer, me as u8, votes[from]]);
                 votes[from] += 1;
             } else {
@@ -193,7 +193,7 @@ fn nothing_is_kept_for_a_peer_that_is_not_there() {
     first.all_up(1);
     second.all_up(1);
     first.votes(1, b"heard");
-    assert_eq!(second.frame(), (0, Lane::Votes, b"heard".to_vec()));
+    assert_eq!(second.frame(), (0, LinkStream::Votes, b"heard".to_vec()));
 }
 
 /// A vote sent behind sixty-four megabytes of bulk overtakes nearly all of it.
@@ -205,10 +205,10 @@ fn votes_overtake_bulk() {
     from.all_up(1);
     to.all_up(1);
     let frame: Arc<[u8]> = vec![7; FRAME_MAX].into();
-    (0..FRAMES).for_each(|_| from.transport.send(1, Lane::Bulk, frame.clone()));
+    (0..FRAMES).for_each(|_| from.transport.send(1, LinkStream::Bulk, frame.clone()));
     from.votes(1, b"urgent");
-    let order: Vec<Lane> = (0..=FRAMES).map(|_| to.frame().1).collect();
-    let at = order.iter().position(|lane| *lane == Lane::Votes).expect("it came");
+    let order: Vec<LinkStream> = (0..=FRAMES).map(|_| to.frame().1).collect();
+    let at = order.iter().position(|stream| *stream == LinkStream::Votes).expect("it came");
     assert!(at <= FRAMES / 4, "the vote came after {at} of {FRAMES} bulk frames");
 }
 
@@ -222,7 +222,7 @@ fn a_long_frame_does_not_hold_up_a_short_one() {
     to.all_up(1);
     let frames = [FRAME_MAX, 1, FRAME_MAX, 1, FRAME_MAX, 1].map(|bytes| Arc::<[u8]>::from(vec![7; bytes]));
     let mut orders = (0..30).map(|_| {
-        frames.iter().for_each(|frame| from.transport.send(1, Lane::Bulk, frame.clone()));
+        frames.iter().for_each(|frame| from.transport.send(1, LinkStream::Bulk, frame.clone()));
         frames.each_ref().map(|_| to.frame().2.len())
     });
     assert!(orders.any(|order| order[..3] == [1; 3]), "in each round a short frame came after a long one");
@@ -276,7 +276,7 @@ fn votes_that_pile_up_end_the_connection() {
     to.all_up(1);
     let frame: Arc<[u8]> = vec![0; VOTE_FRAME_BYTES_MAX].into();
     while from.transport.counters(1).overflows == 0 {
-        from.transport.send(1, Lane::Votes, frame.clone());
+        from.transport.send(1, LinkStream::Votes, frame.clone());
     }
     assert!(matches!(from.next(), Event::Down { peer: 1 }));
     // The reader takes the frames that had arrived, then sees both events.

@@ -1,6 +1,6 @@
 //! Edits of accounts, which blocks of a developers' chain may contain.
 //!
-//! An edit is in the lane of Ethereum transactions, as bytes that begin with [`EDIT_TYPE`], a type that Ethereum does
+//! An edit is in the section of Ethereum transactions, as bytes that begin with [`EDIT_TYPE`], a type that Ethereum does
 //! not use. So blocks stay the only source of state; replays, roots and proofs need no knowledge of edits, and no
 //! format changes. A chain whose genesis does not set `developers` treats such bytes as an invalid transaction: no
 //! validator votes for a sub-block that contains them, and a block that contains them skips them.
@@ -85,12 +85,12 @@ pub enum EditError {
 }
 
 impl DeveloperEdit {
-    /// The encoding in a lane.
+    /// The encoding in a section.
     pub fn encode(&self) -> Vec<u8> {
         borsh::to_vec(&(EDIT_TYPE, self)).expect("writing to memory cannot fail")
     }
 
-    /// Decodes bytes of a lane; `None` if they are not an edit.
+    /// Decodes bytes of a section; `None` if they are not an edit.
     pub fn decode(bytes: &[u8]) -> Option<DeveloperEdit> {
         let (_, edit) = Some(bytes).filter(|bytes| bytes.first() == Some(&EDIT_TYPE)).and_then(|bytes| {
             let decoded: Result<(u8, DeveloperEdit), _> = borsh::from_slice(bytes);

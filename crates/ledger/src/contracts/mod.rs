@@ -6,7 +6,7 @@
 //!
 //! # The protocol
 //!
-//! - A sub-block has a lane of Ethereum transactions beside the native one. For each sub-block, [`check_in_lane`]
+//! - A sub-block has a section of Ethereum transactions beside the native one. For each sub-block, [`check_in_section`]
 //!   checks each transaction by its bytes alone: encoding, chain, intrinsic gas, and the rest of the sub-block's
 //!   quota of declared gas. Quota times committee is at most the gas of a block, which the genesis asserts. So no
 //!   transaction is dropped for lack of block gas during execution.
@@ -122,7 +122,7 @@ pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
 pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use offers::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName};
-pub use order::{check_in_lane, recover_senders};
+pub use order::{check_in_section, recover_senders};
 pub use outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};

@@ -15,7 +15,7 @@ use super::transaction::{EthereumFault, EthereumTransaction};
 /// A transaction that will be executed.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered {
-    /// Its position among the block's Ethereum transactions, by sub-block and lane.
+    /// Its position among the block's Ethereum transactions, by sub-block and section.
     pub position: u32,
     /// The position of its sub-block in the block.
     pub sub_block: usize,
@@ -23,12 +23,12 @@ pub(super) struct Ordered {
     pub transaction: EthereumTransaction,
 }
 
-/// Checks bytes of a lane without state and without signature, and counts their gas against the rest of the quota of
+/// Checks bytes of a section without state and without signature, and counts their gas against the rest of the quota of
 /// their sub-block.
 ///
 /// # Errors
 /// [`EthereumFault`]; also if the quota is exceeded, see [`EthereumFault::Quota`].
-pub fn check_in_lane(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<EthereumTransaction, EthereumFault> {
+pub fn check_in_section(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<EthereumTransaction, EthereumFault> {
     let transaction = EthereumTransaction::decode(bytes)?;
     transaction.check(chain)?;
     let gas = transaction.gas_limit();
@@ -36,15 +36,15 @@ pub fn check_in_lane(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<Eth
     Ok(transaction)
 }
 
-/// The signer of each transaction of a lane, recovered on the current rayon pool.
-pub fn recover_senders(lane: &[Vec<u8>]) -> Vec<Option<Address>> {
+/// The signer of each transaction of a section, recovered on the current rayon pool.
+pub fn recover_senders(section: &[Vec<u8>]) -> Vec<Option<Address>> {
     let sender = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok()?.recover_sender().ok();
-    lane.par_iter().map(sender).collect()
+    section.par_iter().map(sender).collect()
 }
 
-/// The content of the lanes of a block.
+/// The content of the sections of a block.
 #[derive(Default)]
-pub(super) struct Lanes {
+pub(super) struct Sections {
     /// The transactions to execute, in order.
     pub standing: Vec<Ordered>,
     /// Transactions that are skipped, by position.
@@ -53,8 +53,8 @@ pub(super) struct Lanes {
     pub edits: Vec<(u32, DeveloperEdit)>,
 }
 
-/// Sorts the content of the lanes of a block. Only a developers' chain has edits.
-pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Lanes {
+/// Sorts the content of the sections of a block. Only a developers' chain has edits.
+pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Sections {
     let (mut standing, mut skipped, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
     let count = block.sub_blocks.len();
@@ -77,7 +77,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers
                 edits.push((position, edit));
                 continue;
             }
-            let judged = check_in_lane(bytes, chain, &mut gas_left).and_then(|transaction| {
+            let judged = check_in_section(bytes, chain, &mut gas_left).and_then(|transaction| {
                 let sender = match sub.senders.get(at) {
                     Some(sender) => sender.ok_or(EthereumFault::Signature)?,
                     None => transaction.recover_sender()?,
@@ -93,7 +93,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers
             }
         }
     }
-    Lanes { standing: by_nonce(standing), skipped, edits }
+    Sections { standing: by_nonce(standing), skipped, edits }
 }
 
 /// Assigns the positions of each sender to its transactions in the order of their nonces.

@@ -13,7 +13,7 @@ use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
 use super::offers::{BookEdit, BookFacts, OFFERS, OffersSlot, settlement};
-use super::order::{Lanes, Ordered, in_order};
+use super::order::{Ordered, Sections, in_order};
 use super::outcome::{EvmExecution, EvmOutcome};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
@@ -88,7 +88,7 @@ impl Ledger {
     }
 
     fn execute_lanes(&mut self, block: &Superblock, base_fee: u64, phase: &mut Phase) -> Result<(), Fault> {
-        let Lanes { standing, skipped, edits } =
+        let Sections { standing, skipped, edits } =
             in_order(block, self.chain, self.limits.sub_block_gas, self.is_developers);
         phase.receipts.skipped = skipped;
         let is_edited = !edits.is_empty();

@@ -26,7 +26,7 @@ pub struct EthereumLog {
 pub struct EthereumReceipt {
     /// The hash of the transaction.
     pub id: TransactionId,
-    /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts are in the order of
+    /// Its position among the block's Ethereum transactions, by sub-block and section. Receipts are in the order of
     /// execution. `None` marks the settlement receipt: it belongs to no transaction, comes first, and has the logs of
     /// what the block's batch did with offers that contracts placed.
     pub position: Option<u32>,

@@ -4,7 +4,7 @@ use crate::evm::asked::*;
 use crate::evm::*;
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
-    EthereumFault, EthereumRequest, EvmStatus, Skip, WETH9, check_in_lane, contract_address, recover_senders,
+    EthereumFault, EthereumRequest, EvmStatus, Skip, WETH9, check_in_section, contract_address, recover_senders,
 };
 use ledger::{EvmRecord, Genesis, GenesisError, Ledger, Limits, ReceiptsTrie, RootPart, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation, SubBlock, Superblock, Transaction};
@@ -115,7 +115,7 @@ fn what_is_bad_in_its_place_is_skipped_and_costs_nothing() {
 fn the_quota_and_lanes_need_no_state() {
     let to = Address([77; 20]);
     let of = |gas_limit| key(0).sign(&EthereumRequest { gas_limit, ..request(0, Some(to)) });
-    let judge = |bytes: &[u8], mut left: u64| check_in_lane(bytes, CHAIN, &mut left).map(|_| left);
+    let judge = |bytes: &[u8], mut left: u64| check_in_section(bytes, CHAIN, &mut left).map(|_| left);
     assert_eq!(judge(&of(100_000), 100_000), Ok(0));
     assert_eq!(judge(&of(100_001), 100_000), Err(EthereumFault::Quota { gas: 100_001, left: 100_000 }));
     assert!(matches!(judge(&of(20_999), 1 << 40), Err(EthereumFault::IntrinsicGas { limit: 20_999, needed: 21_000 })));

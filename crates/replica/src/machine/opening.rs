@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
-use ledger::contracts::check_in_lane;
+use ledger::contracts::check_in_section;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
 use primitives::{Digest, Height, Operation, SignedBy, SubBlock, Transaction};
@@ -13,13 +13,13 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
 use crate::{
-    Defect, EthereumLane, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
+    Defect, EthereumSection, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
 };
 
 /// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
 /// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus
 /// must know of it.
-pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
+pub fn check_payload(section: EthereumSection) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
@@ -30,8 +30,8 @@ pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
         if signatures > VENUE_SIGNATURES_PER_SUB_BLOCK as usize {
             return None;
         }
-        let mut gas_left = lane.sub_block_gas;
-        let mut is_sound = |bytes: &Vec<u8>| check_in_lane(bytes, lane.chain, &mut gas_left).is_ok();
+        let mut gas_left = section.sub_block_gas;
+        let mut is_sound = |bytes: &Vec<u8>| check_in_section(bytes, section.chain, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();
         let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
@@ -92,7 +92,7 @@ impl<D: Disk + Clone> Replica<D> {
         let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
         let network = network.at(ledger, height + 1)?;
         let start = start(&network, &past, ledger, height, newest)?;
-        let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
+        let mut engine = Engine::new(network.setup(check_payload(network.ethereum)), start);
         if unproved.is_some() {
             // It has no superblock to continue from: until it finds one, it only reports the height of its state.
             engine.rejoin();
@@ -226,13 +226,13 @@ mod tests {
     use primitives::{Address, AssetId, Body, Digest, Operation, SignedBy, SubBlock, Transaction, WalletSignature};
 
     use super::check_payload;
-    use crate::EthereumLane;
+    use crate::EthereumSection;
 
-    const LANE: EthereumLane = EthereumLane { chain: 7, sub_block_gas: 100_000 };
+    const SECTION: EthereumSection = EthereumSection { chain: 7, sub_block_gas: 100_000 };
 
     fn checked(native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Option<Contents> {
         let sub_block = SubBlock { time_ms: 5, native, ethereum, ..SubBlock::default() };
-        check_payload(LANE)(&sub_block.to_payload())
+        check_payload(SECTION)(&sub_block.to_payload())
     }
 
     /// A validator checks no more wallet signatures than the quota allows before it votes for a sub-block.
@@ -260,6 +260,6 @@ mod tests {
         for refused in [vec![transfer; 3], vec![signed(8, 50_000)], vec![signed(7, 20_999)], vec![vec![1, 2, 3]]] {
             assert!(checked(Vec::new(), refused.clone()).is_none(), "{refused:?}");
         }
-        assert!(check_payload(LANE)(b"no sub-block").is_none());
+        assert!(check_payload(SECTION)(b"no sub-block").is_none());
     }
 }

@@ -44,7 +44,7 @@ use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vo
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
 use replica::{
-    Defect, Effect, EthereumLane, Input, LifeMistake, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight,
+    Defect, Effect, EthereumSection, Input, LifeMistake, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight,
     Waiting,
 };
 use store::Surviving;
@@ -417,7 +417,7 @@ impl SimNetwork {
         Epoch {
             chain: Chain { genesis: self.identity, epoch: 0, heights, keys },
             rules: self.rules,
-            lane: EthereumLane::of(self.genesis.chain, &self.genesis.limits),
+            ethereum: EthereumSection::of(self.genesis.chain, &self.genesis.limits),
             me: self.validator(me),
             own: OwnKeys::one(self.secrets[usize::from(me)].clone()),
             listen: ([127, 0, 0, 1], 1).into(),
