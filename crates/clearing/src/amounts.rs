@@ -153,7 +153,7 @@ impl<'a> Flows<'a> {
 
     /// Finds amounts that meet every bound, if there are any; false if something is short.
     fn fit(&mut self) -> bool {
-        self.all.par_iter_mut().for_each(|together| together.short = together.program.fit(&together.values));
+        self.all.par_iter_mut().for_each(|together| together.short = together.program.try_bounds(&together.values));
         self.all.iter().all(|together| together.short.is_empty())
     }
 
@@ -243,16 +243,6 @@ fn apart(assets: usize, arcs: Vec<Arc>) -> Vec<(Vec<usize>, Vec<Arc>)> {
 }
 
 impl Program<'_> {
-    /// Finds amounts that meet every bound; returns the assets that are short, none if there are such amounts.
-    fn fit(&mut self, values: &[f64]) -> Vec<usize> {
-        let short = self.try_bounds(values);
-        if short.is_empty() || self.allowance.is_spent() || self.is_hopeless(values) {
-            return short;
-        }
-        self.count_payouts();
-        self.try_bounds(values)
-    }
-
     /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so.
     /// Shortages that no rounding can fix remain.
     pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {

@@ -30,9 +30,6 @@ pub(crate) struct Arc<'a> {
     pub(crate) high: Amount,
     /// Units sold.
     pub(crate) sold: Amount,
-    /// An upper bound of how far the pay-outs of the first L units fall below [`Rate::payout_bound`], as far as
-    /// known.
-    pub(crate) credit: u128,
 }
 
 /// The seller.
@@ -93,13 +90,12 @@ impl Arc<'_> {
 
     /// An upper bound of the offers' pay-outs when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
-        let bound = self.rate.net.payout_bound(sold);
-        if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
+        self.rate.net.payout_bound(sold)
     }
 
     /// Drops the lower bound.
     pub(crate) fn drop_bound(&mut self) {
-        (self.low, self.credit) = (0, 0);
+        self.low = 0;
     }
 
     pub(crate) fn paid(&self) -> u128 {
@@ -108,8 +104,7 @@ impl Arc<'_> {
 
     /// The most units that can be sold with pay-outs within `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
-        let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
-        self.rate.net.most_within(bound.saturating_add(credit))
+        self.rate.net.most_within(bound)
     }
 
     /// An amount from `sold` up that fills can give; not always the least, as the steps increase.
@@ -264,17 +259,7 @@ pub(crate) fn arc<'a>(
             (Seller::Pool(side), low, high)
         }
     };
-    (high > 0).then_some(Arc {
-        link,
-        sell: sell.0 as usize,
-        buy: buy.0 as usize,
-        rate,
-        seller,
-        low,
-        high,
-        sold: high,
-        credit: 0,
-    })
+    (high > 0).then_some(Arc { link, sell: sell.0 as usize, buy: buy.0 as usize, rate, seller, low, high, sold: high })
 }
 
 /// The offers of one pair at `rate`, and U; `None` if none is within the rate.

@@ -5,7 +5,6 @@ use primitives::Amount;
 use crate::arc::Arc;
 use crate::budget::Allowance;
 use crate::outcome::Spending;
-use rayon::prelude::*;
 
 /// The flow program: arcs, their adjacency, and the surplus of each asset.
 pub(crate) struct Program<'a> {
@@ -141,15 +140,6 @@ impl<'a> Program<'a> {
             self.slack[arc.sell] += i128::from(arc.sold);
             self.slack[arc.buy] -= arc.paid() as i128;
         }
-    }
-
-    /// Replaces the bound on the pay-outs of what must execute by their exact sum.
-    pub(crate) fn count_payouts(&mut self) {
-        self.allowance.spend(self.arcs.iter().map(|arc| arc.offers() / 8).sum());
-        self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
-            let exact = arc.paid_exactly(arc.low);
-            arc.credit = arc.rate.net.payout_bound(arc.low).saturating_sub(exact);
-        });
     }
 
     pub(crate) fn edges_of(&self, asset: usize) -> &[Edge] {

@@ -29,7 +29,7 @@
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
 //! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
-//!   far from balance, or where steps get short: at a circulation in which every offer trades a part of its value,
+//!   far from balance: at a circulation in which every offer trades a part of its value,
 //!   found by one elimination: each trades in proportion to what its assets can, times a factor of the asset sold that
 //!   balances all. So every asset is conserved from the first step on, however far apart values and prices are. The
 //!   products of an offer are then relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly
@@ -39,8 +39,7 @@
 //! - **Giants**: near a solution, a lot counts as no larger than [`step::MULTIPLE`] times what its assets can trade
 //!   there. It trades no more whatever its size, and a path of lots that are alike takes fewer steps.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
-//!   value sold of an asset is far from that bought, τ does not fall. Where [`MOST_SHORT`] steps in a row are short,
-//!   the path begins once more at the current prices.
+//!   value sold of an asset is far from that bought, τ does not fall.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
 //!   number of steps is bounded by [`STEPS`] and by the budget.
 //! - **End**: as soon as the amount step finds full amounts, which it is asked whenever τ has become ten times
@@ -82,9 +81,6 @@ use crate::supply::Supply;
 
 /// Maximum number of steps from one start.
 const STEPS: u32 = 200;
-/// Steps shorter than this are short; after so many in a row, the path begins once more at the current prices.
-const SHORT: f64 = 0.05;
-const MOST_SHORT: u32 = 6;
 /// The least first τ.
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
@@ -198,12 +194,10 @@ impl Path<'_> {
     fn follow(&mut self, narrow: f64) -> End {
         /// The conservation of value that is needed then.
         const BALANCED: f64 = 1e-3;
-        let (mut asked, mut short) = (1.0, 0);
-        self.step.length = 1.0;
+        let mut asked = 1.0;
         for _ in 0..STEPS {
             self.step.measure(&self.lots, &self.logs);
-            let Step { worst, mean, off, length, .. } = self.step;
-            short = if length < SHORT { short + 1 } else { 0 };
+            let Step { worst, mean, off, .. } = self.step;
             if worst < BALANCED && mean < narrow && mean < 0.1 * asked {
                 asked = mean;
                 if self.is_full() {
@@ -219,10 +213,6 @@ impl Path<'_> {
                     self.start(mean);
                     continue;
                 }
-            }
-            if short == MOST_SHORT {
-                self.begin();
-                short = 0;
             }
             if !self.advance() {
                 return End::Spent;

@@ -5,6 +5,7 @@
 //! | [`itch`] | the messages of a full order book feed | NASDAQ TotalView-ITCH 5.0 |
 //! | [`mold`] | packets of numbered messages, and requests to send some again | MoldUDP64 1.00 |
 //! | [`ouch`] | orders, and what becomes of them | NASDAQ OUCH 5.0 |
+//! | [`fix`] | orders and reports as banks send them, with their sessions as steps, both sides | FIX 4.4 |
 //! | [`soup`] | sessions over TCP, with resumption: packets, and both sides as steps | SoupBinTCP 3.00, login of 4.10 |
 //! | [`frames`] | files of messages, each after its length | NASDAQ BinaryFILE 1.00 |
 //! | [`lobster`] | message files of reconstructed order books | LOBSTER |
@@ -24,6 +25,7 @@
 //! ```
 
 mod field;
+pub mod fix;
 pub mod frames;
 pub mod itch;
 pub mod lobster;

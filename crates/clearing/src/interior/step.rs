@@ -51,8 +51,6 @@ pub(super) struct Step<'a> {
     /// The largest product that is its own, relative to τ.
     widest: f64,
     pub(super) steps: u32,
-    /// The part of its direction that the last step went.
-    pub(super) length: f64,
     looks: u64,
 }
 
@@ -76,7 +74,6 @@ impl<'a> Step<'a> {
             mean,
             worst,
             steps: 0,
-            length: 1.0,
             off: 0.0,
             widest: 1.0,
             looks: 0,
@@ -246,7 +243,6 @@ impl<'a> Step<'a> {
         }
         let Some(change) = self.direction(lots, logs, target) else { return false };
         let length = longest(lots, &change, BACK);
-        self.length = length;
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
