@@ -29,6 +29,10 @@ fn seeds_hold_over_two_boundaries() {
         sum.stripped += report.stripped;
         sum.unregistered += report.unregistered;
         sum.poor += report.poor;
+        sum.restarts += report.restarts;
+        sum.carried += report.carried;
+        sum.aside += report.aside;
+        sum.outdated += report.outdated;
     }
     let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
@@ -38,6 +42,8 @@ fn seeds_hold_over_two_boundaries() {
     assert!(conditions.iter().all(|count| *count > 0) && sum.cases > 500 && sum.proven > 50, "{sum:?}");
     // Some of these runs make group keys, and some more have BLS keys.
     assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
+    // In a quarter of the runs the network restarts; certificates of before are tried again and mean nothing.
+    assert!(sum.restarts > 6 && sum.carried > 100 && sum.aside > 0 && sum.outdated > 50, "{sum:?}");
     // In many runs contradictions are posted. In few of these the Byzantine validator never
     // contradicts itself.
     assert!((8..=48).contains(&sum.convicted), "{sum:?}");
@@ -59,7 +65,7 @@ fn a_seed_decides_everything() {
 
 /// Each seeded mistake with a run that finds it (the seed, the blocks before the faults stop), and what the check that
 /// finds it says.
-const FOUND: [(LaneBug, u64, u64, &str); 16] = [
+const FOUND: [(LaneBug, u64, u64, &str); 19] = [
     (OfMember(MemberMistake::ReportNotAskedAgain), 53, 34, "is lost"),
     (OfMember(MemberMistake::PostNotRepeated), 47, 34, "has not registered for epoch"),
     (OfMember(MemberMistake::PostRepeatedEarly), 1, 34, "has posted Registration"),
@@ -76,6 +82,9 @@ const FOUND: [(LaneBug, u64, u64, &str); 16] = [
     (LaneBug::OthersAnswer, 2, 34, "is liable for no faulty member"),
     (LaneBug::DutyUnmarked, 0, 34, "has not registered for epoch"),
     (LaneBug::ForeignSigner, 0, 34, "a certificate of payment"),
+    (LaneBug::RestartKeepsName, 0, 34, "older than the restart"),
+    (LaneBug::RestartCountsLaterDeposits, 9, 34, "is listed, and nothing of it is in the snapshot"),
+    (LaneBug::RestartIgnoresCertificates, 2, 34, "is settled, and the list lacks its output"),
 ];
 
 /// Found by tests of `member`: here somebody else shows such certificates in time.

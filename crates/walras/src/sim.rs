@@ -214,6 +214,10 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("stripped", sum(|report| report.stripped)),
         ("unregistered", sum(|report| report.unregistered)),
         ("poor", sum(|report| report.poor)),
+        ("restarts", sum(|report| report.restarts)),
+        ("carried", sum(|report| report.carried)),
+        ("aside", sum(|report| report.aside)),
+        ("outdated", sum(|report| report.outdated)),
     ];
     Ok(print_report(&counts, &failures, "walras sim --lane", json))
 }

@@ -175,3 +175,54 @@ fn a_restored_solo_chain_has_a_lane_of_its_own() {
     assert_eq!(node.terminate().code(), Some(0));
     assert!(start("old").log().contains("closed for restart 1"));
 }
+
+/// The first lane epoch of a restarted network has the keys of the agreed file, which are no BLS keys: payments are
+/// confirmed by answers in trees, and from the next epoch on by aggregates again.
+#[test]
+fn the_first_lane_epoch_after_a_restart_signs_without_bls_keys_and_the_next_one_with_them() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let run = |arguments: &str| {
+        let mut command = walras();
+        command.args(arguments.split_whitespace()).current_dir(folder.path());
+        command.output().expect("walras runs")
+    };
+    let made = "init --json --home old --lane --lane-bls aggregate --lane-epoch-heights 30 --asset USD:2 --asset EUR:2";
+    assert_eq!(run(&format!("{made} --supply 1000 --fee 0")).status.code(), Some(0));
+    let ports = sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
+    let start = |home: &str| {
+        Process::start(&path(home), &[("WALRAS_BLOCKS__INTERVAL_MS", "20"), ("WALRAS_LANE__ADDRESSES", ports.as_str())])
+    };
+    let pay = |node: &Process, arguments: &str| good(&run(&format!("pay {arguments} --json --server {}", node.server)));
+    let node = start("old");
+    pay(&node, "new --purse alice");
+    pay(&node, "deposit --purse alice --key old/issuer-key.json --asset EUR --amount 100");
+    good(&run("snapshot create --json --home old --out agreed.snapshot"));
+    assert_eq!(node.terminate().code(), Some(0));
+    good(&run("snapshot restore agreed.snapshot --json --home new --genesis old/genesis.json --lane-from old"));
+    let node = start("new");
+    let server = format!("--server {}", node.server);
+    good(&run(&format!("pay follow --json --purse alice {server} --list new/lane-list.json")));
+
+    let to = good(&run("pay address --purse alice --json"))["address"].as_str().expect("an address").to_string();
+    let order = |amount: u32, scheme: &str| {
+        format!("send --purse alice --asset EUR --amount {amount} --to {to} --scheme {scheme} --receipt {scheme}.txt")
+    };
+    let refused = run(&format!("pay {} {server}", order(40, "bls")));
+    let said = text(&refused.stderr);
+    assert!(said.contains("no keys for this scheme in lane epoch 0"), "{said}");
+    assert!(said.contains("--scheme merkle") && said.contains("next lane epoch"), "{said}");
+    pay(&node, &order(40, "merkle"));
+    let now = || get(&agent(), &node.server, "/v1/lane").1["epoch"].as_u64().expect("a number");
+    let network = get(&agent(), &node.server, "/v1/limits").1["network"].as_str().expect("an identity").to_string();
+    let again = "wallet pay --again --asset USD --amount 0.01 --to 0x1111111111111111111111111111111111111111";
+    while now() == 0 {
+        let made = run(&format!("{again} --key old/issuer-key.json --network {network} {server}"));
+        assert!(made.status.success(), "{}", text(&made.stderr));
+    }
+    // Carried money is spent where it lies, by the first committee; what it becomes lies in the next epoch.
+    pay(&node, "settle --purse alice");
+    let sent = pay(&node, &order(50, "bls"));
+    assert!(sent["payments"][0]["settled_ms"].is_number(), "{sent}");
+    assert_eq!(node.terminate().code(), Some(0));
+}

@@ -1,5 +1,6 @@
 //! What is wrong in a run besides disks, messages and blocks: accounts without money, a member without keys, payers who
-//! keep certificates to themselves, views that a relay strips of their certificates, outputs contested by the hundred.
+//! keep certificates to themselves, views that a relay strips of their certificates, outputs contested by the hundred,
+//! restarts of the network.
 
 use ledger::{LaneOutput, Outcome};
 use member::MemberMistake;
@@ -34,6 +35,8 @@ pub(super) struct Conditions {
     pub is_flooded: bool,
     /// More than f members say nothing in cases, a correct one among them: what votes alone decide expires.
     pub is_stalled: bool,
+    /// The network restarts: the height of its snapshot, and the height that is rolled back to it.
+    pub restart: Option<(u64, u64)>,
 }
 
 /// The correct member that says nothing in cases where more than f do.
@@ -47,7 +50,11 @@ impl Conditions {
         // A group key needs all members.
         let makes_group_keys = seed % 8 == 5;
         let is_late = member == Some(MemberMistake::LateCertificateNotTold);
+        let is_restarted =
+            dice.once_in(4) && bug.is_none() || bug.is_some_and(|bug| LaneBug::OF_RESTARTS.contains(&bug));
+        let snapshot = 8 + dice.below(14);
         Conditions {
+            restart: is_restarted.then(|| (snapshot, snapshot + 2 + dice.below(10))),
             are_members_poor: poor && bug.is_none() || bug == Some(LaneBug::DutyUnmarked),
             is_unregistered: unregistered && !makes_group_keys && bug.is_none(),
             are_payers_silent: silent || member == Some(MemberMistake::ShownNotPosted),

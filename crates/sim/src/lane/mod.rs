@@ -40,6 +40,9 @@
 //! certificates that they name, and no copy counts. In some runs a thousand outputs are contested at once; in some more
 //! than f members say nothing in cases, which expire.
 //!
+//! In a quarter of the runs the network restarts from a snapshot: logs are closed, operators make one list from
+//! certificates alone, and a lane of another identity begins with it ([`restarts`]).
+//!
 //! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
 //! What each correct member has to say in open cases is on the ledger, whatever was lost on the way.
 
@@ -50,6 +53,7 @@ mod disk;
 mod liar;
 mod observed;
 mod payers;
+mod restarts;
 mod schemes;
 mod shards;
 
@@ -78,6 +82,7 @@ use conditions::Conditions;
 use liar::Liar;
 use observed::Observed;
 use payers::Payers;
+use restarts::Restarts;
 use schemes::{SimAnswer, Stranger};
 use shards::{Said, SimBlock, SimValidator};
 
@@ -162,6 +167,14 @@ pub struct LaneReport {
     pub unregistered: u64,
     /// Runs in which members had no money.
     pub poor: u64,
+    /// Restarts of the network.
+    pub restarts: u64,
+    /// Outputs and claims that restarts carried over.
+    pub carried: u64,
+    /// Outputs that restarts left aside.
+    pub aside: u64,
+    /// Certificates of a network that restarted, refused by the one that took its place.
+    pub outdated: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -190,6 +203,9 @@ enum Message {
 struct LaneWorld {
     options: LaneOptions,
     conditions: Conditions,
+    restarts: Restarts,
+    /// The height at which the faults stop.
+    end: u64,
     /// Outputs of a flood whose cases were opened.
     flooded: BTreeSet<OutputId>,
     /// Views without the certificates that they name.
@@ -316,6 +332,8 @@ impl LaneWorld {
         LaneWorld {
             options,
             conditions,
+            restarts: Restarts::default(),
+            end: options.blocks,
             flooded: BTreeSet::new(),
             stripped: BTreeSet::new(),
             validators,
@@ -354,7 +372,7 @@ impl LaneWorld {
     }
 
     fn run(&mut self) -> Result<LaneReport, String> {
-        while self.ledger.height() < self.options.blocks {
+        while self.ledger.height() < self.end {
             self.report.steps += 1;
             self.step()?;
         }
@@ -528,7 +546,8 @@ impl LaneWorld {
         }
         let block = SimBlock { facts, native, state: self.ledger.clone() };
         self.validators.iter_mut().for_each(|validator| validator.on_block(block.clone()));
-        self.check()
+        self.check()?;
+        self.restart_when_due()
     }
 
     /// The transactions of the next block. A sub-block of a validator may be left out; it proposes its transactions
@@ -660,6 +679,7 @@ impl LaneWorld {
             self.refused.insert(*id);
         }
         if let Operation::Lane(post) = &body.operation {
+            self.on_restart_outcome(id, outcome, post)?;
             self.on_condition(id, self.member_of(&body.account).is_some(), outcome, post)?;
         }
         match (&body.operation, outcome.refusal()) {

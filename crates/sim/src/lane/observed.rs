@@ -38,6 +38,21 @@ impl Observed {
         Observed::is_quorum(self.confirmed.get(digest)) && Observed::is_quorum(self.acknowledged.get(digest))
     }
 
+    /// Whether a payment spends an output that can be certified.
+    pub fn is_spent(&self, output: &OutputId) -> bool {
+        self.certifiable().any(|body| body.input_ids().any(|input| input == *output))
+    }
+
+    /// Whether a payment that can be certified creates an output.
+    pub fn is_created(&self, output: &OutputId) -> bool {
+        self.certifiable().any(|body| body.output_ids().any(|created| created == *output))
+    }
+
+    fn certifiable(&self) -> impl Iterator<Item = &Arc<PaymentBody>> {
+        let can_be = |digest: &Digest| Observed::is_quorum(self.confirmed.get(digest));
+        self.bodies.iter().filter(move |(digest, _)| can_be(digest)).map(|(_, body)| body)
+    }
+
     /// The invariants over the signers of a certificate; `named` are those of a bitmap.
     pub fn check_signers(&self, kind: StatementKind, digest: &Digest, named: &[u8]) -> Result<(), String> {
         let signers = match kind {

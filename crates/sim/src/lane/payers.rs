@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerScheme, BridgeOperation, CertifiedPayment, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
-    LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
-    RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, settle_request,
+    AnswerScheme, BridgeOperation, CertifiedPayment, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCarryOver,
+    LaneCommittee, LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView,
+    Recipient, RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, settle_request,
 };
 use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signature};
 
@@ -140,6 +140,22 @@ impl Payers {
         let Some((owner, key)) = self.deposits.get(&to).cloned() else { return };
         let holding = Holding { id, output, proof: OutputProof::Ledger };
         self.coins.push(Coin { holding, home, key, owner, made_by: None, is_spent: false });
+    }
+
+    /// The network has restarted: payers have what the list carries over for their keys, and nothing else.
+    pub fn follow(&mut self, carried: &LaneCarryOver, network: &Digest) {
+        let known = self.coins.iter().map(|coin| (coin.key.public(), (coin.owner, coin.key.clone())));
+        let owners: BTreeMap<PublicKey, (usize, SecretKey)> = known.chain(self.deposits.clone()).collect();
+        let coin = |(id, output): (&OutputId, &Output)| {
+            let Recipient::Key(to) = output.to else { return None };
+            let (owner, key) = owners.get(&to).cloned()?;
+            let holding = Holding { id: id.carried_into(network), output: *output, proof: OutputProof::Ledger };
+            Some(Coin { holding, home: 0, key, owner, made_by: None, is_spent: false })
+        };
+        self.coins = carried.outputs.iter().filter_map(coin).collect();
+        self.payments.clear();
+        self.by_digest.clear();
+        self.roots = RootCache::new(64);
     }
 
     /// A payment's certificate is in the ledger.

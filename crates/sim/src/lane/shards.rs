@@ -11,8 +11,8 @@ use member::{
     ShardSecrets, ShardStart, ShardTerm,
 };
 use payments::{
-    BridgeOperation, ContestedOutput, HomeEpoch, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings,
-    LaneValidator, LogOwner, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind,
+    BridgeOperation, ClosedLog, ContestedOutput, HomeEpoch, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings,
+    LaneValidator, LogOwner, MuteReason, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind, closing,
 };
 use primitives::{Digest, Height, Operation, SecretKey, Transaction};
 use replica::{Mempool, PoolEntry};
@@ -107,8 +107,13 @@ fn settings(index: u8, bug: Option<LaneBug>) -> MemberSettings {
 }
 
 impl SimValidator {
+    /// A validator that begins with a network: at its genesis, or with the state of a restart.
     pub fn new(index: u8, genesis: &Ledger, bug: Option<LaneBug>, dice: &mut Dice) -> SimValidator {
-        let (member, first) = LaneMember::new(settings(index, bug), genesis, []);
+        // A restart makes the logs of the first epoch before the nodes start.
+        let owner = LogOwner { network: lane(genesis).network(), home: 0, validator: index, shard: 0 };
+        let logs: BTreeMap<HomeEpoch, LogDisk> =
+            (genesis.height() > 0).then(|| (0, LogDisk::new(&owner, dice))).into_iter().collect();
+        let (member, first) = LaneMember::new(settings(index, bug), genesis, logs.keys().copied().collect::<Vec<_>>());
         let mut validator = SimValidator {
             index,
             bug,
@@ -122,22 +127,22 @@ impl SimValidator {
             pool: Mempool::new(POOL),
             shards: BTreeMap::new(),
             keys: BTreeMap::from([(0, lane_key(index, 0))]),
-            logs: BTreeMap::new(),
+            logs,
             made: BTreeSet::from([0]),
             stuck: BTreeMap::new(),
             ledger: genesis.clone(),
             blocks: VecDeque::new(),
-            certified: 0,
+            certified: genesis.height(),
             known: genesis.clone(),
             ahead: VecDeque::new(),
-            begun: 0,
+            begun: genesis.height(),
             acted: (0, false),
             said: Vec::new(),
             votes: Vec::new(),
             broken: None,
         };
         validator.perform_all(first);
-        validator.give(MemberInput::Certified(0));
+        validator.give(MemberInput::Certified(genesis.height()));
         validator.is_calm = false;
         validator
     }
@@ -416,6 +421,24 @@ impl SimValidator {
             }
             self.inputs.push_back(MemberInput::Reported(home, 0, effect));
         }
+    }
+
+    /// The process ends for good, and its operator closes its logs for a restart of the network.
+    pub fn close(mut self, restart: u32) -> Result<Vec<ClosedLog>, MuteReason> {
+        let network = lane(&self.ledger).network();
+        for (home, mut shard) in std::mem::take(&mut self.shards) {
+            shard.disk.crash(&mut self.dice);
+            self.logs.insert(home, shard.disk);
+        }
+        let mut closed = Vec::new();
+        for (home, mut disk) in std::mem::take(&mut self.logs) {
+            let owner = LogOwner { network, home, validator: self.index, shard: 0 };
+            let (intact, bytes) = closing(&disk, &owner, restart)?;
+            disk.bytes.truncate(intact as usize);
+            disk.bytes.extend(bytes);
+            closed.extend(ClosedLog::read(&disk, owner)?);
+        }
+        Ok(closed)
     }
 
     /// The process ends at any moment, and restarts with its disks and the applied state.

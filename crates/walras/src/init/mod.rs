@@ -212,8 +212,9 @@ impl Init {
         let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, self.lane_bls.into(), &[member]));
         let mut genesis = Genesis { lane, ..genesis };
         // The account of the lane key pays for registrations and votes.
-        let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES);
-        genesis.balances.extend((fees > 0).then_some((key.address(), AssetId(0), fees)));
+        // Where nothing costs a fee, a unit makes it exist: without it no keys are registered, and no epoch ends.
+        let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES).max(1);
+        genesis.balances.push((key.address(), AssetId(0), fees));
         Ok((genesis, config))
     }
 
