@@ -91,6 +91,9 @@ refusals! {
     /// The block's issues of the asset would exceed the cap.
     ISSUE_TOO_LARGE: refused, "issue_too_large",
         "the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed";
+    /// The transaction alone exceeds a sub-block or a quota of one.
+    TOO_LARGE_ALONE: refused, "too_large_alone",
+        "the transaction alone exceeds a sub-block or a quota of one: make it smaller, or split it";
 }
 
 impl Refusal {

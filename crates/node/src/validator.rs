@@ -133,6 +133,7 @@ pub(crate) fn start(
     let Started { executor: jobs, mut threads } = start_workers(shared, start, Some(&consensus))?;
     let execution = Execution { past, handovers, jobs, consensus };
     let key = genesis.own.account.clone();
+    shared.lock_mempool().set_room(genesis.transaction_bytes_max());
     let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
     threads.extend([
         spawn("executor", shared, move |shared| execute(shared, execution))?,

@@ -25,8 +25,6 @@ const RETRY: Duration = Duration::from_secs(3);
 const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
 /// A smaller clock difference is not corrected: it was measured with a message, and messages take time.
 const CLOCK_LEFT_MS: u64 = 1_000;
-/// Bytes that a sub-block may hold besides its transactions.
-const SUB_BLOCK_OVERHEAD: usize = 64;
 
 /// The state machine; see the crate docs.
 pub struct Replica<D: Disk> {
@@ -309,7 +307,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let substitute = self.needs_substitute().then(|| self.engine.substitute(self.skip)).flatten();
         let (proposer, count) = (self.network.me, self.settings.transactions);
-        let room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
+        let room = self.network.transaction_bytes_max();
         if let Some(to) = substitute
             && self.is_time()
             && !std::mem::replace(&mut self.forwarding, true)

@@ -17,7 +17,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::EthereumPool;
-use ledger::{Ledger, Refusal, Reservations, ReserveError};
+use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
     Address, Amount, Body, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, is_lane_duty,
 };
@@ -75,6 +75,8 @@ impl From<ReserveError> for Reject {
 /// The pool; see the module text.
 pub struct Mempool {
     limit: usize,
+    /// Bytes of a sub-block's transactions; a member's duty has half of them.
+    room: usize,
     queue: VecDeque<PoolEntry>,
     /// Members' duties, which are taken first.
     duties: VecDeque<PoolEntry>,
@@ -102,6 +104,7 @@ impl Mempool {
     pub fn new(limit: usize) -> Mempool {
         Mempool {
             limit,
+            room: usize::MAX,
             queue: VecDeque::new(),
             duties: VecDeque::new(),
             duties_pending: 0,
@@ -114,6 +117,12 @@ impl Mempool {
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
         }
+    }
+
+    /// Sets the bytes that a sub-block has for transactions. What does not fit alone would wait for ever at the head of
+    /// the queue, and hold up all behind it; so it is not accepted.
+    pub fn set_room(&mut self, room: usize) {
+        self.room = room;
     }
 
     /// Number of pending native transactions, including those taken and not settled.
@@ -198,7 +207,16 @@ impl Mempool {
         if self.is_full_for(entry) {
             return Err(Reject::Full);
         }
+        self.check_alone(entry)?;
         self.reserved.admit(&entry.transaction, ledger).map_err(Reject::from)
+    }
+
+    /// Whether a sub-block has room and quotas for a transaction, if it is alone there.
+    fn check_alone(&self, entry: &PoolEntry) -> Result<(), Reject> {
+        let room = if entry.is_duty() { self.room.div_ceil(2) } else { self.room };
+        let bytes = borsh::object_length(&entry.transaction).unwrap_or(usize::MAX);
+        let fits = bytes <= room && Quota::default().admits(&entry.transaction);
+        if fits { Ok(()) } else { Err(Reject::Refused(Refusal::TOO_LARGE_ALONE)) }
     }
 
     fn is_full_for(&self, entry: &PoolEntry) -> bool {

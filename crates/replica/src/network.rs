@@ -11,6 +11,9 @@ use primitives::{Digest, PublicKey, SecretKey, Signer};
 
 use crate::ReplicaError;
 
+/// Bytes that a sub-block may hold besides its transactions.
+const SUB_BLOCK_OVERHEAD: usize = 64;
+
 /// Maximum number of followers that a validator keeps a link to: those with the largest stakes.
 const FOLLOWERS_MAX: usize = 32;
 /// Bytes of a frame besides the sub-blocks in it.
@@ -146,6 +149,11 @@ impl Network {
     pub fn has_the_links_of(&self, other: &Network) -> bool {
         let alike = |(a, b): (&PeerAddress, &PeerAddress)| a.key == b.key && a.address == b.address;
         self.me == other.me && self.peers.len() == other.peers.len() && self.peers.iter().zip(&other.peers).all(alike)
+    }
+
+    /// Bytes that a sub-block has for transactions.
+    pub fn transaction_bytes_max(&self) -> usize {
+        self.rules.payload_bytes.saturating_sub(SUB_BLOCK_OVERHEAD)
     }
 
     /// Maximum bytes of the sub-blocks of one superblock, in any epoch.
