@@ -338,27 +338,6 @@ mod tests {
     }
 
     #[test]
-    fn terms_of_venues_round_trip_and_mistakes_are_named() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("genesis.json");
-        let genesis = Genesis { venues: Some(ledger::VenueTerms { bond_min: 77, ..Default::default() }), ..genesis() };
-        write(&path, &genesis).expect("written");
-        assert_eq!(read(&path).expect("sound"), genesis);
-        let text = std::fs::read_to_string(&path).expect("there");
-        for (from, to, expected) in [
-            ("\"bond_min\": \"77\"", "\"bond_min\": \"0\"", "venues: bond_min"),
-            ("\"bond_min\": \"77\"", "\"bond_min\": \"much\"", "venues.bond_min"),
-            ("\"bond_min\": \"77\"", "\"bond\": \"77\"", "unknown field"),
-            ("\"per_block\": 32768", "\"per_block\": 1", "venues: per_block"),
-        ] {
-            assert!(text.contains(from), "{from}");
-            std::fs::write(&path, text.replace(from, to)).expect("written");
-            let error = read(&path).expect_err("a mistake").to_string();
-            assert!(error.contains(expected), "{error}");
-        }
-    }
-
-    #[test]
     fn a_payment_lane_round_trips_and_mistakes_are_named() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("genesis.json");
