@@ -117,7 +117,7 @@ fn operator_value(of: &VenueOperator) -> Value {
     json!({"account": of.account.to_string(), "report_key": of.report_key.to_string()})
 }
 
-/// An operation with its fields, its bytes, and the fees that it costs in a transaction that may count until height 100.
+/// An operation with its fields, its bytes, and the fees that it costs in a transaction that ends at height 100.
 fn operation(operation: VenueOperation, fields: Value) -> Value {
     let mut value = fields;
     value["type"] = operation.name().into();
