@@ -88,3 +88,48 @@ pub(crate) fn check_network(terms: &VenueTerms, founding: &Founding) -> Result<(
     let fault = terms.network_fault(rules.payload_bytes as u64, rules.lag, rules.window);
     fault.map_or(Ok(()), |fault| Err(("venues".into(), fault.into())))
 }
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Genesis, Listing};
+    use primitives::{Address, Fraction};
+
+    use super::*;
+    use crate::genesis_file::{read, write};
+
+    fn genesis() -> Genesis {
+        let assets = vec![Listing::new("USD", 2, Address([1; 20]))];
+        Genesis { mu: Fraction::power_of_two(10), assets, ..Genesis::default() }
+    }
+
+    #[test]
+    fn terms_of_venues_round_trip_and_mistakes_are_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("genesis.json");
+        let genesis = Genesis { venues: Some(ledger::VenueTerms { bond_min: 77, ..Default::default() }), ..genesis() };
+        write(&path, &genesis).expect("written");
+        assert_eq!(read(&path).expect("sound"), genesis);
+        let text = std::fs::read_to_string(&path).expect("there");
+        for (from, to, expected) in [
+            ("\"bond_min\": \"77\"", "\"bond_min\": \"0\"", "venues: bond_min"),
+            ("\"bond_min\": \"77\"", "\"bond_min\": \"much\"", "venues.bond_min"),
+            ("\"bond_min\": \"77\"", "\"bond\": \"77\"", "unknown field"),
+            ("\"per_block\": 32768", "\"per_block\": 1", "venues: per_block"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            std::fs::write(&path, text.replace(from, to)).expect("written");
+            let error = read(&path).expect_err("a mistake").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn terms_of_venues_must_fit_the_network() {
+        let terms = VenueTerms::default();
+        let of = |bytes, lag, window| terms.network_fault(bytes, lag, window).unwrap_or_default();
+        assert_eq!(of(2 << 20, 2, 4), "", "the defaults need exactly 32 heights");
+        assert!(of(2 << 20, 3, 4).starts_with("delay.heights is below"));
+        assert!(of(512 << 10, 2, 4).starts_with("settle_bytes"));
+        assert!(of(600 << 10, 2, 4).starts_with("venues_max"));
+    }
+}

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use primitives::venue::{
-    FillReport, FillTree, OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOrder,
-    VenueSide, possession_bytes,
+    Contradicting, EndedIncarnation, FillReport, FillTree, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber,
+    ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, UnsettledFill, VenueEvidence, VenueOperation,
+    VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
-use primitives::{Address, Digest, SecretKey, to_hex};
+use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, to_hex};
 use serde_json::{Value, json};
 
 const NETWORK: Digest = Digest([0x4e; 32]);
@@ -104,7 +105,123 @@ fn venue_vector() -> Value {
             "signing_bytes": hex(&report.signing_bytes(&NETWORK)), "signature": hex(&report.signature.0),
             "bytes": encoded(&report)},
         "possession": hex(&possession_bytes(&NETWORK, venue, &report.account, &report.key)),
+        "operations": operations(&settle, report),
     })
+}
+
+fn operator(number: u8) -> VenueOperator {
+    VenueOperator { account: Address([number; 20]), report_key: key(number).public() }
+}
+
+fn operator_value(of: &VenueOperator) -> Value {
+    json!({"account": of.account.to_string(), "report_key": of.report_key.to_string()})
+}
+
+/// An operation with its fields, its bytes, and the fees that it costs in a transaction that ends at height 100.
+fn operation(operation: VenueOperation, fields: Value) -> Value {
+    let mut value = fields;
+    value["type"] = operation.name().into();
+    value["bytes"] = encoded(&operation).into();
+    let operation = Operation::Venue(Box::new(operation));
+    let body = Body { chain: 1, account: Address([7; 20]), sequence: 1, until: 100, operation };
+    assert_eq!(body.clone().sign(&NETWORK, &key(1)).check(), Ok(()));
+    value["fees"] = body.weight().to_string().into();
+    value
+}
+
+fn edits() -> Vec<Value> {
+    let (venue, asset, units, bond) = (3, AssetId(1), 70_000, 1 << 40);
+    let terms = MarketTerms {
+        base: AssetId(1),
+        quote: AssetId(0),
+        lot_units: 10,
+        tick_units: 2,
+        lots_max: 1_000_000,
+        fee_cap_ppm: 2_000,
+        penalty: 5,
+    };
+    let listed = json!({"venue": venue, "market": 1, "base": 1, "quote": 0, "lot_units": "10", "tick_units": "2",
+        "lots_max": 1_000_000, "fee_cap_ppm": 2_000, "penalty": "5"});
+    let (public, fee_cap_ppm) = (key(4).public(), 1_500);
+    let markets = vec![
+        MarketMandate { market: 0, tick_min: 1, tick_max: 90 },
+        MarketMandate { market: 1, tick_min: 40_000, tick_max: 60_000 },
+    ];
+    let mandate = Mandate { markets, caps: vec![(AssetId(0), 5_000_000), (AssetId(1), 0)] };
+    let account = Address([7; 20]);
+    let possession = key(4).sign(&possession_bytes(&NETWORK, venue, &account, &public));
+    let allowed = json!({"venue": venue, "key": public.to_string(), "possession": hex(&possession.0),
+        "account": account.to_string(), "caps": [[0, "5000000"], [1, "0"]],
+        "markets": [[0, 1, 90], [1, 40_000, 60_000]]});
+    let floor = OrderNumber { incarnation: 2, day: 19_000, reference: 8 };
+    let opened = json!({"venue": venue, "operator": operator_value(&operator(5)), "fee_cap_ppm": fee_cap_ppm,
+        "bond": bond.to_string()});
+    let changed = json!({"venue": venue, "from": operator_value(&operator(5)), "to": operator_value(&operator(6))});
+    let of_units = || json!({"venue": venue, "units": units.to_string()});
+    let of_asset = || json!({"venue": venue, "asset": 1, "units": units.to_string()});
+    let (from, to) = (operator(5), operator(6));
+    vec![
+        operation(VenueOperation::Open { venue, operator: from, fee_cap_ppm, bond }, opened),
+        operation(VenueOperation::List { venue, market: 1, terms }, listed),
+        operation(VenueOperation::Fence { venue, incarnation: 2 }, json!({"venue": venue, "incarnation": 2})),
+        operation(VenueOperation::ChangeOperator { venue, from, to }, changed),
+        operation(VenueOperation::Bond { venue, units }, of_units()),
+        operation(VenueOperation::Unbond { venue, units }, of_units()),
+        operation(VenueOperation::Deposit { venue, asset, units }, of_asset()),
+        operation(VenueOperation::Collect { venue, asset, units }, of_asset()),
+        operation(VenueOperation::Authorize { venue, key: public, mandate, possession }, allowed),
+        operation(VenueOperation::Revoke { venue, key: public }, json!({"venue": venue, "key": public.to_string()})),
+        operation(
+            VenueOperation::RaiseFloor { venue, key: public, floor },
+            json!({"venue": venue, "key": public.to_string(), "floor": order_number(floor)}),
+        ),
+    ]
+}
+
+/// A settle, an accusation by the tree of an ended incarnation, one by two reports, and a claim.
+fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
+    let (venue, leaves) = (settle.venue, settle.leaves(&NETWORK));
+    let mut tree = FillTree::default();
+    assert!(tree.append(leaves[0]) && tree.append(leaves[1]));
+    let report_keys = vec![report.key, key(8).public()];
+    let (height, time_ms) = (77, 1_800_000_000_123);
+    let ended = EndedIncarnation { incarnation: report.incarnation, tree, report_keys, height, time_ms };
+    let end = ProvenEnd { ended, path: vec![leaves[0], leaves[1]] };
+    let lie = FillReport::new(&NETWORK, (venue, 2, 1), Digest([6; 32]), report.account, &key(9));
+    let path = vec![leaves[0]];
+    let by_tree = VenueEvidence {
+        report: lie,
+        contradicting: Contradicting::Tree(leaves[1], path.clone()),
+        ended: Some(end.clone()),
+    };
+    let other = FillReport::new(&NETWORK, (venue, 2, 1), Digest([8; 32]), report.account, &key(8));
+    let by_reports = VenueEvidence { report: lie, contradicting: Contradicting::Report(other), ended: None };
+    let signed = |order: &SettledOrder| {
+        let signature = key(if order.order.side == VenueSide::Buy { 1 } else { 2 })
+            .sign(&order.order.signing_bytes(&NETWORK, venue));
+        SettledOrder { signature: Some(signature), ..*order }
+    };
+    let fill = SettledFill { buy: 0, sell: 1, ..settle.fills[0] };
+    let [buy, sell] = [settle.fills[0].buy, settle.fills[0].sell].map(|at| signed(&settle.orders[usize::from(at)]));
+    let claim = UnsettledFill { report, ended: end.clone(), buy, sell, fill };
+    let hexed = |report: &FillReport| encoded(report);
+    let end_value = json!({"incarnation": 2, "tree": encoded(&end.ended.tree), "height": "77",
+        "report_keys": end.ended.report_keys.iter().map(|key| key.to_string()).collect::<Vec<_>>(),
+        "time_ms": "1800000000123", "path": end.path.iter().map(Digest::to_string).collect::<Vec<_>>(),
+        "leaf": end.ended.leaf(venue).to_string()});
+    let tree_value = json!({"report": hexed(&lie), "leaf": leaves[1].to_string(), "path": [leaves[0].to_string()],
+        "ended": end_value.clone(), "venue": venue});
+    let reports_value = json!({"report": hexed(&lie), "other": hexed(&other), "venue": venue});
+    let claim_value = json!({"report": hexed(&report), "ended": end_value, "buy": encoded(&buy),
+        "sell": encoded(&sell), "fill": encoded(&fill), "venue": venue});
+    let mut all = edits();
+    all.extend([
+        operation(VenueOperation::Settle(settle.clone()), json!({})),
+        operation(VenueOperation::Accuse(Box::new(by_tree)), tree_value),
+        operation(VenueOperation::Accuse(Box::new(by_reports)), reports_value),
+        operation(VenueOperation::Claim(Box::new(claim)), claim_value),
+    ]);
+    all
 }
 
 #[test]

@@ -16,8 +16,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::{EthereumPool, encode};
-use ledger::{Ledger, Refusal, Reservations, ReserveError};
+use crate::EthereumPool;
+use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, Transaction, TransactionId,
     is_lane_duty,
@@ -211,17 +211,18 @@ impl Mempool {
         if self.is_full_for(entry) {
             return Err(Reject::Full);
         }
-        if !self.has_room_for(entry) {
-            return Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK));
-        }
+        self.check_alone(entry)?;
         self.reserved.admit(&entry.transaction, ledger).map_err(Reject::from)
     }
 
-    /// Whether the transaction fits into a sub-block of its own; a duty has half of it.
-    fn has_room_for(&self, entry: &PoolEntry) -> bool {
+    /// Whether a sub-block has room and quotas for a transaction, if it is alone there; a duty has half of the room.
+    fn check_alone(&self, entry: &PoolEntry) -> Result<(), Reject> {
         let room = if entry.is_duty() { self.room.div_ceil(2) } else { self.room };
-        // The usual room is larger than any transaction, and encoding costs time.
-        room >= TRANSACTION_BYTES_MAX || encode(&entry.transaction).len() <= room
+        // The usual room is larger than any transaction, and measuring costs time.
+        let fits =
+            room >= TRANSACTION_BYTES_MAX || borsh::object_length(&entry.transaction).is_ok_and(|bytes| bytes <= room);
+        let is_small = fits && Quota::default().admits(&entry.transaction);
+        if is_small { Ok(()) } else { Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK)) }
     }
 
     fn is_full_for(&self, entry: &PoolEntry) -> bool {

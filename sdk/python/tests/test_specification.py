@@ -284,3 +284,91 @@ def test_a_report_of_a_venue_is_signed_as_the_specification_says() -> None:
     assert told + key + raw(report["signature"]) == raw(report["bytes"])
     possession = network + u32(VENUE["venue"]) + raw(report["account"]) + key
     assert b"walras venue trading key v1\0" + possession == raw(VENUE["possession"])
+
+
+def operator(of: dict) -> bytes:
+    return raw(of["account"]) + raw(of["report_key"])
+
+
+def digests(all_of_them: list[str]) -> bytes:
+    return u32(len(all_of_them)) + b"".join(map(raw, all_of_them))
+
+
+def ended(end: dict, venue: int) -> bytes:
+    keys = digests(end["report_keys"])
+    record = u32(end["incarnation"]) + raw(end["tree"]) + keys + u64(end["height"]) + u64(end["time_ms"])
+    leaf = derived("walras 2026 venue ended incarnation v1", u32(venue) + record)
+    assert leaf == raw(end["leaf"])
+    return record + digests(end["path"])
+
+
+def mandate(asked: dict) -> bytes:
+    markets = b"".join(u32(market) + u32(low) + u32(high) for market, low, high in asked["markets"])
+    caps = b"".join(u32(asset) + u64(units) for asset, units in asked["caps"])
+    return u32(len(asked["markets"])) + markets + u32(len(asked["caps"])) + caps
+
+
+def venue_operation(asked: dict) -> bytes:
+    venue = u32(asked["venue"]) if "venue" in asked else b""
+    match asked["type"]:
+        case "open":
+            cap = u32(asked["fee_cap_ppm"])
+            return u8(0) + venue + operator(asked["operator"]) + cap + u64(asked["bond"])
+        case "list":
+            pair = u32(asked["market"]) + u32(asked["base"]) + u32(asked["quote"])
+            sizes = u64(asked["lot_units"]) + u64(asked["tick_units"]) + u32(asked["lots_max"])
+            return u8(1) + venue + pair + sizes + u32(asked["fee_cap_ppm"]) + u64(asked["penalty"])
+        case "fence":
+            return u8(2) + venue + u32(asked["incarnation"])
+        case "change_operator":
+            return u8(3) + venue + operator(asked["from"]) + operator(asked["to"])
+        case "bond":
+            return u8(4) + venue + u64(asked["units"])
+        case "unbond":
+            return u8(5) + venue + u64(asked["units"])
+        case "settle":
+            return u8(6) + raw(VENUE["settle"])
+        case "deposit":
+            return u8(7) + venue + u32(asked["asset"]) + u64(asked["units"])
+        case "collect":
+            return u8(8) + venue + u32(asked["asset"]) + u64(asked["units"])
+        case "authorize":
+            signed = raw(VENUE["network"]) + venue + raw(asked["account"]) + raw(asked["key"])
+            key = Ed25519PublicKey.from_public_bytes(raw(asked["key"]))
+            key.verify(raw(asked["possession"]), b"walras venue trading key v1\0" + signed)
+            return u8(9) + venue + raw(asked["key"]) + mandate(asked) + raw(asked["possession"])
+        case "revoke":
+            return u8(10) + venue + raw(asked["key"])
+        case "raise_floor":
+            return u8(11) + venue + raw(asked["key"]) + order_number(asked["floor"])
+        case "accuse":
+            by_tree = "leaf" in asked
+            proof = u8(0) + raw(asked["leaf"]) + digests(asked["path"]) if by_tree else u8(1) + raw(asked["other"])
+            end = option(ended(asked["ended"], asked["venue"]) if by_tree else None)
+            return u8(12) + raw(asked["report"]) + proof + end
+        case "claim":
+            end = ended(asked["ended"], asked["venue"])
+            return u8(13) + raw(asked["report"]) + end + raw(asked["buy"]) + raw(asked["sell"]) + raw(asked["fill"])
+    raise AssertionError(asked["type"])
+
+
+def venue_fees(asked: dict, until: int) -> int:
+    paid = len(raw(asked["bytes"]))
+    match asked["type"]:
+        case "settle":
+            paid += 256 * len(VENUE["fills"])
+            for order in (order for order in VENUE["orders"] if order["signature"] is not None):
+                paid += 512 + 256 * (max(int(order["expiry"]) - until, 0) // 1024 + 1)
+        case "accuse" | "claim":
+            paid += 3 * 512
+        case "authorize" | "list":
+            paid += 16 * 1024
+        case "open":
+            paid += 1024 * 1024
+    return max((paid + 1023) // 1024, 1)
+
+
+@pytest.mark.parametrize("asked", VENUE["operations"], ids=lambda asked: asked["type"])
+def test_an_operation_at_a_venue_is_made_as_the_specification_says(asked: dict) -> None:
+    assert venue_operation(asked) == raw(asked["bytes"])
+    assert venue_fees(asked, 100) == int(asked["fees"])

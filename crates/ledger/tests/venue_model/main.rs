@@ -3,8 +3,10 @@
 //! The models share no code with the ledger. `custody` has one market, two traders, a venue that settles in time or
 //! late, and traders that collect, revoke and raise their floors at the worst height, while the clock stands or
 //! leaps. `liability` has a hostile venue that tries to keep its bond after a false report: by fences, changes of its
-//! operator, withdrawals, claims and penalties that its own accounts receive. Each model must hold, and each of the
-//! planted bugs must break it.
+//! operator, withdrawals, claims and penalties that its own accounts receive. `roots` has what a venue journals,
+//! reports and signs, with restarts, stale copies and two live roots. `queue` has the pools' queue for settles under a
+//! paid flood. Each model must hold, and each of the planted bugs must break it. Snapshots and replays are in the tests
+//! of the place itself (`places/venues/tests`), whose model the real machine must equal.
 //!
 //! **Holes that the models found in the first rules, and how they are closed.**
 //!
@@ -20,3 +22,5 @@
 
 mod custody;
 mod liability;
+mod queue;
+mod roots;

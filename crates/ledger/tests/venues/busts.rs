@@ -147,9 +147,12 @@ fn f6_a_short_deposit_is_guilty_and_a_fee_above_the_proceeds_is_nobodys() {
     world.done(vec![(7, collect(USD, 999))]);
     world.empty_blocks(DELAY.heights + 1);
     check(world, Match { seller: (SELLER, sell(1)), ..by_seven(5, 0) }, BustReason::Deposit, BustGuilt::Buyer);
-    // Fees are capped by the quote units of all fills, so that a fill may have a fee above its own.
-    let wide = MarketTerms { fee_cap_ppm: 1_000_000, ..market() };
-    world.done(vec![(OWNER, VenueOperation::List { venue: VENUE, market: 2, terms: wide })]);
+    // Fees are capped by the quote units of all fills, so that a fill may have a fee above its own proceeds.
+    let (long, cheap) = (VenueOrder { lots: 100, ..buy(2) }, VenueOrder { lots: 100, tick: 1, ..sell(2) });
+    assert_eq!(world.settles(&[fill(long, cheap, 50)]), [FillVerdict::Applied]);
+    let with = |fee| Match { tick: 1, fees: (0, fee), ..fill(long, cheap, 1) };
+    check(world, with(3), BustReason::Deposit, BustGuilt::Nobody);
+    assert_eq!(world.settles(&[with(2)]), [FillVerdict::Applied]);
 }
 
 #[test]

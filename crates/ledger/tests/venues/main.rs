@@ -4,5 +4,6 @@ mod busts;
 mod custody;
 mod liability;
 mod owners;
+mod records;
 mod settles;
 mod world;

@@ -50,6 +50,27 @@ fn what_waits_is_reserved_and_released() {
     assert_eq!(pool.admit(pay(3, 1, 5), &ledger), Ok(()));
 }
 
+/// It would wait for ever at the head of the queue, and hold up all behind it.
+#[test]
+fn what_alone_exceeds_a_sub_block_or_a_quota_is_refused_at_admission() {
+    let ledger = ledger(0);
+    let mut pool = Mempool::new(8);
+    let bytes = borsh::object_length(&pay(1, 0, 1).transaction).expect("plain data");
+    pool.set_room(bytes - 1);
+    assert_eq!(pool.admit(pay(1, 0, 1), &ledger), refused(Refusal::LARGER_THAN_SUB_BLOCK));
+    pool.set_room(bytes);
+    assert_eq!(pool.admit(pay(1, 0, 1), &ledger), Ok(()));
+    let post = |first: u8| entry(2, Operation::Lane(vec![first; 200].into()));
+    let post_bytes = borsh::object_length(&post(1).transaction).expect("plain data");
+    pool.set_room(post_bytes);
+    assert_eq!(pool.admit(post(1), &ledger), refused(Refusal::NO_LANE), "it fits");
+    assert_eq!(
+        pool.admit(post(primitives::LANE_DUTY), &ledger),
+        refused(Refusal::LARGER_THAN_SUB_BLOCK),
+        "a duty has half"
+    );
+}
+
 #[test]
 fn conflicts_stop_at_the_door() {
     let ledger = ledger(0);

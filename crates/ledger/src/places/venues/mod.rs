@@ -62,6 +62,8 @@ mod shared_map;
 mod state;
 mod step;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};

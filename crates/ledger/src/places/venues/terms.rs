@@ -8,6 +8,8 @@ use primitives::{Amount, Height, MAX_ISSUED};
 const NEW_ORDER_BYTES_MIN: u64 = 32 + 4 + 10 + 10 + 3 + 4 + 4 + 8 + 1 + 4 + 65;
 /// The most entries of venues that a block may pay out or forget, each.
 const PER_BLOCK_MAX: u32 = 1 << 20;
+/// What a settle's transaction has beside it, and what a sub-block has beside its transactions, at most.
+const TRANSACTION_BYTES: u64 = 1_024;
 /// The longest that actions wait in milliseconds: block times that are kept have a bound.
 const DELAY_MS_MAX: u64 = 60_000;
 /// The most heights that actions wait.
@@ -96,8 +98,8 @@ impl VenueTerms {
             _ if self.delay.heights < 4 * (lag + window + 2) => {
                 "delay.heights is below 4 · (root_lag + window + 2): a certified state would be too old to match on"
             }
-            _ if u64::from(self.settle_bytes) > sub_block_bytes / 2 => {
-                "settle_bytes is more than half of sub_block_bytes: a settle would block the head of a pool"
+            _ if u64::from(self.settle_bytes) + TRANSACTION_BYTES > sub_block_bytes / 2 => {
+                "settle_bytes is with 1024 bytes more than half of sub_block_bytes: a settle would block the head of a pool"
             }
             _ if bytes > sub_blocks.saturating_mul(sub_block_bytes) => {
                 "venues_max · settle_bytes do not fit into delay.heights / 8 sub-blocks"
