@@ -25,6 +25,7 @@ mod lane;
 mod light;
 mod match_file;
 mod node_command;
+mod operator;
 mod output;
 mod parquet_file;
 mod pay;
@@ -75,6 +76,15 @@ enum Command {
     Init(init::Init),
     /// Run the node of a home.
     Node(node_command::NodeCommand),
+    /// Show how a node stands.
+    Status(operator::StatusCommand),
+    /// Show the validators that a validator sees.
+    Peers(operator::Peers),
+    /// Look for what is wrong with a home and its node.
+    Doctor(operator::Doctor),
+    /// Check and print the settings of a home.
+    #[command(subcommand)]
+    Config(operator::ConfigCommand),
     /// Hold a validator's key in a process other than its node.
     Signer(signer_command::SignerCommand),
     /// Hold keys, send any operation, look at balances.
@@ -153,6 +163,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo.run(json),
         Command::Init(init) => init.run(json),
         Command::Node(node) => node.run(),
+        Command::Status(status) => status.run(json),
+        Command::Peers(peers) => peers.run(json),
+        Command::Doctor(doctor) => doctor.run(json),
+        Command::Config(config) => config.run(json),
         Command::Signer(signer) => signer.run(),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Pay(pay) => pay.run(json),

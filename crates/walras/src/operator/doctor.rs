@@ -1,0 +1,264 @@
+//! `walras doctor`: looks at a home and its node as an experienced operator would, and says what to do.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use client::{ClientError, NodeClient};
+use serde_json::json;
+
+use super::config::Settings;
+use crate::lane::LANE_KEY_FILE;
+use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
+
+/// Seconds between a block's time and this machine's clock that need no attention.
+const CLOCK_SECONDS: u64 = 60;
+
+/// Looks for what is wrong with a home and its node, and says what to do. Exits with 1 if something must be mended.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras doctor --home ./exchange
+  walras doctor --home ./network/validator-0 --server http://127.0.0.1:8080")]
+pub struct Doctor {
+    /// Directory that `walras init` made.
+    #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
+    home: PathBuf,
+    /// Address of the home's node; by default the configured one.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+}
+
+/// How serious a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    Good,
+    Warning,
+    Bad,
+}
+
+impl Grade {
+    fn name(self) -> &'static str {
+        match self {
+            Grade::Good => "ok",
+            Grade::Warning => "warning",
+            Grade::Bad => "bad",
+        }
+    }
+}
+
+/// What was looked at, and what to do about it.
+#[derive(Debug)]
+struct Finding {
+    subject: &'static str,
+    grade: Grade,
+    text: String,
+}
+
+impl Finding {
+    fn good(subject: &'static str, text: impl Into<String>) -> Finding {
+        Finding { subject, grade: Grade::Good, text: text.into() }
+    }
+
+    fn warning(subject: &'static str, text: impl Into<String>) -> Finding {
+        Finding { subject, grade: Grade::Warning, text: text.into() }
+    }
+
+    fn bad(subject: &'static str, text: impl Into<String>) -> Finding {
+        Finding { subject, grade: Grade::Bad, text: text.into() }
+    }
+}
+
+impl Doctor {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let findings = self.findings();
+        if json {
+            let told = |of: &Finding| json!({"subject": of.subject, "grade": of.grade.name(), "text": of.text});
+            println!("{}", json!({"findings": findings.iter().map(told).collect::<Vec<_>>()}));
+        } else {
+            findings.iter().for_each(|of| println!("{:<8} {:<10} {}", of.grade.name(), of.subject, of.text));
+        }
+        let is_bad = findings.iter().any(|of| of.grade == Grade::Bad);
+        Ok(if is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let settings = match Settings::of(&self.home) {
+            Ok(settings) => settings,
+            Err(error) => return vec![Finding::bad("settings", format!("{error:#}"))],
+        };
+        let mut findings: Vec<Finding> =
+            settings.warnings().into_iter().map(|warning| Finding::warning("settings", warning)).collect();
+        if findings.is_empty() {
+            findings.push(Finding::good("settings", "genesis, file and environment are sound"));
+        }
+        findings.extend(keys(&self.home, settings.founding.is_some()));
+        findings.push(disk(&self.home, settings.config.store.free_bytes));
+        let scheme = if settings.config.http.certificate.is_some() { "https" } else { "http" };
+        let usual = || format!("{scheme}://{}", settings.config.http.listen);
+        let node = NodeClient::at(self.server.clone().unwrap_or_else(usual));
+        findings.extend(running(&node, &settings));
+        findings
+    }
+}
+
+/// The key files: those that a node needs are there, and only their owner can read any of them.
+fn keys(home: &Path, is_validator: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if is_validator && !home.join(KEY_FILE).exists() {
+        let text = format!(
+            "{KEY_FILE} is missing: restore it from your backup, or set [network] signer if another \
+             process holds it"
+        );
+        findings.push(Finding::warning("keys", text));
+    }
+    for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, LANE_KEY_FILE, "issuer-key.json"] {
+        let path = home.join(name);
+        let Ok(about) = std::fs::metadata(&path) else { continue };
+        if about.permissions().mode() & 0o077 != 0 {
+            findings
+                .push(Finding::bad("keys", format!("{name} can be read by other users: chmod 600 {}", path.display())));
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::good("keys", "only their owner can read them"));
+    }
+    findings
+}
+
+fn disk(home: &Path, least: u64) -> Finding {
+    match node::free_bytes(home) {
+        Some(free) if free < least => {
+            let (free, least) = (free >> 20, least >> 20);
+            Finding::bad(
+                "disk",
+                format!(
+                    "{free} MiB free, and [store] free_bytes wants {least}: the node accepts \
+                 nothing; free some space, or set [store] keep_blocks"
+                ),
+            )
+        }
+        Some(free) if free < 10 * least => Finding::warning("disk", format!("only {} MiB free", free >> 20)),
+        Some(free) => Finding::good("disk", format!("{} MiB free", free >> 20)),
+        None => Finding::warning("disk", "the system does not say how much is free"),
+    }
+}
+
+/// The node itself, if it runs.
+fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
+    let status = match node.status() {
+        Ok(status) => status,
+        Err(ClientError::NoAnswer { .. }) => return vec![stopped(node, settings)],
+        Err(error) => return vec![Finding::bad("node", error.to_string())],
+    };
+    let mut findings = vec![match node.unready() {
+        Ok(None) => Finding::good("node", format!("ready at height {}", status.height)),
+        Ok(Some(why)) => Finding::bad("node", format!("{}: {}", why.code, why.message)),
+        Err(error) => Finding::bad("node", error.to_string()),
+    }];
+    if status.version != env!("CARGO_PKG_VERSION") {
+        let text = format!(
+            "the node runs {}, this command is {}: restart the node",
+            status.version,
+            env!("CARGO_PKG_VERSION")
+        );
+        findings.push(Finding::warning("version", text));
+    }
+    findings.push(network(node, settings));
+    findings.extend((status.height > 0).then(|| clock(status.time_ms)));
+    if let Ok(Some(validator)) = node.validator() {
+        let absent: Vec<String> = validator
+            .peers
+            .iter()
+            .take(validator.validators)
+            .filter(|peer| !peer.connected && peer.validator != validator.me)
+            .map(|peer| peer.validator.to_string())
+            .collect();
+        findings.push(match absent.is_empty() {
+            true => Finding::good("peers", "every validator is connected"),
+            false => Finding::warning("peers", format!("not connected: validator {}", absent.join(", "))),
+        });
+        if validator.silent {
+            findings.push(Finding::bad(
+                "votes",
+                "the vote log was lost, so this validator does not vote: see docs/operators.md",
+            ));
+        }
+    }
+    findings
+}
+
+/// Whether the node is of the network of the home.
+fn network(node: &NodeClient, settings: &Settings) -> Finding {
+    let expected = match &settings.founding {
+        Some(founding) => founding.lineage(&settings.genesis).chain.genesis,
+        None => settings.genesis.digest(),
+    };
+    match node.terms() {
+        Ok(terms) if terms.network == expected => Finding::good("network", format!("{expected}")),
+        Ok(terms) => Finding::bad(
+            "network",
+            format!(
+                "the node at {} is of network {}, and this home of {expected}: give its --server",
+                node.url(),
+                terms.network
+            ),
+        ),
+        Err(error) => Finding::bad("network", error.to_string()),
+    }
+}
+
+fn clock(block_ms: u64) -> Finding {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let seconds = now_ms.abs_diff(block_ms) / 1_000;
+    match seconds <= CLOCK_SECONDS {
+        true => Finding::good("clock", format!("the newest block is {seconds} s from this machine's clock")),
+        false => Finding::warning(
+            "clock",
+            format!(
+                "the newest block is {seconds} s from this machine's clock: nothing \
+             happens, the network stalls, or a clock is wrong (see `walras peers`, and timedatectl)"
+            ),
+        ),
+    }
+}
+
+/// A node that does not answer: is its address free?
+fn stopped(node: &NodeClient, settings: &Settings) -> Finding {
+    match TcpListener::bind(settings.config.http.listen) {
+        Ok(_) => Finding::warning("node", format!("no node answers at {}; its address is free: start it", node.url())),
+        Err(error) => Finding::bad(
+            "node",
+            format!(
+                "no node answers at {}, and its address cannot be used: {error}. \
+             Another process has it (`ss -ltnp`), or [http] listen is no address of this machine",
+                node.url()
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_others_can_read_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = folder.path().join(KEY_FILE);
+        assert_eq!(keys(folder.path(), false)[0].grade, Grade::Good);
+        assert_eq!(keys(folder.path(), true)[0].grade, Grade::Warning, "a validator's key is missing");
+        std::fs::write(&key, "{}").expect("written");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).expect("set");
+        let found = keys(folder.path(), true);
+        assert!(found[0].grade == Grade::Bad && found[0].text.contains("chmod 600"), "{found:?}");
+    }
+
+    #[test]
+    fn a_full_disk_and_a_wrong_clock_are_found() {
+        assert_eq!(disk(Path::new("/"), u64::MAX / 10).grade, Grade::Bad);
+        assert_eq!(disk(Path::new("/"), 0).grade, Grade::Good);
+        assert_eq!(clock(0).grade, Grade::Warning);
+    }
+}
