@@ -135,6 +135,16 @@ fn a_fence_ends_its_incarnation_and_no_other() {
     );
 }
 
+/// What a stolen operator or report key cannot do: withdraw, fence, change the operator.
+#[test]
+fn a_stolen_operator_key_neither_withdraws_nor_fences_nor_changes_the_operator() {
+    let mut world = World::new();
+    let change = VenueOperation::ChangeOperator { venue: VENUE, from: operator(OPERATOR, 0), to: operator(7, 7) };
+    for operation in [fence(0), unbond(1), change, VenueOperation::Bond { venue: VENUE, units: 1 }] {
+        assert_eq!(world.refusal(OPERATOR, operation), Some(Refusal::NOT_VENUE_OWNER));
+    }
+}
+
 #[test]
 fn a_fence_comes_after_the_settles_of_its_block() {
     let mut world = World::new();

@@ -219,6 +219,16 @@ fn a_venue_with_as_many_entries_as_it_may_have_settles_no_new_orders() {
 }
 
 #[test]
+fn a_settle_with_more_bytes_than_the_chain_permits_is_refused_at_admission() {
+    let mut world = World::of(ledger::VenueTerms { settle_bytes: 1_024, ..terms() });
+    let many: Vec<Match> = (0..40).map(|_| fill(buy(1), sell(1), 1)).collect();
+    let long = world.settle(&many);
+    assert!(borsh::object_length(&long).expect("plain data") > 1_024);
+    assert_eq!(world.refusal(OPERATOR, settle(long)), Some(Refusal::SETTLE_TOO_LONG));
+    assert_eq!(world.settles(&many[..9]), [APPLIED; 9]);
+}
+
+#[test]
 fn a_post_only_order_never_takes() {
     let mut world = World::new();
     let passive = VenueOrder { life: OrderLife::PostOnly, ..buy(1) };

@@ -54,7 +54,8 @@ pub(super) struct Running<'v> {
 #[derive(Default)]
 struct Saved {
     orders: Vec<(usize, Option<FilledOrder>)>,
-    keys: Vec<(usize, TradingKey)>,
+    /// Gains and floors of keys: nothing else of a key changes.
+    keys: Vec<(usize, Vec<(AssetId, i128)>, OrderNumber)>,
     deposits: Vec<((Address, AssetId), VenueDeposit)>,
 }
 
@@ -124,7 +125,8 @@ impl<'v> Running<'v> {
 
     pub(super) fn key_mut(&mut self, at: usize) -> &mut TradingKey {
         if let Some(saved) = &mut self.saved {
-            saved.keys.push((at, self.keys[at].record.clone()));
+            let record = &self.keys[at].record;
+            saved.keys.push((at, record.net.clone(), record.floor));
         }
         &mut self.keys[at].record
     }
@@ -177,7 +179,10 @@ impl<'v> Running<'v> {
     pub(super) fn end_group(&mut self, is_kept: bool) {
         let Some(saved) = self.saved.take().filter(|_| !is_kept) else { return };
         saved.orders.into_iter().rev().for_each(|(at, entry)| self.orders[at].entry = entry);
-        saved.keys.into_iter().rev().for_each(|(at, record)| self.keys[at].record = record);
+        for (at, net, floor) in saved.keys.into_iter().rev() {
+            let record = &mut self.keys[at].record;
+            (record.net, record.floor) = (net, floor);
+        }
         self.deposits.extend(saved.deposits.into_iter().rev());
     }
 }

@@ -144,7 +144,10 @@ impl Running<'_> {
 
     /// Applies a group, or nothing of it: then returns the verdict of its first fill that busts.
     fn run_group(&mut self, group: &[SettledFill]) -> Option<FillVerdict> {
-        self.begin_group();
+        // A fill that busts has changed nothing; only a longer group is undone.
+        if group.len() > 1 {
+            self.begin_group();
+        }
         let bust = group.iter().find_map(|fill| match self.judge(fill) {
             Ok(moves) => {
                 self.apply(moves);
