@@ -70,6 +70,20 @@ export type Curves = {
 };
 export type HistoryPoint = { height: number; time_ms: number; price: PriceText; price_units: PriceText; base_volume: Units };
 
+/** The trades of a market in one interval. */
+export type Candle = {
+  time_ms: number;
+  complete: boolean;
+  open: PriceText;
+  high: PriceText;
+  low: PriceText;
+  close: PriceText;
+  base_volume: Units;
+  quote_volume: Units;
+  batches: number;
+};
+export type Candles = { market: string; interval: string; candles: Candle[] };
+
 export type Block = {
   height: number;
   block: string;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Block, Curves } from "../src/api";
+import type { Block, Candle, Curves } from "../src/api";
 import { rates, stagesOf, sums, total } from "../src/charts/series";
+import { drawn } from "../src/charts/bodies";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf } from "../src/charts/shape";
 
 const point = (price: string, price_units: string, amount: string) => ({ price, price_units, amount });
@@ -74,5 +75,17 @@ describe("the bars of blocks", () => {
   });
   it("average the rate over time, without the first block's own transactions", () => {
     expect(rates(blocks)).toEqual([null, 200, 200]);
+  });
+});
+
+const candle = (time_ms: number, prices: [string, string, string, string], base_volume: string): Candle => {
+  const [open, high, low, close] = prices;
+  return { time_ms, complete: true, open, high, low, close, base_volume, quote_volume: "0", batches: 1 };
+};
+
+describe("candles", () => {
+  it("are drawn in whole assets, and one with a price that is no number is left out", () => {
+    const candles = [candle(60_000, ["1.1", "1.3", "1.0", "1.2"], "12345"), candle(120_000, ["x", "1.3", "1.0", "1.2"], "1")];
+    expect(drawn(candles, 2)).toEqual([{ at: 60_000, open: 1.1, high: 1.3, low: 1, close: 1.2, volume: 123.45 }]);
   });
 });

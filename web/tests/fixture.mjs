@@ -415,6 +415,24 @@ function answer(exchange, height, url) {
         });
         return { market: `${base.symbol}/${quote.symbol}`, points };
       }
+      if (parts[3] === "candles") {
+        const [base, quote] = pair();
+        const wide = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 }[url.searchParams.get("interval")];
+        const candles = new Map();
+        for (let at = oldest; at <= height; at += 1) {
+          const { sold, bought } = exchange.market(at, base, quote);
+          const { price } = priced(exchange.price(at, base, quote), base, quote);
+          const time_ms = Math.floor((EPOCH_MS + 1000 * at) / wide) * wide;
+          const candle = candles.get(time_ms) ?? { time_ms, complete: false, open: price, high: price, low: price, base_volume: "0", quote_volume: "0", batches: 0 };
+          candle.close = price;
+          candle.high = Number(price) > Number(candle.high) ? price : candle.high;
+          candle.low = Number(price) < Number(candle.low) ? price : candle.low;
+          candle.base_volume = String(BigInt(candle.base_volume) + BigInt(positive(Math.max(sold, bought))));
+          candle.batches += 1;
+          candles.set(time_ms, candle);
+        }
+        return { market: `${base.symbol}/${quote.symbol}`, interval: url.searchParams.get("interval"), candles: [...candles.values()].slice(-number("limit", 500)) };
+      }
       break;
     case "blocks": {
       if (parts.length === 1) {

@@ -283,6 +283,21 @@ describe("the page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows a market's prices as candles of an interval, and the figures of a day", async () => {
+    const { base: one, quote: other } = await busiest();
+    await open(`#/market/${one}/${other}`);
+    await page.waitForSelector("[data-chart=history]");
+    await page.getByLabel("1m", { exact: true }).check();
+    await until("candles are drawn", async () => (await inked("candles", "demand")) + (await inked("candles", "supply")) > 20);
+    expect(await page.locator("[data-chart=history]").isVisible()).toBe(false);
+    expect(await page.getAttribute("[data-chart=candles]", "aria-label")).toMatch(/Candles of .* the latest closes at/);
+    const fact = (name: string) => page.locator(`.day [data-fact=${name}] dd`).innerText();
+    await until("the day has figures", async () => /\d/.test(await fact("high")));
+    expect(await fact("volume")).toContain(one);
+    await picture("candles");
+    await page.getByLabel("Batches", { exact: true }).check();
+    expect(await page.locator("[data-chart=candles]").isVisible()).toBe(false);
+  });
   it("leads from a market to its tokens and back", async () => {
     const { assets } = await get<{ assets: { asset: number; symbol: string; token: string }[] }>("assets");
     const [first, second] = [assets[0]!, assets[1]!];

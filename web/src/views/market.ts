@@ -1,5 +1,6 @@
 /** One pair: the picture of its latest batch, its prices, its book and its trades. */
 import { curvesPanel } from "./curves";
+import { pricesPanel } from "./prices";
 import { ticketPanels } from "./ticket";
 import type { View } from "./view";
 import {
@@ -16,7 +17,6 @@ import {
   type Decimal,
 } from "../amount";
 import { get, path, type Book, type HistoryPoint, type Level } from "../api";
-import { historyChart } from "../charts/history";
 import { copyable, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
@@ -36,7 +36,7 @@ export function marketView(live: Live, base: string, quote: string): View {
   const head = marketHead(live, base, quote);
   const problem = notice();
   const picture = curvesPanel(live, { compact: false, height: 400 });
-  const history = historyChart(350);
+  const prices = pricesPanel(live, base, quote, 350);
   const book = bookPanel(live, base, quote);
   const trades = tradesTable(live, base, quote);
   const ticket = ticketPanels(live, base, quote);
@@ -48,11 +48,12 @@ export function marketView(live: Live, base: string, quote: string): View {
     "div",
     { class: "view market" },
     head.element,
+    prices.day,
     problem.element,
     h(
       "div",
       { class: "market-grid" },
-      h("div", {}, picture.element, ticket.orders, panel("Batch prices", {}, history.element)),
+      h("div", {}, picture.element, ticket.orders, prices.element),
       h("div", {}, ticket.element, book.element, panel("Latest trades", {}, trades.element)),
     ),
   );
@@ -110,7 +111,7 @@ export function marketView(live: Live, base: string, quote: string): View {
     ticket.update();
     if (drawn === points || live.assets.size === 0) return;
     drawn = points;
-    history.show(points, { symbol: base, decimals: live.decimals(base) }, { symbol: quote, decimals: live.decimals(quote) });
+    prices.show(points);
     trades.show(points.filter((point) => !/^0*$/.test(point.base_volume)).slice(-TRADES_SHOWN).reverse());
   }
 
@@ -124,7 +125,7 @@ export function marketView(live: Live, base: string, quote: string): View {
       historyLoading.close();
       picture.close();
       ticket.close();
-      history.close();
+      prices.close();
     },
   };
 }
