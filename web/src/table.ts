@@ -38,7 +38,7 @@ export function table<Row>(options: Options<Row>): Table<Row> {
   const headings = options.columns.map((column) => heading(column, () => press(column)));
   const element = h(
     "div",
-    { class: "table-scroll", role: "region", "aria-label": options.caption, tabindex: 0 },
+    { class: "table-scroll", role: "group", "aria-label": options.caption, tabindex: 0 },
     h("table", {}, h("caption", { class: "unseen" }, options.caption), h("thead", {}, h("tr", {}, ...headings)), body),
     empty,
   );

@@ -3,11 +3,15 @@
  * look at a certain account); without, it is `dist/` before the fixture exchange, which can also be made to fail.
  * `CHROMIUM` names another browser, `SCREENSHOTS` a folder to keep pictures of every view in.
  */
+import axe from "axe-core";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, startFixture, type Fixture } from "./fixture.mjs";
+
+/** What is used of axe inside the page. */
+type Axe = { run: (options: { runOnly: string[] }) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 
 const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
@@ -331,6 +335,27 @@ describe("the page", () => {
       await open(`#/market/${one}/${other}`);
       return (await inked("curves", "supply")) + (await inked("curves", "demand")) > 50;
     });
+  });
+
+  it.each(["light", "dark"] as const)("has no finding of axe on any page in the %s theme, on a desk and on a phone", async (colorScheme) => {
+    await page.close();
+    const { base: one, quote: other } = await busiest();
+    const found: string[] = [];
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
+      page = await browser.newPage({ viewport, colorScheme });
+      page.setDefaultTimeout(PATIENCE_MS);
+      for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account", "#/nowhere"]) {
+        await open(hash);
+        await state("live");
+        await until("there is text", async () => (await page.innerText("main")).length > 10);
+        await page.evaluate(axe.source);
+        const findings = await page.evaluate((tags) => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: tags }), tags);
+        for (const { id, nodes } of findings.violations) found.push(`${hash} at ${viewport.width}: ${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+      }
+      if (viewport.width !== 360) await page.close();
+    }
+    expect(found).toEqual([]);
   });
 
   it.each(["light", "dark"] as const)("has text with the contrast of WCAG AA on every page in the %s theme", async (colorScheme) => {

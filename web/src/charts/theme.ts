@@ -40,7 +40,7 @@ export function chart(
   options: Omit<uPlot.Options, "width" | "height">,
   data: uPlot.AlignedData,
 ): Chart {
-  const place = h("div", { class: "chart", "data-chart": name, role: "img" });
+  const place = h("div", { class: "chart", "data-chart": name, role: "img", "aria-label": "A chart without data yet" });
   place.style.height = `${height}px`;
   const plot = new uPlot({ ...options, width: 300, height }, data, place);
   plot.root.querySelector("canvas")?.setAttribute("aria-hidden", "true");

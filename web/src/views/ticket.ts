@@ -178,7 +178,7 @@ function ordersTable(live: Live, base: string, quote: string, cancel: (offer: Of
       { name: "Placed", class: "number first", cell: (row) => (row.placed ? clock(row.placed.placed_ms) : "–") },
       { name: "Order", cell: (row) => ({ text: words(row) }) },
       { name: "State", cell: (row) => state(row) },
-      { name: "", cell: (row) => (row.offer ? cancelButton(row.offer) : "") },
+      { name: "Action", cell: (row) => (row.offer ? cancelButton(row.offer) : "") },
     ],
   });
 
