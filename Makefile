@@ -114,6 +114,7 @@ python: ## Build the wheel of the Python package into target/wheels
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(CARGO) build --locked --quiet -p protocols --example fix_acceptor && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
