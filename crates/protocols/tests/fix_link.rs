@@ -50,6 +50,8 @@ struct World {
     wires: [VecDeque<u8>; 2],
     closed: Vec<FixClose>,
     messages: usize,
+    /// The side that crashes after so many more of its effects.
+    crash: Option<(usize, usize)>,
     /// Whether a byte of this connection was changed: one always shows in a checksum, two need not.
     is_garbled: bool,
 }
@@ -65,7 +67,15 @@ impl World {
             orders_end_ms: None,
         };
         let sides = [side("ADA", "VENUE"), side("VENUE", "ADA")];
-        World { now_ms: 0, sides, wires: Default::default(), closed: Vec::new(), messages: 0, is_garbled: false }
+        World {
+            now_ms: 0,
+            sides,
+            wires: Default::default(),
+            closed: Vec::new(),
+            messages: 0,
+            crash: None,
+            is_garbled: false,
+        }
     }
 
     fn connect(&mut self) {
@@ -86,9 +96,12 @@ impl World {
         }
     }
 
-    /// A side loses all but its disk.
-    fn crash(&mut self, side: usize) {
-        self.sides[side].session = None;
+    /// A side loses all but its disk; what it has sent is what its journal has.
+    fn crash(&mut self, at: usize) {
+        let side = &mut self.sides[at];
+        side.session = None;
+        let is_kept = |number: &u64| side.durable.get(*number).is_some_and(|sent| sent.body.is_some());
+        side.sent = (1..side.durable.next()).filter(is_kept).count();
         self.cut();
     }
 
@@ -99,6 +112,10 @@ impl World {
         let mut journal = side.durable.clone();
         let effects = session.step(self.now_ms, input, &mut journal);
         for effect in effects {
+            // A message is durable together with the record that it has come.
+            if !matches!(effect, FixEffect::Message(_)) && self.is_crashing(at) {
+                return self.crash(at);
+            }
             let side = &mut self.sides[at];
             match effect {
                 FixEffect::Record(record) => assert!(side.durable.apply(&record), "{record:?}"),
@@ -121,6 +138,19 @@ impl World {
             }
         }
         assert_eq!(journal, self.sides[at].durable, "what is not recorded has not happened");
+    }
+
+    /// Whether a side crashes before its next effect.
+    fn is_crashing(&mut self, at: usize) -> bool {
+        match &mut self.crash {
+            Some((side, left)) if *side == at && *left > 0 => *left -= 1,
+            Some((side, _)) if *side == at => {
+                self.crash = None;
+                return true;
+            }
+            _ => {}
+        }
+        false
     }
 
     fn send(&mut self, at: usize) {
@@ -213,7 +243,7 @@ fn a_garbled_fix_message_is_asked_for_again() {
 proptest! {
     #[test]
     fn every_fix_message_arrives_once_and_in_order(
-        events in prop::collection::vec((0..9u8, any::<bool>(), 0usize..400), 1..120),
+        events in prop::collection::vec((0..10u8, any::<bool>(), 0usize..400), 1..120),
     ) {
         let mut world = World::new();
         for (event, is_venue, size) in events {
@@ -226,9 +256,11 @@ proptest! {
                 5 if size < 60 => world.garble(at, size),
                 6 => world.pass(size as u64 * 100),
                 7 => world.carry(at, 1),
+                8 => world.crash = Some((at, size % 12)),
                 _ => world.carry(at, size),
             }
         }
+        world.crash = None;
         world.settle();
         for at in 0..2 {
             prop_assert_eq!(&world.sides[1 - at].got, &all(world.sides[at].wanted));
