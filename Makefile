@@ -114,6 +114,7 @@ python: ## Build the wheel of the Python package into target/wheels
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(CARGO) build --locked --quiet -p protocols --example fix_acceptor && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
@@ -151,7 +152,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --crash-points 500
 	for engine in dbft tendermint; do for twins in '' --twins; do \
 	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
-	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors --test decoders --test fuzz -- --include-ignored
+	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz -- --include-ignored
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p transport -p walras strangers
 	./$(WALRAS) bench hostile --tries 600
 	./$(WALRAS) bench clearing --suite hostile --books 1000000

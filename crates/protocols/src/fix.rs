@@ -25,6 +25,7 @@
 //! | [`value`] | values of fields: decimals, times, texts |
 //! | [`message`] | the messages |
 //! | [`orders`] | orders and reports as those of [`ouch`](crate::ouch) |
+//! | [`reports`] | the orders of a session: requests to a venue of OUCH, and its messages as reports |
 //! | [`journal`] | what a session remembers across connections and restarts |
 //! | [`session`] | one connection of either side, as steps |
 //!
@@ -53,6 +54,7 @@ pub mod frame;
 pub mod journal;
 pub mod message;
 pub mod orders;
+pub mod reports;
 pub mod session;
 pub mod value;
 

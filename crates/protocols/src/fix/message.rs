@@ -5,7 +5,7 @@ use super::frame::{FixField, FixFields, framed, put};
 use super::value::{FixData, FixDecimal, FixText, FixTime};
 
 macro_rules! bodies {
-    ($(
+    ($vis:vis $all:ident; $(
         $(#[doc = $doc:literal])*
         $variant:ident($name:ident) = $kind:literal {
             $($(#[doc = $field_doc:literal])* $field:ident: $of:ty = $tag:literal,)*
@@ -14,40 +14,42 @@ macro_rules! bodies {
         $(
             $(#[doc = $doc])*
             #[derive(Clone, Debug, PartialEq, Eq)]
-            pub struct $name { $($(#[doc = $field_doc])* pub $field: $of,)* }
+            $vis struct $name { $($(#[doc = $field_doc])* pub $field: $of,)* }
 
-            impl From<$name> for FixBody {
-                fn from(body: $name) -> FixBody {
-                    FixBody::$variant(body)
+            impl From<$name> for $all {
+                fn from(body: $name) -> $all {
+                    $all::$variant(body)
                 }
             }
         )*
 
         /// What a message says.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub enum FixBody { $($(#[doc = $doc])* $variant($name),)* }
+        $vis enum $all { $($(#[doc = $doc])* $variant($name),)* }
 
-        impl FixBody {
+        impl $all {
             /// The kind, tag 35.
             pub fn kind(&self) -> &'static str {
-                match self { $(FixBody::$variant(_) => $kind,)* }
+                match self { $($all::$variant(_) => $kind,)* }
             }
 
-            fn take(fields: &mut FixFields) -> Result<FixBody, FixError> {
+            fn take(fields: &mut FixFields) -> Result<$all, FixError> {
                 match &fields.kind[..] {
-                    $($kind => Ok(FixBody::$variant($name { $($field: FixField::take($tag, fields)?,)* })),)*
+                    $($kind => Ok($all::$variant($name { $($field: FixField::take($tag, fields)?,)* })),)*
                     _ => Err(FixError::Kind { kind: fields.kind.clone() }),
                 }
             }
 
             fn put_fields(&self, to: &mut Vec<u8>) {
-                match self { $(FixBody::$variant($name { $($field,)* }) => { $($field.put_field($tag, to);)* })* }
+                match self { $($all::$variant($name { $($field,)* }) => { $($field.put_field($tag, to);)* })* }
             }
         }
     };
 }
 
 bodies! {
+    pub FixBody;
+
     /// The sender is there.
     Heartbeat(FixHeartbeat) = "0" {
         /// The test request that it answers.
@@ -102,8 +104,8 @@ bodies! {
         execution: FixText = 17,
         /// The report that it corrects.
         corrects: Option<FixText> = 19,
-        /// `0` new, `4` cancelled, `5` replaced, `8` rejected, `C` expired, `F` a trade, `H` a trade is void, `I` the
-        /// state.
+        /// `0` new, `4` cancelled, `5` replaced, `8` rejected, `C` expired, `D` made smaller, `F` a trade, `H` a void
+        /// trade, `I` the state.
         exec_type: u8 = 150,
         /// `0` new, `1` partly filled, `2` filled, `4` cancelled, `5` replaced, `8` rejected, `C` expired.
         status: u8 = 39,

@@ -89,7 +89,7 @@ pub fn fix_side(side: u8) -> Option<u8> {
 
 const SIDES: [(u8, u8); 4] = [(b'1', b'B'), (b'2', b'S'), (b'5', b'T'), (b'6', b'E')];
 
-fn side(side: u8) -> Result<u8, FixError> {
+pub(super) fn side(side: u8) -> Result<u8, FixError> {
     let of = SIDES.iter().find(|(fix, _)| *fix == side).map(|(_, ouch)| *ouch);
     of.ok_or(FixError::Unsupported { tag: SIDE, needs: "1, 2, 5 or 6" })
 }
@@ -138,7 +138,7 @@ fn post_only(instructions: Option<&FixText>) -> Result<Option<OuchOption>, FixEr
 }
 
 /// The text, padded with spaces; `None` if it is too long.
-fn padded<const N: usize>(text: &FixText) -> Option<[u8; N]> {
+pub(super) fn padded<const N: usize>(text: &FixText) -> Option<[u8; N]> {
     let mut padded = [b' '; N];
     padded.get_mut(..text.as_bytes().len())?.copy_from_slice(text.as_bytes());
     Some(padded)
