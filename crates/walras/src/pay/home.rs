@@ -129,7 +129,10 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         posted.extend(outputs.iter().map(|claim| (claim.contested.output.id, transaction.to_string())));
     }
     if json {
-        let row = |(id, account): &(OutputId, Address)| json!({"output": id.to_string(), "account": account.to_string(), "transaction": posted.get(id)});
+        let row = |(id, account): &(OutputId, Address)| {
+            let (output, account, transaction) = (id.to_string(), account.to_string(), posted.get(id));
+            json!({"output": output, "account": account, "transaction": transaction})
+        };
         println!("{}", json!({"contested": opened.iter().map(row).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
