@@ -285,15 +285,14 @@ impl AttackedLane {
         Ok(())
     }
 
+    /// Looks which cases are open: the others that were seen are decided.
     fn count_cases(&self) {
-        let (open, credited) = lane_of(first(&self.cluster), |lane| {
-            let resolver = lane.bridge().resolver();
-            let open: Vec<OutputId> = resolver.cases().map(|(of, _)| of.output.id).collect();
-            (open, resolver.credited().copied().collect::<Vec<_>>())
+        let open: BTreeSet<OutputId> = lane_of(first(&self.cluster), |lane| {
+            lane.bridge().resolver().cases().map(|(of, _)| of.output.id).collect()
         });
-        self.verdicts.store(credited.len() as u64, Ordering::Release);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.extend(open.into_iter().chain(credited));
+        opened.extend(&open);
+        self.verdicts.store((opened.len() - open.len()) as u64, Ordering::Release);
     }
 
     /// An idle connection of an attacker to a shard.
