@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
-use ledger::{Genesis, Limits, Listing};
+use ledger::{Genesis, LaneTerms, Limits, Listing};
 use node::{Config, EthereumSection, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
@@ -41,6 +41,8 @@ pub struct ClusterSettings {
     pub limits: Limits,
     /// Ethereum accounts that can pay for much gas.
     pub rich: Vec<Address>,
+    /// The payment lane, if there is one; its shards are started separately.
+    pub lane: Option<LaneTerms>,
 }
 
 impl ClusterSettings {
@@ -58,6 +60,7 @@ impl ClusterSettings {
             traders: 20_000,
             limits: Limits::default(),
             rich: Vec::new(),
+            lane: None,
         }
     }
 }
@@ -194,6 +197,7 @@ fn genesis(settings: &ClusterSettings) -> Genesis {
         assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset:02}"), 2, issuer)).collect(),
         balances: addresses.into_iter().flat_map(balance).chain(rich).collect(),
         limits: settings.limits,
+        lane: settings.lane.clone(),
         ..Genesis::default()
     }
 }

@@ -12,6 +12,7 @@ pub mod filter;
 pub mod hostile;
 pub mod hostile_evm;
 pub mod impostor;
+pub mod lane_attacks;
 pub mod lane_rows;
 pub mod matching;
 pub mod onyx;

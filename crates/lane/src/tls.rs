@@ -59,7 +59,14 @@ pub struct LaneReceiver {
 /// # Errors
 /// If no one listens there, or the server does not have the key.
 pub fn connect(address: SocketAddr, key: Option<PublicKey>) -> io::Result<(LaneSender, LaneReceiver)> {
-    let mut stream = TcpStream::connect_timeout(&address, CONNECT)?;
+    connect_over(TcpStream::connect_timeout(&address, CONNECT)?, key)
+}
+
+/// Like [`connect`], over a connection that is open already.
+///
+/// # Errors
+/// As for [`connect`].
+pub fn connect_over(mut stream: TcpStream, key: Option<PublicKey>) -> io::Result<(LaneSender, LaneReceiver)> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(CONNECT))?;
     let secured = match key {

@@ -19,6 +19,30 @@ pub enum TlsRuns {
     Both,
 }
 
+/// What attacks the payment lane.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum AttackName {
+    /// Batches of false signatures over outputs that do not exist, from sixteen addresses.
+    Frames,
+    /// 4,096 idle connections from sixteen addresses.
+    Connections,
+    /// 3,000 contested outputs of a hundredth.
+    Contests,
+}
+
+impl AttackName {
+    fn options(self, validators: u8, quick: bool) -> bench::lane_attacks::LaneAttackOptions {
+        use bench::lane_attacks::{LaneAttack, LaneAttackOptions};
+        let (attack, size, small) = match self {
+            AttackName::Frames => (LaneAttack::Frames, 4_096, 64),
+            AttackName::Connections => (LaneAttack::Connections, 4_096, 256),
+            AttackName::Contests => (LaneAttack::Contests, 3_000, 64),
+        };
+        let (size, payers, payments, epoch_heights) = if quick { (small, 3, 4, 40) } else { (size, 8, 100, 300) };
+        LaneAttackOptions { attack, validators: validators.into(), payers, payments, size, epoch_heights }
+    }
+}
+
 /// Runs measurements.
 #[derive(clap::Subcommand)]
 pub enum Bench {
@@ -192,8 +216,12 @@ pub enum Bench {
     #[command(after_help = "Examples:
   walras bench payments-lane --json
   walras bench payments-lane --validators 4 --payments 50000 --leaves 256
-  walras bench payments-lane --quick --tls on")]
+  walras bench payments-lane --quick --tls on
+  walras bench payments-lane --attack frames --json       # a running network, while it is attacked")]
     PaymentsLane {
+        /// Instead: latency of payers of a running network before, during and after an attack.
+        #[arg(long, value_enum)]
+        attack: Option<AttackName>,
         /// Validators, one shard each.
         #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
         validators: u8,
@@ -481,7 +509,13 @@ impl Bench {
                 let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
                 print_figures(&bench::payments::run(&options, &mut say), json);
             }
-            Bench::PaymentsLane { validators, payments, window, leaves, tls, quick, directory } => {
+            Bench::PaymentsLane { attack: Some(attack), validators, quick, directory, .. } => {
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures = bench::lane_attacks::run(&attack.options(validators, quick), &directory, &mut say);
+                print_figures(&figures.map_err(anyhow::Error::from_boxed)?, json);
+            }
+            Bench::PaymentsLane { validators, payments, window, leaves, tls, quick, directory, attack: None } => {
                 use bench::lane_rows::LaneRowsOptions;
                 use bench::payments_lane::LaneVariant;
                 let variants = match tls {

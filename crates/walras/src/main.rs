@@ -91,7 +91,7 @@ enum Command {
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
     /// Pay in the payment lane: confirmed by a quorum in one round trip.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = pay::PROMISES)]
     Pay(pay::Pay),
     /// Settle receipts and return money of the lane to the ledger for wallets that are offline.
     Watch(pay::watch::Watch),

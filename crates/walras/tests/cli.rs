@@ -282,3 +282,25 @@ fn a_seed_is_replayed_to_the_same_trace() {
     assert!(bad(sim(&["--seed", "2", "--seeds", "3"]), 2).contains("--seeds"));
     assert!(bad(sim(&["--seeds", "0"]), 1).contains("nothing to run"));
 }
+
+/// What payments promise is said where payers look: before they pay.
+#[test]
+fn the_help_of_payments_says_what_they_promise_and_cost() {
+    let help = |arguments: &[&str]| {
+        let shown = good(walras().arg("pay").args(arguments).arg("--help").output());
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (arguments, promise) in [
+        (&[][..], "no other payment of this money can be confirmed"),
+        (&[], "it is final, also if the network restarts"),
+        (&[], "A restart of the network keeps settled payments"),
+        (&[], "Contesting costs a fee for the validators' work, also if you are right"),
+        (&[], "On a chain of one node there is no proof"),
+        (&["receive"], "it lapses unless you settle it within a lane epoch"),
+        (&["contest"], "of an expired case the unused part returns"),
+        (&["follow"], "Settled money is on the list"),
+    ] {
+        let shown = help(arguments);
+        assert!(shown.contains(promise), "{arguments:?}: {shown}");
+    }
+}

@@ -1,11 +1,11 @@
-//! Restarts of the network from a snapshot. Deposits, redemptions and verdicts after it are rolled back; what was signed
-//! is not. Operators close the logs of their members, and compute the list from certificates in logs, in blocks and
+//! Restarts of the network from a snapshot. Deposits, redemptions and verdicts after it are rolled back; signatures
+//! are not. Operators close the logs of their members, and compute the list from certificates in logs, in blocks and
 //! from payers who show theirs; one part may be missing, and the Byzantine member hides what it has signed.
 //!
-//! What must hold: settled payments of known money stand, or are aside because a part is missing; nothing is listed that
-//! the snapshot does not back and no payment created; nothing is listed that a settled payment spends; what no deposit
-//! of the snapshot paid for is not listed; and no certificate of the old network has an effect in the new one, in which
-//! members use the same keys, which no real member does: the identity alone separates the two.
+//! What must hold: settled payments of known money stand, or are aside because a part is missing. Nothing is listed
+//! that the snapshot does not back and no payment created, nothing that a settled payment spends, and nothing that no
+//! deposit of the snapshot paid for. No certificate of the old network has an effect in the new one, in which members
+//! use the same keys, which no real member does: the identity alone separates the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 

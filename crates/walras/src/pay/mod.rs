@@ -47,6 +47,27 @@ use crate::light::trust::Pin;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
+/// What payments promise, and what they do not.
+pub const PROMISES: &str = "\
+What a payment promises:
+  fast      A quorum of validators has signed it: no other payment of this money can be confirmed. It can lapse if the
+            payer contests it and nobody settles or posts it for a lane epoch, and at a restart of the network if
+            nobody shows its receipt in the time for claims.
+  settled   A quorum has stored its certificate: it is final, also if the network restarts. Only the part that was paid
+            from deposits made after the restart's snapshot goes back to their depositors.
+  pending   It has no certificate yet: run `walras pay settle`. If it stays so, `walras pay contest` asks the ledger.
+
+A restart of the network keeps settled payments. A fast one stands if its certificate is in a validator's log or in a
+block, or if its receipt is shown to an operator in time (`walras pay export`). Afterwards run `walras pay follow`.
+
+Contesting costs a fee for the validators' work, also if you are right. It must come before the middle of the second
+lane epoch after the money's own. If more than a third of the validators fail, the case can expire: then the money
+stays in escrow until the payment's receipt is shown, or the network restarts.
+
+Whom you trust: the purse takes the validators' keys from the ledger only, with a proof that the chain's validators
+have signed (`walras pay trust`). A purse needs a node for this, at --server; any node will do, and none can lie about
+it. On a chain of one node there is no proof: there you trust that node.";
+
 /// The slips of a text, one on each line.
 pub fn slips_of(text: &str, network: &primitives::Digest) -> anyhow::Result<Vec<Slip>> {
     Slip::read(text, network)
@@ -165,6 +186,9 @@ pub enum Pay {
         place: PursePlace,
     },
     /// Pay a lane address, or a ledger account.
+    ///
+    /// The payment is fast after one round trip, and settled after a second one, unless --no-settle is given. Give the
+    /// recipient the receipt: without it they have nothing.
     #[command(after_help = "Examples:
   walras pay send --to lane:5b01… --asset EUR --amount 12.50 --receipt coffee.txt
   walras pay send --to 0x53e0… --asset EUR --amount 12.50    # to an account: redeem the receipt afterwards
@@ -194,6 +218,9 @@ pub enum Pay {
         reach: Reach,
     },
     /// Check a receipt and take its money into the purse.
+    ///
+    /// It settles the payment, which makes it final. With --no-settle the payment is only fast: the payer can contest
+    /// it, and then it lapses unless you settle it within a lane epoch.
     #[command(after_help = "Example:\n  walras pay receive coffee.txt --purse bob")]
     Receive {
         /// File with receipts.
@@ -207,6 +234,9 @@ pub enum Pay {
         reach: Reach,
     },
     /// Finish and settle everything, and renew money that can be spent for the last time in this epoch.
+    ///
+    /// Money can be spent in its own lane epoch and the next one. In the epoch after that it can only go to the ledger
+    /// account of its key, and after that it stays in escrow. `walras pay leave` gives this work to a watcher.
     #[command(after_help = "Example:\n  walras pay settle       # run it at least once in each lane epoch")]
     Settle {
         #[command(flatten)]
@@ -271,6 +301,10 @@ pub enum Pay {
     },
     /// Contest the money of a payment that is stuck: the ledger decides whether the payment is valid or the money
     /// returns to the account of its key. It costs a fee for the work, also if you are right.
+    ///
+    /// All inputs of the payment are contested together. The fee is at least `case_deposit` of the lane for each of
+    /// them (`/v1/lane`), from the account of --key; of an expired case the unused part returns. A payment with a
+    /// certificate cannot be contested. Contest before the middle of the second lane epoch after the money's own.
     #[command(after_help = "Example:\n  walras pay contest 0x6e0b12 --key alice.json")]
     Contest {
         /// The payment's digest, or its first digits.
@@ -316,6 +350,10 @@ pub enum Pay {
         server: Server,
     },
     /// Follow the network over a restart: take what the agreed list carries over for the purse's keys.
+    ///
+    /// Settled money is on the list, and fast money whose certificate was found or shown. Pending payments are not;
+    /// their inputs are. What was deposited after the snapshot is on the ledger again, at its depositor's account.
+    /// Receipts of before are kept in a folder of their own, since they are evidence.
     #[command(after_help = "Example:
   walras pay follow --list lane-list.json --genesis genesis.json    # both from the new home of an operator")]
     Follow {
