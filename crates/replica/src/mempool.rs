@@ -337,8 +337,8 @@ impl Mempool {
         self.ends_first = pending.map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
-    /// Takes duties, settles, and then the oldest of the other pending transactions, at most `count`. Their reservations stay
-    /// until they are settled.
+    /// Takes duties, settles, and then the oldest of the other pending transactions, at most `count`. Their
+    /// reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let mut taken = self.take_duties(count, |_| true);
         taken.extend(self.take_settles(count - taken.len(), |_| true));

@@ -17,7 +17,8 @@ use crate::{
 };
 
 /// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
-/// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus must know of it.
+/// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus
+/// must know of it.
 pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;

@@ -159,8 +159,8 @@ fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
 }
 
 /// As many pending native transactions as fit, and the room that is left. Members' duties come first, in half of the
-/// room: what others pay for keeps no vote out, and duties keep no transaction out for ever. Settles of venues come next,
-/// and are not forwarded.
+/// room: what others pay for keeps no vote out, and duties keep no transaction out for ever. Settles of venues come
+/// next, and are not forwarded.
 fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
     let mut fill = |left: &mut usize, entry: &PoolEntry| {

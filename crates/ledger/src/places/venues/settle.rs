@@ -77,8 +77,11 @@ impl Venues {
             step.take_bond(to, units);
         }
         for ((account, asset), deposit) in deposits {
-            self.set_deposit((settle.venue, account, asset), deposit);
-            step.accounts.insert(account);
+            // A group that was undone leaves what was there before.
+            if self.deposit(settle.venue, &account, asset) != deposit {
+                self.set_deposit((settle.venue, account, asset), deposit);
+                step.accounts.insert(account);
+            }
         }
         entries.into_iter().for_each(|(id, entry)| self.set_filled(id, entry));
         for (id, record) in keys {
