@@ -12,7 +12,7 @@ use crate::unsound::AuditError;
 pub struct Audit {
     /// The places of custody, each with what it holds: spendable balances, units that resting offers lock, whole units
     /// that remainders of wei add up to (burnt wei that are carried included), escrow of the payment lane and deposits
-    /// of its open cases, and stakes with units being paid back and the pool of rewards.
+    /// of its open cases, stakes with units being paid back and the pool of rewards, deposits at venues, and bonds.
     pub places: Vec<(&'static str, Amount)>,
     /// Issued units; equals the sum over the places.
     pub issued: Amount,

@@ -6,8 +6,8 @@
 //!
 //! `footprint` is the one definition of what each operation means. The flow of a block (`apply`): `filter` (which
 //! transactions count) → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the
-//! books) → `places` (the payment lane, stakes) → `effects` (the accounts) → `contracts` (Ethereum transactions) →
-//! `changes` → `roots`. Where units are, and what is signed of it, stands in `places`, one folder each.
+//! books) → `places` (the payment lane, stakes, venues) → `effects` (the accounts) → `contracts` (Ethereum
+//! transactions) → `changes` → `roots`. Where units are, and what is signed of it, stands in `places`, one folder each.
 
 mod apply;
 mod attached;

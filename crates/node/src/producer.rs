@@ -72,6 +72,7 @@ pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<Poo
     let mut admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
     let most = shared.config.blocks.transactions;
     let mut entries = mempool.take_duties(most.div_ceil(2), &mut admits);
+    entries.extend(mempool.take_settles(most - entries.len(), &mut admits));
     entries.extend(mempool.take_while(most - entries.len(), admits));
     (entries, mempool.ethereum.take(SECTION_BYTES, shared.now_ms()))
 }

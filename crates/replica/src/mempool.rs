@@ -10,11 +10,15 @@
 //! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the
 //! pool or the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
 //!
+//! Settles of venues wait apart, too, one for each venue ([`settles`]), and are taken after duties and before the rest.
+//!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
 //! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever
 //! pay, so an account may do this once for each block.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+
+mod settles;
 
 use crate::EthereumPool;
 use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
@@ -23,6 +27,7 @@ use primitives::{
     is_lane_duty,
 };
 use rayon::prelude::*;
+use settles::{PendingSettles, settling};
 
 /// Batches smaller than this are judged on one thread.
 const PARALLEL_LEN: usize = 64;
@@ -85,6 +90,8 @@ pub struct Mempool {
     duties: VecDeque<PoolEntry>,
     /// Pending duties, including those taken and not settled.
     duties_pending: usize,
+    /// Settles of venues, which are taken after duties.
+    settles: PendingSettles,
     /// The place of the first queued transaction; the next one has the next place.
     front: i64,
     /// Transactions forwarded to another validator, and when.
@@ -111,6 +118,7 @@ impl Mempool {
             queue: VecDeque::new(),
             duties: VecDeque::new(),
             duties_pending: 0,
+            settles: PendingSettles::default(),
             front: 0,
             handed: VecDeque::new(),
             ids: HashSet::new(),
@@ -146,13 +154,14 @@ impl Mempool {
 
     /// Number of transactions that [`Mempool::take`] can still give.
     pub fn ready(&self) -> usize {
-        self.queue.len() + self.duties.len()
+        self.queue.len() + self.duties.len() + self.settles.waiting().count()
     }
 
     /// Arrival of the oldest pending transaction, of either kind.
     pub fn oldest_ms(&self) -> Option<u64> {
         let first = [self.queue.front(), self.duties.front()].into_iter().flatten();
-        first.map(|entry| entry.arrived_ms).chain(self.ethereum.waits_since_ms()).min()
+        let settles = self.settles.waiting();
+        first.chain(settles).map(|entry| entry.arrived_ms).chain(self.ethereum.waits_since_ms()).min()
     }
 
     /// The highest pending sequence number of an account.
@@ -226,9 +235,11 @@ impl Mempool {
     }
 
     fn is_full_for(&self, entry: &PoolEntry) -> bool {
-        match entry.is_duty() {
-            true => self.duties_pending >= DUTIES_MAX,
-            false => self.ids.len() - self.duties_pending >= self.limit,
+        let others = self.ids.len() - self.duties_pending - self.settles.pending();
+        match settling(&entry.transaction) {
+            Some(venue) => self.settles.is_full_for(venue),
+            None if entry.is_duty() => self.duties_pending >= DUTIES_MAX,
+            None => others >= self.limit,
         }
     }
 
@@ -255,6 +266,10 @@ impl Mempool {
             self.note(&entry, NOWHERE);
             self.duties_pending += 1;
             return self.duties.push_back(entry);
+        }
+        if let Some(venue) = settling(&entry.transaction) {
+            self.note(&entry, NOWHERE);
+            return self.settles.insert(venue, entry);
         }
         let place = self.front + self.queue.len() as i64;
         self.note(&entry, place);
@@ -306,7 +321,7 @@ impl Mempool {
 
     fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
         if self.ids.remove(&entry.id) {
-            self.release(&entry.transaction, fee);
+            self.release(&entry.id, &entry.transaction, fee);
         }
     }
 
@@ -320,16 +335,19 @@ impl Mempool {
         let (ended, others): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(ends);
         let (ended_duties, duties): (Vec<_>, Vec<_>) = self.duties.drain(..).partition(ends);
         (self.queue, self.duties) = (others.into(), duties.into());
-        ended.iter().chain(&ended_duties).for_each(|entry| self.remove(entry, fee));
+        let ended_settles: Vec<PoolEntry> = self.settles.waiting().filter(|entry| ends(entry)).cloned().collect();
+        ended.iter().chain(&ended_duties).chain(&ended_settles).for_each(|entry| self.remove(entry, fee));
         (0..self.queue.len()).for_each(|at| self.place_again(at));
         let pending = self.queue.iter().chain(&self.duties);
+        let pending = pending.chain(self.settles.waiting());
         self.ends_first = pending.map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
-    /// Takes duties, and then the oldest of the other pending transactions, at most `count`. Their reservations stay
-    /// until they are settled.
+    /// Takes duties, settles, and then the oldest of the other pending transactions, at most `count`. Their
+    /// reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let mut taken = self.take_duties(count, |_| true);
+        taken.extend(self.take_settles(count - taken.len(), |_| true));
         taken.extend(self.take_others(count - taken.len()));
         taken
     }
@@ -339,6 +357,11 @@ impl Mempool {
         let fitting = self.duties.iter().take(count).take_while(|entry| fits(entry)).count();
         let ids = &self.ids;
         self.duties.drain(..fitting).filter(|entry| ids.contains(&entry.id)).collect()
+    }
+
+    /// Takes settles of venues while they `fit`, at most `count`: those first whose venue has waited longest.
+    pub fn take_settles(&mut self, count: usize, fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
+        self.settles.take(count, fits)
     }
 
     fn take_others(&mut self, count: usize) -> Vec<PoolEntry> {
@@ -382,10 +405,18 @@ impl Mempool {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
                 self.ends_first = self.ends_first.min(entry.transaction.body.until);
-                if entry.is_duty() {
-                    self.duties.push_front(entry);
-                    continue;
-                }
+                self.put_back(entry);
+            }
+        }
+    }
+
+    /// Puts a transaction back at the front of its queue.
+    fn put_back(&mut self, entry: PoolEntry) {
+        match settling(&entry.transaction) {
+            // Its place was kept for it.
+            Some(venue) => self.settles.insert(venue, entry),
+            None if entry.is_duty() => self.duties.push_front(entry),
+            None => {
                 self.queue.push_front(entry);
                 self.front -= 1;
                 self.place_again(0);
@@ -396,8 +427,9 @@ impl Mempool {
     /// Removes the transactions of a block that has been applied to the ledger, whoever proposed them.
     pub fn settle<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, fee: Amount) {
         for (id, transaction) in block {
+            settling(transaction).into_iter().for_each(|venue| self.settles.note_settled(venue));
             if self.ids.remove(&id) {
-                self.release(transaction, fee);
+                self.release(&id, transaction, fee);
             }
         }
         // Others may have proposed some of the queued transactions; `take` skips those.
@@ -416,8 +448,9 @@ impl Mempool {
         pending.filter(|(number, _)| *number == sequence).for_each(|(_, place)| *place = self.front + at as i64);
     }
 
-    fn release(&mut self, transaction: &Transaction, fee: Amount) {
+    fn release(&mut self, id: &TransactionId, transaction: &Transaction, fee: Amount) {
         self.duties_pending -= usize::from(is_duty(transaction));
+        settling(transaction).into_iter().for_each(|venue| self.settles.release(venue, id));
         self.reserved.release(transaction, fee);
         let body = &transaction.body;
         if let Some(waiting) = self.sequences.get_mut(&body.account) {

@@ -83,7 +83,7 @@ impl Proposals {
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
-                let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count));
+                let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count, true));
                 let assembled = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &assembled, now.corrected_ms(ahead_ms));
                 // An earlier epoch may have asked for the same height.
@@ -91,7 +91,7 @@ impl Proposals {
                 Some(Input::Assembled { height, payload })
             }
             PoolJob::Forward { to, proposer, room, count, ahead_ms } => {
-                let (entries, room) = fitting(pool, room, count);
+                let (entries, room) = fitting(pool, room, count, false);
                 let handed = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
                 let count = handed.entries.len() + handed.ethereum.transactions.len();
@@ -159,8 +159,9 @@ fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
 }
 
 /// As many pending native transactions as fit, and the room that is left. Members' duties come first, in half of the
-/// room: what others pay for keeps no vote out, and duties keep no transaction out for ever.
-fn fitting(pool: &mut Mempool, room: usize, count: usize) -> (Vec<PoolEntry>, usize) {
+/// room: what others pay for keeps no vote out, and duties keep no transaction out for ever. Settles of venues come
+/// next, and are not forwarded.
+fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
     let mut fill = |left: &mut usize, entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
@@ -171,6 +172,8 @@ fn fitting(pool: &mut Mempool, room: usize, count: usize) -> (Vec<PoolEntry>, us
     let mut share = room.div_ceil(2);
     let mut entries = pool.take_duties(count.div_ceil(2), |entry| fill(&mut share, entry));
     let mut left = room / 2 + share;
+    let settles = if has_settles { count - entries.len() } else { 0 };
+    entries.extend(pool.take_settles(settles, |entry| fill(&mut left, entry)));
     entries.extend(pool.take_while(count - entries.len(), |entry| fill(&mut left, entry)));
     (entries, left)
 }

@@ -35,6 +35,10 @@ enum Mistake {
     AccuserIsPaid,
     AnyNumberOfKeys,
     SettlesAfterConviction,
+    /// Reports of judged incarnations claim from a new bond.
+    ClaimsOfJudged,
+    /// Claims spare the units of the bond that leave.
+    ClaimsSpareWhatLeaves,
 }
 
 /// What the ledger keeps of an incarnation that ended.
@@ -190,12 +194,19 @@ impl Liability {
         let is_first =
             mistake == Mistake::ClaimsCountTwice || !self.claimed.contains(&(report.incarnation, report.index));
         let is_reported = ended.keys.contains(&report.key) && report.index >= ended.tree.len();
-        if !(is_open && is_first && is_reported) {
+        let is_judged = report.incarnation < self.judged && mistake != Mistake::ClaimsOfJudged;
+        if !(is_open && is_first && is_reported) || is_judged {
             return;
         }
         self.claimed.insert((report.incarnation, report.index));
-        let cost = PENALTY.min(self.bond);
-        self.bond -= cost;
+        let from_bond = PENALTY.min(self.bond);
+        self.bond -= from_bond;
+        let mut cost = from_bond;
+        if let Some((units, since)) = self.leaving.filter(|_| mistake != Mistake::ClaimsSpareWhatLeaves) {
+            let from_leaving = (PENALTY - from_bond).min(units);
+            cost += from_leaving;
+            self.leaving = (units > from_leaving).then_some((units - from_leaving, since));
+        }
         match mistake {
             Mistake::ClaimsArePaid if by_itself => self.regained += cost,
             _ => self.burnt += cost,
@@ -299,6 +310,15 @@ fn check(before: &Liability, after: &Liability) -> Result<(), String> {
     if costs > 0 && !is_new {
         return Err("an index is claimed twice".into());
     }
+    let is_convicted = after.convictions > before.convictions;
+    let claims: Vec<_> = after.claimed.difference(&before.claimed).collect();
+    if claims.iter().any(|(incarnation, _)| *incarnation < before.judged) {
+        return Err("a report of a judged incarnation claims from a new bond".into());
+    }
+    let liable = before.bond + before.leaving.map_or(0, |(units, _)| units);
+    if !claims.is_empty() && costs == 0 && liable > 0 && !is_convicted && after.regained == before.regained {
+        return Err("a claim costs nothing although units of the bond are there".into());
+    }
     let late =
         |index: &(usize, usize)| !before.claimed.contains(index) && after.height > after.finals[index.0].at + DELAY;
     if after.claimed.iter().any(late) {
@@ -345,7 +365,7 @@ fn a_false_report_costs_the_least_bond_through_fences_operators_withdrawals_and_
 #[test]
 fn planted_mistakes_of_claims_evidence_and_report_keys_are_found() {
     use Mistake::*;
-    let claims = [ClaimsArePaid, ClaimsCountTwice, ClaimsNeverEnd];
+    let claims = [ClaimsArePaid, ClaimsCountTwice, ClaimsNeverEnd, ClaimsOfJudged, ClaimsSpareWhatLeaves];
     let evidence = [EvidenceConvictsAgain, AccuserIsPaid, SettlesAfterConviction, WithdrawalsAreNotLiable];
     let keys = [FinalsForgetKeys, OperatorsForgetKeys, FencesForgetTheTree, AnyNumberOfKeys, PenaltiesTakeTheWholeBond];
     for mistake in claims.into_iter().chain(evidence).chain(keys) {

@@ -19,6 +19,11 @@
 //! 3. *Half of a penalty has no owner.* If one side is guilty, its half goes to the other side, but who receives the
 //!    other half was not said. Paid to the guilty side, it rewards whoever makes fills bust at a venue that is late.
 //!    Now the innocent side receives both halves; if no side is guilty, or both are, all is burnt.
+//! 4. *Judged reports empty a new bond.* A conviction ended the reports as evidence, but not as claims: whoever stole a
+//!    report key convicts the venue with it, waits for the fence and the new bond, and burns it by claims of fills that
+//!    he signs for both sides. Now reports of judged incarnations claim nothing.
+//! 5. *What leaves owes nothing.* An owner withdraws the whole bond, stops settling and fences: claims find no bond.
+//!    Now claims reach what leaves, as accusations do.
 
 mod custody;
 mod liability;

@@ -30,6 +30,9 @@
 //!   before a fence. Otherwise the same bytes burn each new bond, and a stolen report key ends a venue for ever.
 //! - What a claim costs the bond is burnt. Were it paid, a venue about to be convicted would fence and let its own
 //!   accounts claim the bond first: the part of the bond that penalties cannot touch does not bind claims.
+//! - Reports of judged incarnations claim nothing, either: a stolen report key would burn each new bond by claims of
+//!   fills that the thief signs for both sides.
+//! - Claims reach the units of the bond that leave: else an owner who withdraws the bond and fences owes nothing.
 //! - A penalty has two halves. If one side is guilty, the other side receives both; if neither is, or both are, all is
 //!   burnt.
 

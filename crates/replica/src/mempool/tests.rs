@@ -2,6 +2,10 @@
 
 use super::*;
 use ledger::{Genesis, Listing, Signatures};
+use primitives::venue::{
+    OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation, VenueOperator,
+    VenueOrder, VenueSide,
+};
 use primitives::{AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey, SubBlock, Superblock};
 
 fn key() -> SecretKey {
@@ -260,4 +264,90 @@ fn posts_of_the_own_account_get_the_next_free_numbers_until_64_are_pending() {
     pool.end(9, 1);
     let next = post(&mut pool, 1).map(|id| pool.contains(&id));
     assert_eq!(next, Ok(true), "its number is free: the others have ended");
+}
+
+/// A chain with two venues whose operator is the pool's account.
+fn ledger_with_venues() -> Ledger {
+    let me = key().public().address();
+    let assets = vec![Listing::new("USD", 2, me)];
+    let balances = vec![(me, AssetId(0), 10_000_000)];
+    let terms = ledger::VenueTerms { bond_min: 5, ..Default::default() };
+    let genesis = Genesis {
+        chain: 1,
+        mu: Fraction::power_of_two(10),
+        assets,
+        balances,
+        venues: Some(terms),
+        ..Genesis::default()
+    };
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    for venue in 0..2 {
+        let operator = VenueOperator { account: me, report_key: key().public() };
+        let open = VenueOperation::Open { venue, operator, fee_cap_ppm: 0, bond: 5 };
+        let sequence = u64::from(venue) + 1;
+        let body = Body { chain: 1, account: me, sequence, until: 50_000, operation: Operation::Venue(Box::new(open)) };
+        let native = vec![body.sign(&ledger.network(), &key())];
+        let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+        let (height, parent, time_ms) = (ledger.height() + 1, ledger.last_block(), ledger.height() + 1);
+        let block = Superblock { height, parent, time_ms, sub_blocks, ..Superblock::default() };
+        ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    }
+    ledger
+}
+
+/// A settle of one fill of orders that the ledger does not know; the pool does not look at them.
+fn settle(sequence: Sequence, venue: u32) -> PoolEntry {
+    let number = OrderNumber { incarnation: 0, day: 0, reference: 1 };
+    let order = |side| VenueOrder {
+        market: 0,
+        number,
+        floor: number,
+        side,
+        life: OrderLife::Rests,
+        self_trade: SelfTradeRule::ExpireBoth,
+        tick: 1,
+        lots: 1,
+        expiry: 9,
+        until_ms: None,
+        fee_cap_ppm: 0,
+    };
+    let signed = |key: u8, side| SettledOrder { key: PublicKey([key; 32]), order: order(side), signature: None };
+    let orders = vec![signed(1, VenueSide::Buy), signed(2, VenueSide::Sell)];
+    let fill = SettledFill { buy: 0, sell: 1, lots: 1, tick: 1, fee_buy: 0, fee_sell: 0, taker: VenueSide::Buy };
+    let settle = Settle { venue, incarnation: 0, from: 0, orders, fills: vec![fill] };
+    entry(sequence, Operation::Venue(Box::new(VenueOperation::Settle(settle))))
+}
+
+#[test]
+fn settles_have_one_place_a_venue_and_the_venue_that_waited_longest_comes_first() {
+    let ledger = ledger_with_venues();
+    let mut pool = Mempool::new(1);
+    let numbers = |entries: &[PoolEntry]| entries.iter().map(|one| one.transaction.body.sequence).collect::<Vec<_>>();
+    assert_eq!(pool.admit(pay(5, 0, 1), &ledger), Ok(()));
+    assert_eq!(pool.admit(settle(4, 1), &ledger), Ok(()), "a full pool keeps no settle out");
+    assert_eq!(pool.admit(settle(6, 1), &ledger), Err(Reject::Full), "one of a venue at a time");
+    assert_eq!(pool.admit(settle(3, 0), &ledger), Ok(()));
+    let taken = pool.take_settles(9, |_| true);
+    assert_eq!(numbers(&taken), [3, 4]);
+    assert_eq!(pool.admit(settle(6, 1), &ledger), Err(Reject::Full), "its place is kept while it is taken");
+    pool.restore(taken);
+    // The settle of venue 0 is in a block; another validator's was before.
+    let first = pool.take_settles(1, |_| true);
+    assert_eq!(numbers(&first), [3]);
+    pool.settle(first.iter().map(|entry| (entry.id, &entry.transaction)), 0);
+    assert_eq!(pool.admit(settle(7, 0), &ledger), Ok(()));
+    assert_eq!(numbers(&pool.take_settles(9, |_| true)), [4, 7], "venue 1 has waited longest");
+    assert_eq!(numbers(&pool.take_while(9, |_| true)), [5]);
+}
+
+#[test]
+fn a_settle_that_ends_gives_its_place_free() {
+    let ledger = ledger_with_venues();
+    let mut pool = Mempool::new(9);
+    assert_eq!(pool.admit(settle(4, 1), &ledger), Ok(()));
+    pool.end(49_999, 0);
+    assert_eq!(pool.admit(settle(5, 1), &ledger), Err(Reject::Full));
+    pool.end(50_000, 0);
+    assert!(pool.is_empty() && pool.reserved.is_empty());
+    assert_eq!(pool.admit(settle(5, 1), &ledger), Ok(()));
 }

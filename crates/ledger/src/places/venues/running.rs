@@ -51,11 +51,17 @@ pub(super) struct Running<'v> {
     saved: Option<Saved>,
 }
 
+/// Gains and floor of a key: nothing else of it changes.
+struct SavedKey {
+    at: usize,
+    net: Vec<(AssetId, i128)>,
+    floor: OrderNumber,
+}
+
 #[derive(Default)]
 struct Saved {
     orders: Vec<(usize, Option<FilledOrder>)>,
-    /// Gains and floors of keys: nothing else of a key changes.
-    keys: Vec<(usize, Vec<(AssetId, i128)>, OrderNumber)>,
+    keys: Vec<SavedKey>,
     deposits: Vec<((Address, AssetId), VenueDeposit)>,
 }
 
@@ -126,7 +132,7 @@ impl<'v> Running<'v> {
     pub(super) fn key_mut(&mut self, at: usize) -> &mut TradingKey {
         if let Some(saved) = &mut self.saved {
             let record = &self.keys[at].record;
-            saved.keys.push((at, record.net.clone(), record.floor));
+            saved.keys.push(SavedKey { at, net: record.net.clone(), floor: record.floor });
         }
         &mut self.keys[at].record
     }
@@ -179,7 +185,7 @@ impl<'v> Running<'v> {
     pub(super) fn end_group(&mut self, is_kept: bool) {
         let Some(saved) = self.saved.take().filter(|_| !is_kept) else { return };
         saved.orders.into_iter().rev().for_each(|(at, entry)| self.orders[at].entry = entry);
-        for (at, net, floor) in saved.keys.into_iter().rev() {
+        for SavedKey { at, net, floor } in saved.keys.into_iter().rev() {
             let record = &mut self.keys[at].record;
             (record.net, record.floor) = (net, floor);
         }

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use primitives::venue::{OrderLife, Settle, SettledFill, VenueId, VenueSide};
-use primitives::{Address, Amount, Sequence, TransactionId};
+use primitives::{Address, Amount, AssetId, Digest, Sequence, TransactionId};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{TradingKeyId, VenueRecordId, filled_id};
+use super::records::{FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, filled_id};
 use super::running::Running;
 use super::step::Step;
 use super::verdict::{BustGuilt, FillVerdict, SettledFills};
@@ -23,62 +23,69 @@ pub(super) struct SettleEdit<'a> {
 
 /// What the fills of a settle changed, before it is written.
 struct Judged {
+    leaves: Vec<Digest>,
     verdicts: Vec<FillVerdict>,
     penalties: Vec<(Option<Address>, Amount)>,
-    deposits: Vec<((Address, primitives::AssetId), super::VenueDeposit)>,
-    keys: Vec<(TradingKeyId, super::TradingKey)>,
-    entries: Vec<(super::FilledId, super::FilledOrder)>,
+    deposits: Vec<((Address, AssetId), VenueDeposit)>,
+    keys: Vec<(TradingKeyId, TradingKey)>,
+    entries: Vec<(FilledId, FilledOrder)>,
 }
 
 impl Venues {
     /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
-    /// equals the one with the lowest id; the others pay and do nothing.
+    /// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
     pub(super) fn settle_all(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
-        let mut by_venue: BTreeMap<VenueId, Vec<SettleEdit<'_>>> = BTreeMap::new();
+        let mut by_venue: BTreeMap<VenueId, Vec<(SettleEdit<'_>, Running<'_>)>> = BTreeMap::new();
         for edit in settles {
-            match self.counts(edit.settle) {
-                true => by_venue.entry(edit.settle.venue).or_default().push(*edit),
-                false => step.void.push((edit.sender, edit.sequence)),
+            match self.running(edit.settle) {
+                Some(running) => by_venue.entry(edit.settle.venue).or_default().push((*edit, running)),
+                None => step.void.push((edit.sender, edit.sequence)),
             }
         }
+        let mut judged = Vec::new();
         for of_venue in by_venue.into_values() {
-            let counting = counting_one(&of_venue, |edit| step.id(edit.sender, edit.sequence));
-            let others = of_venue.iter().filter(|edit| edit.sequence != counting.sequence);
-            step.void.extend(others.map(|edit| (edit.sender, edit.sequence)));
-            self.settle(counting.settle, step);
+            let counting = counting_one(&of_venue, |edit| step.id(edit.sender, edit.sequence)).sequence;
+            for (edit, running) in of_venue {
+                match edit.sequence == counting {
+                    true => judged.push((edit.settle, running.run(edit.settle))),
+                    false => step.void.push((edit.sender, edit.sequence)),
+                }
+            }
         }
+        judged.into_iter().for_each(|(settle, judged)| self.write(settle, judged, step));
     }
 
-    /// Whether a settle passes B3 and B4: it begins at the settled count, orders without signature have entries, and
-    /// the bond and the room for entries suffice for all of it.
-    fn counts(&self, settle: &Settle) -> bool {
-        let Some(venue) = self.venues.get(&settle.venue) else { return false };
+    /// A settle that passes B3 and B4: it begins at the settled count, orders without signature have entries, and the
+    /// bond and the room for entries suffice for all of it.
+    fn running(&self, settle: &Settle) -> Option<Running<'_>> {
+        let venue = self.venues.get(&settle.venue)?;
         let is_next = settle.from == venue.fills.count()
             || (self.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
-        let Some(running) = Running::of(self, settle).filter(|_| is_next) else { return false };
+        let running = Running::of(self, settle).filter(|_| is_next)?;
         let costs = settle.fills.iter().map(|fill| running.liability(fill).map(|(_, penalty)| u128::from(penalty)));
-        let Some(penalties) = costs.sum::<Option<u128>>() else { return false };
+        let penalties = costs.sum::<Option<u128>>()?;
         let least = if self.makes(VenueMistake::PenaltiesTakeTheWholeBond) { 0 } else { self.terms.bond_min };
         let needed = u128::from(least).saturating_add(penalties);
         let entries = venue.entries.saturating_add(running.new_entries());
-        u128::from(venue.bond) >= needed && entries <= self.terms.entries_max
+        (u128::from(venue.bond) >= needed && entries <= self.terms.entries_max).then_some(running)
     }
 
-    fn settle(&mut self, settle: &Settle, step: &mut Step<'_>) {
-        let leaves = settle.leaves(&self.network);
-        let judged = Running::of(self, settle).expect("it counts").run(settle);
+    fn write(&mut self, settle: &Settle, judged: Judged, step: &mut Step<'_>) {
+        let Judged { leaves, verdicts, penalties, deposits, keys, entries } = judged;
         let record = self.venue_mut(settle.venue);
         for leaf in &leaves {
             assert!(record.fills.append(*leaf), "the count of fills has 64 bits, as B1 has checked");
         }
-        let Judged { verdicts, penalties, deposits, keys, entries } = judged;
         for (to, units) in penalties {
             self.venue_mut(settle.venue).bond -= units;
             step.take_bond(to, units);
         }
         for ((account, asset), deposit) in deposits {
-            self.set_deposit((settle.venue, account, asset), deposit);
-            step.accounts.insert(account);
+            // A group that was undone leaves what was there before.
+            if self.deposit(settle.venue, &account, asset) != deposit {
+                self.set_deposit((settle.venue, account, asset), deposit);
+                step.accounts.insert(account);
+            }
         }
         entries.into_iter().for_each(|(id, entry)| self.set_filled(id, entry));
         for (id, record) in keys {
@@ -92,12 +99,13 @@ impl Venues {
 }
 
 /// The settle that counts.
-fn counting_one<'a, 'e>(
-    of_venue: &'e [SettleEdit<'a>],
+fn counting_one<'a>(
+    of_venue: &[(SettleEdit<'a>, Running<'_>)],
     id: impl Fn(&SettleEdit<'_>) -> TransactionId,
-) -> &'e SettleEdit<'a> {
-    let most = of_venue.iter().map(|edit| edit.settle.fills.len()).max().expect("not empty");
-    let mut equal = of_venue.iter().filter(|edit| edit.settle.fills.len() == most);
+) -> SettleEdit<'a> {
+    let edits = || of_venue.iter().map(|(edit, _)| *edit);
+    let most = edits().map(|edit| edit.settle.fills.len()).max().expect("not empty");
+    let mut equal = edits().filter(|edit| edit.settle.fills.len() == most);
     match equal.clone().count() {
         1 => equal.next().expect("there is one"),
         _ => equal.max_by_key(|edit| Reverse(id(edit))).expect("not empty"),
@@ -117,6 +125,8 @@ impl Running<'_> {
                 Some(bust) => verdicts.extend(group.iter().map(|_| bust)),
             }
         }
+        let digest = |at: u16| &self.orders[usize::from(at)].digest;
+        let leaves = settle.fills.iter().map(|fill| fill.leaf(digest(fill.buy), digest(fill.sell))).collect();
         let busts = settle.fills.iter().zip(&verdicts);
         let penalties = busts.filter_map(|(fill, verdict)| self.penalty(fill, verdict)).collect();
         let Running { venue, orders, keys, deposits, .. } = self;
@@ -128,7 +138,7 @@ impl Running<'_> {
             orders.iter().filter(|order| order.entry != order.entry_before).filter_map(|order| order.key).collect();
         changed_keys.dedup();
         let keys = changed_keys.into_iter().map(|at| ((venue, keys[at].public), keys[at].record.clone())).collect();
-        Judged { verdicts, penalties, deposits: deposits.into_iter().collect(), keys, entries }
+        Judged { leaves, verdicts, penalties, deposits: deposits.into_iter().collect(), keys, entries }
     }
 
     /// How many of the next fills apply or bust together.
