@@ -41,8 +41,8 @@ pub struct SubBlock {
     pub senders: Vec<Option<Address>>,
 }
 
-/// What a proposer sends: the version of the format, its clock, and its transactions in typed sections. Each section begins
-/// with its type, and sections are in order of type.
+/// What a proposer sends: the version of the format, its clock, and its transactions in typed sections. Each section
+/// begins with its type, and sections are in order of type.
 struct Payload {
     time_ms: u64,
     native: Vec<Transaction>,

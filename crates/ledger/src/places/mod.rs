@@ -1,9 +1,10 @@
 //! The places of custody: where units of assets are, and what each place does.
 //!
 //! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
-//! payment lane, stakes, deposits and bonds at venues. A place founds its state from the genesis, checks and applies the
-//! operations that concern it, says what it holds and why it refuses, and writes its part of the state root, of snapshots
-//! and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of what is issued.
+//! payment lane, stakes, deposits and bonds at venues. A place founds its state from the genesis, checks and applies
+//! the operations that concern it, says what it holds and why it refuses, and writes its part of the state root, of
+//! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
+//! what is issued.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list.
 //!

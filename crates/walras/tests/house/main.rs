@@ -176,10 +176,10 @@ const CIRCLES: [(&str, &str, usize); 11] = [
     ("ledger", "contracts::phase", 3),
     ("ledger", "roots", 2),
     ("ledger", "footprint", 2),
-    ("ledger", "places::venues::state", 2),
     ("payments", "refusal", 14),
     ("primitives", "transaction", 7),
     ("walras", "pay::purse", 3),
+    ("walras", "pay::home", 3),
     ("walras", "pay::network", 3),
 ];
 
