@@ -54,9 +54,11 @@ test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
 
 # Tests of running networks and processes, which hardly use a processor while they wait.
-NETWORKS = cluster epochs founding kill lane_restart late light pay pay_bls pay_watch restart signer staking switch \
-  validators wallet
-OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(basename $(wildcard crates/*/tests/*.rs)))))
+NETWORKS = cluster epochs ethereum founding kill lane lane_restart late light network operator pay pay_bls pay_trust \
+  pay_watch restart signer staking switch validators wallet
+# A test is a file, or a folder with a main.rs.
+TESTS = $(basename $(wildcard crates/*/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))
+OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(TESTS))))
 TEST = CARGO_INCREMENTAL=0 $(CARGO) test --locked
 
 # Its progress is shown as it comes.

@@ -335,10 +335,9 @@ impl Client {
                 )
             })?;
             let height = status.certified.saturating_sub(self.lineage.lag);
-            if height > 0 && !self.is_before(height) {
-                if let Some(certified) = self.certified(height)? {
-                    return Ok(certified);
-                }
+            let is_known = height > 0 && !self.is_before(height);
+            if is_known && let Some(certified) = self.certified(height)? {
+                return Ok(certified);
             }
             ensure!(
                 begun.elapsed() < PATIENCE,

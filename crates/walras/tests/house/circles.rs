@@ -84,7 +84,7 @@ impl Crate {
             let all = reached[*of].iter().filter(|other| reached[**other].contains(*of));
             all.map(|names| names.join("::")).collect()
         };
-        let circles = needs.keys().map(|of| circle(of)).filter(|all| all.len() > 1);
+        let circles = needs.keys().map(circle).filter(|all| all.len() > 1);
         circles.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
@@ -130,7 +130,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// A path from the root of the crate; `None` if it leads into another crate.
-    fn from_root(&self, path: &[String]) -> Option<Names> {
+    fn absolute(&self, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         let above = |count: usize| self.names[..self.names.len().saturating_sub(count)].to_vec();
         match first.as_str() {
@@ -155,7 +155,7 @@ impl Reader<'_> {
             UseTree::Name(name) => self.leaf(with(name.ident.to_string()), name.ident.to_string(), passes_on),
             UseTree::Rename(name) => self.leaf(with(name.ident.to_string()), name.rename.to_string(), passes_on),
             UseTree::Glob(_) => {
-                let Some(path) = self.from_root(before) else { return };
+                let Some(path) = self.absolute(before) else { return };
                 if passes_on { self.module.passed_whole.push(path) } else { self.module.used.push(path) }
             }
         }
@@ -164,7 +164,7 @@ impl Reader<'_> {
     fn leaf(&mut self, path: Names, name: String, passes_on: bool) {
         // `use a::{self, b}` names a.
         let path = if path.len() > 1 && name == "self" { path[..path.len() - 1].to_vec() } else { path };
-        let Some(path) = self.from_root(&path) else { return };
+        let Some(path) = self.absolute(&path) else { return };
         match passes_on {
             true => drop(self.module.passed.insert(name, path)),
             false => self.module.used.push(path),
@@ -195,7 +195,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if ["crate", "super"].contains(&names[0].as_str()) {
-            self.module.used.extend(self.from_root(&names));
+            self.module.used.extend(self.absolute(&names));
         }
         visit_path(self, path);
     }
