@@ -132,7 +132,7 @@ pub(super) fn number_of(id: &FilledId) -> OrderNumber {
 pub enum VenueRecordId {
     /// A venue ([`VenueRecord`]).
     Venue(VenueId),
-    /// A market ([`MarketTerms`]).
+    /// A market ([`primitives::venue::MarketTerms`]).
     Market(VenueId, MarketId),
     /// A deposit ([`VenueDeposit`]).
     Deposit(DepositId),
