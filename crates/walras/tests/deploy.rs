@@ -172,7 +172,7 @@ fn told() -> BTreeSet<String> {
         names.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
     }
     assert!(names.contains("walras_block_height"), "{text}");
-    let source = self::text(&root().join("crates/doors/src/metrics.rs"));
+    let source = self::text(&root().join("crates/readers/src/metrics.rs"));
     for (registered, told) in BY_LABEL {
         assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is not a metric");
         names.insert(told.to_string());
