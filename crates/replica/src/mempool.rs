@@ -10,7 +10,8 @@
 //! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the
 //! pool or the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
 //!
-//! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the rest.
+//! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
+//! rest.
 //!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
 //! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever

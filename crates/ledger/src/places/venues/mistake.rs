@@ -75,17 +75,3 @@ pub(crate) enum VenueMistake {
     /// An incarnation may have any number of report keys.
     AnyNumberOfKeys,
 }
-
-impl super::Venues {
-    /// Whether this state makes a planted mistake.
-    #[cfg(test)]
-    pub(super) fn makes(&self, mistake: VenueMistake) -> bool {
-        self.mistake == mistake
-    }
-
-    /// Whether this state makes a planted mistake: never outside of tests.
-    #[cfg(not(test))]
-    pub(super) fn makes(&self, _: VenueMistake) -> bool {
-        false
-    }
-}

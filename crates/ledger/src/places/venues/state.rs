@@ -34,7 +34,7 @@ pub struct Venues {
     /// By how much the present block has changed what deposits hold; nothing between blocks.
     pub(super) moved: Sums,
     #[cfg(test)]
-    pub(super) mistake: super::mistake::VenueMistake,
+    pub(super) mistake: VenueMistake,
 }
 
 /// What waits for heights to pass. All of it follows from the records, so it is part of no root and no snapshot.
@@ -53,6 +53,18 @@ pub(super) struct Queues {
 }
 
 impl Venues {
+    /// Whether this state makes a planted mistake.
+    #[cfg(test)]
+    pub(super) fn makes(&self, mistake: VenueMistake) -> bool {
+        self.mistake == mistake
+    }
+
+    /// Whether this state makes a planted mistake: never outside of tests.
+    #[cfg(not(test))]
+    pub(super) fn makes(&self, _: VenueMistake) -> bool {
+        false
+    }
+
     /// No venues, at a height and time.
     pub(super) fn new(network: Digest, terms: VenueTerms, horizon: Horizon) -> Venues {
         Venues {
@@ -69,7 +81,7 @@ impl Venues {
             touched: BTreeSet::new(),
             moved: Sums::default(),
             #[cfg(test)]
-            mistake: super::mistake::VenueMistake::None,
+            mistake: VenueMistake::None,
         }
     }
 
