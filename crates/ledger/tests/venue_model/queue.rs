@@ -88,7 +88,7 @@ fn floods() -> Vec<Vec<usize>> {
     all
 }
 
-/// The most sub-blocks that the victim's settle waits for, in any history.
+/// The most sub-blocks that the victim's settle waits for, in any history; the search ends at a wait that is too long.
 fn longest_wait(mistake: Mistake) -> usize {
     let floods = floods();
     // The others have settled or waited before.
@@ -117,6 +117,9 @@ fn longest_wait(mistake: Mistake) -> usize {
             next.submit(mistake, 0);
             let is_taken = next.take(mistake).contains(&0);
             longest = longest.max(waited + 1);
+            if longest > SUFFICE {
+                return longest;
+            }
             let still = (!is_taken).then_some(waited + 1);
             if still.is_some() && seen.insert((next.clone(), still)) {
                 open.push((next, still));
