@@ -11,14 +11,15 @@ use consensus::{
 use fuzz::{Room, Target};
 use ledger::contracts::DeveloperEdit;
 use ledger::{
-    AccountProof, BlockReceipts, Genesis, Ledger, Listing, Member, Membership, ModifiedProof, OfferProof, Pair,
-    ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
+    AccountProof, BlockReceipts, Genesis, LaneAsset, LaneBls, LaneProof, LaneTerms, Ledger, Listing, Member,
+    Membership, ModifiedProof, OfferProof, Pair, ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures,
+    Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, BlsSecretKey, BridgeOperation, CertifiedPayment, DkgTerms, KeyGeneration, LaneAnswer, LaneCommittee,
-    LaneEvidence, LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner,
-    Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing, new_log,
-    owner_message, spend_request, spender_request,
+    AssetRule, BlsSecretKey, BridgeEntry, BridgeOperation, CertifiedPayment, DkgTerms, KeyGeneration, LaneAnswer,
+    LaneCommittee, LaneEvidence, LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings,
+    LaneValidator, LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient,
+    SpentOutput, dealing, new_log, owner_message, spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
@@ -347,6 +348,32 @@ fn proofs_for_light_clients() {
     target.run(|bytes| {
         let proof: ValidatorsProof = canonical(bytes)?;
         proof.verify(&state).map(|_| "holds".into()).or_else(|fault| Ok(fault.to_string()))
+    });
+    let lane = LaneTerms {
+        epoch_heights: 6,
+        halt_heights: 3,
+        case_deposit: 7,
+        lapse_penalty: 0,
+        members: vec![vec![key(0).public()]],
+        registrars: Vec::new(),
+        bls: LaneBls::None,
+        accounts: Vec::new(),
+        assets: vec![LaneAsset { asset: AssetId(0), least_units: 1, fee: 0, outflow: None }],
+        outputs: Vec::new(),
+    };
+    let assets = vec![Listing::new("USD", 2, owner)];
+    let genesis = Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, lane: Some(lane), ..Genesis::default() };
+    let mut lane_roots = Roots::of(&Ledger::new(&genesis).expect("sound"));
+    let lane_state = lane_roots.parts().root();
+    let registration = LaneRegistration::make(&Digest([4; 32]), 1, 0, &[key(30)], &key(31)).0;
+    let absent = [BridgeEntry { value: None, ..BridgeEntry::registration(&registration) }];
+    let proof = lane_roots.prove_lane(&[absent[0].key]).expect("the chain has a lane");
+    let target = Target { room, ..Target::new("lane-proof", vec![encoded(&proof)]) };
+    target.run(|bytes| {
+        let proof: LaneProof = canonical(bytes)?;
+        let is_forged = proof.verify(&lane_state, &[BridgeEntry::registration(&registration)]).is_ok();
+        assert!(!is_forged, "a key that nobody registered is proved");
+        proof.verify(&lane_state, &absent).map(|()| "holds".into()).or_else(|fault| Ok(fault.to_string()))
     });
     let mut tries = ReceiptsTrie::new(&receipts);
     let (root, id) = (tries.root(), receipts.outcomes[0].0);
