@@ -10,8 +10,8 @@ use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::founders::{Founding, Part};
-use crate::lane_part::LanePart;
-use crate::venue_part::{VenuePart, check_network};
+use crate::lane_part::{self, LanePart};
+use crate::venue_part::{self, VenuePart};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +144,10 @@ pub fn parse(name: &str, text: &[u8]) -> Result<(Genesis, Option<Founding>), Gen
     let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
     let genesis = file.into_genesis(name)?;
     if let (Some(terms), Some(founding)) = (&genesis.venues, &founding) {
-        check_network(terms, founding).map_err(wrong)?;
+        venue_part::check_network(terms, founding).map_err(wrong)?;
+    }
+    if let (Some(_), Some(founding)) = (&genesis.lane, &founding) {
+        lane_part::check_network(founding).map_err(wrong)?;
     }
     let genesis = founding.iter().fold(genesis, |genesis, founding| founding.found(genesis));
     genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name.into(), error))?;
@@ -373,6 +376,18 @@ mod tests {
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
+        }
+        // Half of a sub-block holds the largest post of a member.
+        let mut founding = founding();
+        for (bytes, is_enough) in [(264_191, false), (264_192, true)] {
+            founding.rules.payload_bytes = bytes;
+            write_with_founding(&path, &genesis, Some(&founding)).expect("written");
+            let read = read_with_founding(&path).map_err(|error| error.to_string());
+            let fault = "consensus.sub_block_bytes: 264191: with a payment lane choose at least 264192";
+            assert!(
+                if is_enough { read.is_ok() } else { read.as_ref().is_err_and(|it| it.contains(fault)) },
+                "{read:?}"
+            );
         }
     }
 

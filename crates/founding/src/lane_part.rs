@@ -1,8 +1,10 @@
 //! The payment lane's part of a genesis file.
 
 use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms, Listing};
-use primitives::{Address, AssetId, PublicKey};
+use primitives::{Address, AssetId, LANE_POST_BYTES_MAX, PublicKey, WEIGHT_BYTES};
 use serde::{Deserialize, Serialize};
+
+use crate::founders::Founding;
 
 /// [`LaneTerms`], with symbols for assets and strings for amounts; all amounts are whole units.
 #[derive(Serialize, Deserialize)]
@@ -142,4 +144,15 @@ impl LanePart {
             outputs: self.outputs.into_iter().enumerate().map(output).collect::<Result<_, Fault>>()?,
         })
     }
+}
+
+/// Duties have half of a sub-block, and the largest post of a member must fit there: a member that cannot say what it
+/// owes loses its stake without a fault of its own.
+pub(crate) fn check_network(founding: &Founding) -> Result<(), Fault> {
+    let (bytes, least) = (founding.rules.payload_bytes as u64, 2 * (LANE_POST_BYTES_MAX as u64 + WEIGHT_BYTES));
+    if bytes >= least {
+        return Ok(());
+    }
+    let why = format!("{bytes}: with a payment lane choose at least {least}, or what a member owes might never fit");
+    Err(("consensus.sub_block_bytes".into(), why))
 }
