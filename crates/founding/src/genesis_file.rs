@@ -143,11 +143,9 @@ pub fn parse(name: &str, text: &[u8]) -> Result<(Genesis, Option<Founding>), Gen
     let wrong = |(field, message)| GenesisFileError::Field { file: name.into(), field, message };
     let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
     let genesis = file.into_genesis(name)?;
-    if let (Some(terms), Some(founding)) = (&genesis.venues, &founding) {
-        venue_part::check_network(terms, founding).map_err(wrong)?;
-    }
-    if let (Some(_), Some(founding)) = (&genesis.lane, &founding) {
-        lane_part::check_network(founding).map_err(wrong)?;
+    if let Some(founding) = &founding {
+        genesis.venues.iter().try_for_each(|terms| venue_part::check_network(terms, founding)).map_err(wrong)?;
+        genesis.lane.iter().try_for_each(|_| lane_part::check_network(founding)).map_err(wrong)?;
     }
     let genesis = founding.iter().fold(genesis, |genesis, founding| founding.found(genesis));
     genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name.into(), error))?;
@@ -376,18 +374,6 @@ mod tests {
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
-        }
-        // Half of a sub-block holds the largest post of a member.
-        let mut founding = founding();
-        for (bytes, is_enough) in [(264_191, false), (264_192, true)] {
-            founding.rules.payload_bytes = bytes;
-            write_with_founding(&path, &genesis, Some(&founding)).expect("written");
-            let read = read_with_founding(&path).map_err(|error| error.to_string());
-            let fault = "consensus.sub_block_bytes: 264191: with a payment lane choose at least 264192";
-            assert!(
-                if is_enough { read.is_ok() } else { read.as_ref().is_err_and(|it| it.contains(fault)) },
-                "{read:?}"
-            );
         }
     }
 

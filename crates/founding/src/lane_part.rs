@@ -156,3 +156,20 @@ pub(crate) fn check_network(founding: &Founding) -> Result<(), Fault> {
     let why = format!("{bytes}: with a payment lane choose at least {least}, or what a member owes might never fit");
     Err(("consensus.sub_block_bytes".into(), why))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::founders::FoundingEngine;
+
+    #[test]
+    fn half_of_a_sub_block_holds_the_largest_post_of_a_member() {
+        let mut founding = Founding::new(FoundingEngine::Dbft, Vec::new());
+        founding.rules.payload_bytes = 264_192;
+        assert_eq!(check_network(&founding), Ok(()));
+        founding.rules.payload_bytes -= 1;
+        let (field, why) = check_network(&founding).expect_err("too small");
+        assert_eq!(field, "consensus.sub_block_bytes");
+        assert!(why.starts_with("264191: with a payment lane choose at least 264192"), "{why}");
+    }
+}
