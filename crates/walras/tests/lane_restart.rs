@@ -18,6 +18,10 @@ fn good(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+fn run_in(folder: &Path, arguments: &str) -> Output {
+    walras().args(arguments.split_whitespace()).current_dir(folder).output().expect("walras runs")
+}
+
 fn restart(network: &Network, from: &Path, index: usize, arguments: &[&str]) -> Output {
     let mut restart = walras();
     restart.args(["restart", "--json", "--from"]).arg(from).arg("--home").arg(network.path(&format!("again-{index}")));
@@ -128,11 +132,7 @@ fn a_network_with_a_lane_restarts_and_creates_no_money() {
 fn a_restored_solo_chain_has_a_lane_of_its_own() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    let run = |arguments: &str| {
-        let mut command = walras();
-        command.args(arguments.split_whitespace()).current_dir(folder.path());
-        command.output().expect("walras runs")
-    };
+    let run = |arguments: &str| run_in(folder.path(), arguments);
     let made = "init --json --home old --lane --asset USD:2 --asset EUR:2 --supply 1000 --fee 0";
     assert_eq!(run(made).status.code(), Some(0));
     let ports = sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
@@ -182,11 +182,7 @@ fn a_restored_solo_chain_has_a_lane_of_its_own() {
 fn the_first_lane_epoch_after_a_restart_signs_without_bls_keys_and_the_next_one_with_them() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    let run = |arguments: &str| {
-        let mut command = walras();
-        command.args(arguments.split_whitespace()).current_dir(folder.path());
-        command.output().expect("walras runs")
-    };
+    let run = |arguments: &str| run_in(folder.path(), arguments);
     let made = "init --json --home old --lane --lane-bls aggregate --lane-epoch-heights 30 --asset USD:2 --asset EUR:2";
     assert_eq!(run(&format!("{made} --supply 1000 --fee 0")).status.code(), Some(0));
     let ports = sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();

@@ -5,6 +5,7 @@ import type { Candle } from "../api";
 import { clock, dateAndClock } from "../words";
 import { drawn, type Drawn } from "./bodies";
 import { axis, chart, colour, pixels, tick, tipOf } from "./theme";
+import { ABOVE, BELOW, volumeBars } from "./volume";
 
 export type CandlesChart = {
   element: HTMLElement;
@@ -30,8 +31,8 @@ export function candlesChart(height: number): CandlesChart {
       cursor: { y: false, drag: { x: true, y: false }, points: { show: false } },
       scales: {
         x: { time: true, range: (_u, min, max) => [min - interval_ms / 1000, max + interval_ms / 1000] },
-        y: { range: spread },
-        volume: { range: (_u, _min, max) => [0, (max || 1) * 4.5] },
+        y: ABOVE,
+        volume: BELOW,
       },
       axes: [
         axis({ size: 28, space: 80, grid: { show: false }, values: (_u, ticks) => ticks.map((s) => stamp(1000 * s)) }),
@@ -39,7 +40,7 @@ export function candlesChart(height: number): CandlesChart {
       ],
       series: [
         {},
-        { scale: "volume", fill: () => colour("bar-faint"), stroke: () => colour("bar-faint"), width: 0, points: { show: false }, ...barPaths() },
+        volumeBars(),
         { stroke: () => "transparent", points: { show: false } },
         { stroke: () => "transparent", points: { show: false } },
       ],
@@ -106,15 +107,4 @@ export function candlesChart(height: number): CandlesChart {
     },
     close: made.close,
   };
-}
-
-function barPaths(): Partial<uPlot.Series> {
-  return uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.7, 12], gap: 0 }) } : {};
-}
-
-/** The prices with air above and below, the lower part left to the volume. */
-function spread(_plot: uPlot, min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null) return [0, 1];
-  const height = max - min || Math.abs(max) * 0.01 || 1;
-  return [min - 0.3 * height, max + 0.08 * height];
 }

@@ -4,6 +4,7 @@ import { formatPrice, fromUnits, parseDecimal, shorten, toNumber } from "../amou
 import type { HistoryPoint } from "../api";
 import { clock, dateAndClock } from "../words";
 import { axis, chart, colour, tick, tipOf } from "./theme";
+import { ABOVE, BELOW, volumeBars } from "./volume";
 
 export type HistoryChart = {
   element: HTMLElement;
@@ -21,14 +22,14 @@ export function historyChart(height: number): HistoryChart {
       legend: { show: false },
       padding: [10, 4, 0, 24],
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 6 } },
-      scales: { x: { time: true }, y: { range: spread }, volume: { range: (_u, _min, max) => [0, (max || 1) * 4.5] } },
+      scales: { x: { time: true }, y: ABOVE, volume: BELOW },
       axes: [
         axis({ size: 28, space: 80, grid: { show: false }, values: (_u, ticks) => ticks.map((s) => clock(1000 * s)) }),
         axis({ side: 1, size: 64, space: 30, values: (_u, ticks) => ticks.map(tick) }),
       ],
       series: [
         {},
-        { scale: "volume", fill: () => colour("bar-faint"), stroke: () => colour("bar-faint"), width: 0, points: { show: false }, ...barPaths() },
+        volumeBars(),
         { stroke: () => colour("accent"), width: 1.75, points: { show: false } },
       ],
       hooks: { setCursor: [(plot) => tell(plot)] },
@@ -64,15 +65,4 @@ export function historyChart(height: number): HistoryChart {
     },
     close: made.close,
   };
-}
-
-function barPaths(): Partial<uPlot.Series> {
-  return uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.7, 12], gap: 0 }) } : {};
-}
-
-/** The prices with air above and below, the lower part left to the volume. */
-function spread(_plot: uPlot, min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null) return [0, 1];
-  const height = max - min || Math.abs(max) * 0.01 || 1;
-  return [min - 0.3 * height, max + 0.08 * height];
 }

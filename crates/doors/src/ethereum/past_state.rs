@@ -66,7 +66,13 @@ impl EvmState for PastState {
     }
 
     fn code(&self, _: u32, hash: &B256) -> EvmCode {
-        self.backend.ethereum_code(&Digest(hash.0)).unwrap_or_default()
+        if *hash == KECCAK_EMPTY {
+            return EvmCode::default();
+        }
+        // An account names it, so it is missing only if its height has been forgotten since.
+        let (Moment::After(height) | Moment::Within(height)) = self.moment;
+        let code = self.backend.ethereum_code(&Digest(hash.0));
+        self.read(code.ok_or(UndoError::Forgotten { height, first: height + 1 }))
     }
 
     /// Issued amounts are those of the current state.

@@ -365,12 +365,15 @@ impl Order {
         self.venue_order.map_or_else(|| FixText::said("NONE"), |order| FixText::said(&order.to_string()))
     }
 
-    /// What has traded, per share, rounded down to eight decimals.
+    /// What has traded, per share, rounded down to eight decimals; to four if that is too large a number.
     fn average(&self) -> FixDecimal {
         const MORE: u128 = 10_000;
-        let units = (self.value * MORE).checked_div(u128::from(self.filled)).unwrap_or(0);
-        let average = u64::try_from(units).ok().and_then(|units| FixDecimal::new(units, PRICE_DECIMALS + 4));
-        average.unwrap_or(FixDecimal::from(0))
+        let average = |value: u128, decimals: u32| {
+            let units = u64::try_from(value.checked_div(u128::from(self.filled))?).ok()?;
+            FixDecimal::new(units, decimals)
+        };
+        let exact = self.value.checked_mul(MORE).and_then(|value| average(value, PRICE_DECIMALS + 4));
+        exact.or_else(|| average(self.value, PRICE_DECIMALS)).unwrap_or(FixDecimal::from(0))
     }
 
     /// The refusal of an order that has no number.

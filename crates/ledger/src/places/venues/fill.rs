@@ -49,7 +49,8 @@ fn unless(reason: BustReason, holds: bool) -> Result<(), BustReason> {
     if holds { Ok(()) } else { Err(reason) }
 }
 
-/// Units with a fee added; none if they would be negative, which F6 refuses.
+/// Units with a fee added, which cannot overflow: both are below 2^63. Where a rebate is above the units none are left,
+/// and F6 refuses the fill: a settle's fees are together not negative, so the other side's fee is above the units too.
 fn with_fee(units: Amount, fee: i64) -> Amount {
     units.checked_add_signed(fee).unwrap_or(0)
 }
