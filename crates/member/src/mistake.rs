@@ -1,24 +1,8 @@
 //! Mistakes that a member could make: a check that never fires proves nothing.
 //!
-//! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a
-//! seed (`sim/tests/lane_seeds.rs`; blocks are those before the faults stop), except the two that need rare cases.
-//!
-//! | mistake | seed, blocks | what is found |
-//! |---|---|---|
-//! | [`ReportNotAskedAgain`](MemberMistake::ReportNotAskedAgain) | 53, 34 | a view is lost |
-//! | [`PostNotRepeated`](MemberMistake::PostNotRepeated) | 47, 34 | a member has not registered for the next epoch |
-//! | [`PostRepeatedEarly`](MemberMistake::PostRepeatedEarly) | 1, 34 | a post takes effect twice |
-//! | [`EpochBegunEarly`](MemberMistake::EpochBegunEarly) | 0, 34 | a shard is told of an epoch that no certified block begins |
-//! | [`KeysDestroyedEarly`](MemberMistake::KeysDestroyedEarly) | 0, 34 | a key is gone that an open case needs |
-//! | [`KeysKept`](MemberMistake::KeysKept) | 0, 90 | a key is there that nobody needs |
-//! | [`FactsDuringStart`](MemberMistake::FactsDuringStart) | 1, 34 | a shard does not know an output |
-//! | [`CasesNotTold`](MemberMistake::CasesNotTold) | 0, 34 | a shard does not know a case |
-//! | [`VerdictNotTold`](MemberMistake::VerdictNotTold) | 0, 34 | a shard bars a confirmed payment |
-//! | [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) | a test of its own (`tests/member/cases.rs`) | a shard bars a confirmed payment |
-//! | [`ShownNotPosted`](MemberMistake::ShownNotPosted) | a test of its own (`tests/member/cases.rs`) | a certificate is not posted |
-//! | [`LogMadeAgain`](MemberMistake::LogMadeAgain) | 1, 34 | an output is certified twice |
-//! | [`NeedlessComplaints`](MemberMistake::NeedlessComplaints) | 0, 34 | a correct member is excluded from a key generation |
-//! | [`PreparationGivenUp`](MemberMistake::PreparationGivenUp) | 1, 34 | a member has not registered for the next epoch |
+//! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a seed
+//! (`walras sim --mistakes` lists them), except [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) and
+//! [`ShownNotPosted`](MemberMistake::ShownNotPosted), which have tests of their own (`tests/member/cases.rs`).
 
 /// A seeded mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use ledger::contracts::{
 use ledger::{BlockReceipts, Ledger, Limits, Pair};
 use primitives::{Address, Amount, AssetId};
 
-use crate::dice::Dice;
+use crate::kernel::Dice;
 
 /// Few senders, so that they conflict.
 const SENDERS: u8 = 4;

@@ -1,125 +1,22 @@
 //! The whole system under faults, on one thread, from one seed.
 //!
-//! A run drives the life of blocks ([`replica::life`]) and the engines that a node drives (mempool, ledger, tries,
-//! store, recovery): intake and the jobs of each worker come in an order that the seed determines. Clients
-//! send valid and invalid transactions; the clock is a number. The disk is [`store::FaultDisk`]: the process may
-//! crash after every change of it, with unsynced writes lost, torn and reordered; calls fail; the disk fills up; bits
-//! flip while the node is down. Recovery may crash too.
+//! Three worlds run the code that runs in production, each with everything around it played: one node with its clients
+//! and its disk ([`run`]), a network of validators ([`validators`]), and the payment lane ([`run_lane`]). They stand on
+//! one kernel: clock, dice, links, disks, and the mistakes that a world can be told to make ([`Mistake`]). Each mistake
+//! has a seed that finds it ([`found`]).
 //!
-//! After every block and every restart:
-//!
-//! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and so are wei while contracts are executed.
-//! 2. Accounts, offers, sequence numbers and the issue equal the result of plain bookkeeping from the receipts; no
-//!    account is overdrawn, no number is used twice, no fill is below its limit.
-//! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
-//! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
-//!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
-//! 5. What a client was told remains true: its block, its outcome. What a reader saw remains too: state and root.
-//! 6. After a disk error the node stops and nothing is retried.
-//!
-//! A failure prints the seed. The same seed makes the same run: its [`SimReport::trace`] is a digest over all events.
-//!
-//! Networks of validators are simulated separately, in [`validators`], and the payment lane with [`run_lane`].
+//! A failure prints the seed. The same seed makes the same run: the trace of its report is a digest over all events.
 //!
 //! **Not simulated yet**: misdirected writes, and threads that really run in parallel.
 
-mod bonds;
-mod bugs;
-mod clients;
-mod crash_points;
-mod dice;
 mod ethereum;
+mod kernel;
 mod lane;
-mod node;
-mod oracle;
-mod shadow;
+mod mistakes;
+mod solo;
 pub mod validators;
-mod world;
 
-pub use bugs::Bug;
-pub use crash_points::{CrashReport, crash_points};
-pub use lane::{LaneBug, LaneOptions, LaneReport, run_lane};
-
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use world::World;
-
-/// The size of a simulation.
-#[derive(Clone, Copy, Debug)]
-pub struct SimOptions {
-    /// Blocks to be made before all faults stop.
-    pub blocks: u64,
-    /// A mistake to make, which must be detected.
-    pub bug: Option<Bug>,
-}
-
-impl Default for SimOptions {
-    fn default() -> SimOptions {
-        SimOptions { blocks: 30, bug: None }
-    }
-}
-
-/// The counters of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SimReport {
-    /// The seed.
-    pub seed: u64,
-    /// Steps of any kind.
-    pub steps: u64,
-    /// Blocks at the end.
-    pub blocks: u64,
-    /// Transactions sent, repetitions included.
-    pub submitted: u64,
-    /// Transactions refused at intake.
-    pub refused: u64,
-    /// Transactions whose outcome a client was told.
-    pub acknowledged: u64,
-    /// Starts of the node.
-    pub restarts: u64,
-    /// Crashes while it ran.
-    pub crashes: u64,
-    /// Crashes while it recovered.
-    pub crashes_in_recovery: u64,
-    /// Disk errors that stopped it.
-    pub disk_errors: u64,
-    /// Bits flipped while it was down.
-    pub flips: u64,
-    /// Number of those that kept it from starting; the others are found when the data is read, or lie in no data.
-    pub flips_named: u64,
-    /// BLAKE3 over all events, in hexadecimal.
-    pub trace: String,
-}
-
-/// A violated invariant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("seed {seed}, after block {height}: {what}")]
-pub struct Failure {
-    /// The seed.
-    pub seed: u64,
-    /// Height of the history at that time.
-    pub height: u64,
-    /// The violation.
-    pub what: String,
-}
-
-/// Simulates one seed.
-///
-/// # Errors
-/// [`Failure`] names the violated invariant.
-pub fn run(seed: u64, options: SimOptions) -> Result<SimReport, Failure> {
-    // The engines use rayon's current pool: this one has a single thread.
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-    one.install(|| {
-        let mut world = World::new(seed, options);
-        // A panic of an engine is a finding like any other, and needs its seed.
-        let held = catch_unwind(AssertUnwindSafe(|| world.run()));
-        let held = held.unwrap_or_else(|panic| Err(format!("panic: {}", message(&*panic))));
-        held.map_err(|what| Failure { seed, height: world.height(), what })
-    })
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
-}
+pub use kernel::{EngineMistake, Failure, LaneMistake, Mistake};
+pub use lane::{LaneOptions, LaneReport, run_lane};
+pub use mistakes::{FOUND_ELSEWHERE, Found, Scene, found};
+pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};

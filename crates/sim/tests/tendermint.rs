@@ -2,6 +2,7 @@
 
 use consensus::Protocol;
 use replica::Defect;
+use sim::Mistake;
 use sim::validators::{Faults, NetworkReport, SimNetwork};
 
 fn network(size: usize, seed: u64) -> SimNetwork {
@@ -95,7 +96,7 @@ fn a_network_that_never_beats_is_caught() {
     let stalls = |seed: u64| {
         std::panic::catch_unwind(|| {
             let mut network = idle_after_a_lost_log(seed);
-            network.defect = Some(Defect::NeverBeats);
+            network.mistake = Some(Mistake::Replica(Defect::NeverBeats));
             settled(network, 1)
         })
         .is_err()
@@ -150,7 +151,7 @@ fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {
         std::panic::catch_unwind(|| {
             let mut network = network(4, 700 + seed);
-            network.defect = Some(Defect::VotesUnlogged);
+            network.mistake = Some(Mistake::Replica(Defect::VotesUnlogged));
             network.kills = 20;
             network.faults.insert(3, Faults::Equivocating);
             settled(network, 30);

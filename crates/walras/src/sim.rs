@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::init::founding::EngineName;
 use ::sim::validators::{self, run_twins, run_validators};
-use ::sim::{Failure, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, run, run_lane};
+use ::sim::{Failure, Found, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, found, run, run_lane};
 use anyhow::Context;
 use consensus::Protocol;
 use fairnet::sim::{EdgeReport, EdgeSetup, run_edge};
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
   walras sim --edge --seeds 200    # the market edge: lost and forged datagrams, proxies and gateways that die
+  walras sim --mistakes            # every mistake that the simulation can make, each with the seed that finds it
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant is violated, and prints the seed that shows it.")]
@@ -54,6 +55,9 @@ pub struct Sim {
     /// Instead: the market edge, root, proxies and gateways; market data out and orders in.
     #[arg(long, conflicts_with_all = ["consensus", "lane", "crash_points", "blocks"])]
     edge: bool,
+    /// Instead: run every mistake that can be made on purpose with the seed that finds it.
+    #[arg(long, conflicts_with_all = ["consensus", "lane", "edge", "crash_points", "seeds", "seed", "from", "blocks"])]
+    mistakes: bool,
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
@@ -84,6 +88,9 @@ impl Sim {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         if let Some(blocks) = self.crash_points {
             return run_crash_points(self.seed.unwrap_or(1), blocks, json);
+        }
+        if self.mistakes {
+            return Ok(run_mistakes(json));
         }
         let options = SimOptions { blocks: self.blocks, ..SimOptions::default() };
         let seeds = match self.seed {
@@ -234,6 +241,29 @@ fn run_edges(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
     let names = results.iter().flatten().next().map(|report| report.counters.clone()).unwrap_or_default();
     counts.extend(names.iter().map(|(name, _)| (*name, sum(&|report| report.count(name)))));
     print_report(&counts, &failures, "walras sim --edge", json)
+}
+
+/// Runs each mistake with the seed that finds it, and prints what the check says.
+fn run_mistakes(json: bool) -> ExitCode {
+    // The failure is reported with its mistake below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let all: Vec<Found> = found().collect();
+    let rows = run_all(0..=all.len() as u64 - 1, |at| {
+        let one = all[at as usize];
+        let says = one.with_mistake().err().map(|failure| failure.what).filter(|what| what.contains(one.says));
+        Ok((one, says))
+    });
+    let rows: Vec<_> = rows.into_iter().flatten().collect();
+    for (one, says) in &rows {
+        let (name, world) = (format!("{:?}", one.mistake), format!("{:?}", one.scene));
+        if json {
+            println!("{}", json!({"mistake": name, "world": world, "seed": one.seed, "found": says}));
+        } else {
+            let says = says.as_deref().unwrap_or("NOT FOUND").lines().next().unwrap_or_default().to_owned();
+            println!("{name:<40} {world:<12} seed {:>3}  {says}", one.seed);
+        }
+    }
+    if rows.iter().all(|(_, says)| says.is_some()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Prints the totals and the failed seeds: each is replayed with `command --seed N`.

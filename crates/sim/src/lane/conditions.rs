@@ -11,8 +11,8 @@ use payments::{
 use primitives::{Amount, Digest, Operation, SecretKey, Transaction, TransactionId};
 
 use super::payers::CHEAT;
-use super::{ASSET, CASE_DEPOSIT, LaneBug, LaneWorld, secret};
-use crate::dice::Dice;
+use super::{ASSET, CASE_DEPOSIT, LaneWorld, secret};
+use crate::kernel::{Dice, LaneMistake, Mistake};
 
 /// Outputs that are contested together in a run with a flood, and the posts of a block about them.
 const FLOOD: u32 = 1_000;
@@ -43,23 +43,23 @@ pub(super) struct Conditions {
 const SILENT: u8 = 0;
 
 impl Conditions {
-    pub fn of(seed: u64, bug: Option<LaneBug>) -> Conditions {
+    pub fn of(seed: u64, mistake: Option<Mistake>) -> Conditions {
         let mut dice = Dice::new(seed ^ 0xfa17);
         let [poor, unregistered, silent, flooded, stalled] = [2, 6, 3, 24, 6].map(|once_in| dice.once_in(once_in));
-        let member = bug.and_then(LaneBug::of_member);
+        let member = mistake.and_then(Mistake::of_member);
         // A group key needs all members.
         let makes_group_keys = seed % 8 == 5;
         let is_late = member == Some(MemberMistake::LateCertificateNotTold);
-        let is_restarted =
-            dice.once_in(4) && bug.is_none() || bug.is_some_and(|bug| LaneBug::OF_RESTARTS.contains(&bug));
+        let is_restarted = dice.once_in(4) && mistake.is_none()
+            || mistake.and_then(Mistake::of_lane).is_some_and(LaneMistake::is_of_restarts);
         let snapshot = 8 + dice.below(14);
         Conditions {
             restart: is_restarted.then(|| (snapshot, snapshot + 2 + dice.below(10))),
-            are_members_poor: poor && bug.is_none() || bug == Some(LaneBug::DutyUnmarked),
-            is_unregistered: unregistered && !makes_group_keys && bug.is_none(),
+            are_members_poor: poor && mistake.is_none() || mistake == Some(Mistake::Lane(LaneMistake::DutyUnmarked)),
+            is_unregistered: unregistered && !makes_group_keys && mistake.is_none(),
             are_payers_silent: silent || member == Some(MemberMistake::ShownNotPosted),
-            is_flooded: flooded && bug.is_none(),
-            is_stalled: is_late || stalled && !unregistered && bug.is_none(),
+            is_flooded: flooded && mistake.is_none(),
+            is_stalled: is_late || stalled && !unregistered && mistake.is_none(),
         }
     }
 

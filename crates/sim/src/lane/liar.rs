@@ -10,7 +10,7 @@ use primitives::{Digest, PublicKey, Signature};
 
 use super::lane_key;
 use super::schemes::SimAnswer;
-use crate::dice::Dice;
+use crate::kernel::Dice;
 
 /// The Byzantine validator: it confirms and acknowledges everything, at any time, and posts anything in cases.
 pub(super) struct Liar {

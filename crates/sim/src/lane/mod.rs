@@ -46,10 +46,8 @@
 //! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
 //! What each correct member has to say in open cases is on the ledger, whatever was lost on the way.
 
-mod bugs;
 mod conditions;
 mod contests;
-mod disk;
 mod liar;
 mod observed;
 mod payers;
@@ -57,8 +55,7 @@ mod restarts;
 mod schemes;
 mod shards;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ledger::{
@@ -75,9 +72,7 @@ use primitives::{
     Transaction, TransactionId,
 };
 
-use crate::dice::Dice;
-use crate::{Failure, message};
-pub use bugs::LaneBug;
+use crate::kernel::{self, Dice, Failure, Flight, LaneMistake, Mistake, Trace, World};
 use conditions::Conditions;
 use liar::Liar;
 use observed::Observed;
@@ -108,13 +103,13 @@ pub struct LaneOptions {
     /// Blocks before the faults stop.
     pub blocks: u64,
     /// A mistake to make, which must be detected.
-    pub bug: Option<LaneBug>,
+    pub mistake: Option<Mistake>,
 }
 
 impl Default for LaneOptions {
     /// Two boundaries between lane epochs, and a part of the third epoch.
     fn default() -> LaneOptions {
-        LaneOptions { blocks: 2 * EPOCH_HEIGHTS + 6, bug: None }
+        LaneOptions { blocks: 2 * EPOCH_HEIGHTS + 6, mistake: None }
     }
 }
 
@@ -184,13 +179,7 @@ pub struct LaneReport {
 /// # Errors
 /// [`Failure`] names the invariant that broke.
 pub fn run_lane(seed: u64, options: LaneOptions) -> Result<LaneReport, Failure> {
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-    one.install(|| {
-        let mut world = LaneWorld::new(seed, options);
-        let held = catch_unwind(AssertUnwindSafe(|| world.run()));
-        let held = held.unwrap_or_else(|panic| Err(format!("panic: {}", message(&*panic))));
-        held.map_err(|what| Failure { seed, height: world.ledger.height(), what })
-    })
+    kernel::run(seed, || LaneWorld::new(seed, options))
 }
 
 /// A message between clients and shards: a payment's number and the request or answer.
@@ -220,7 +209,7 @@ struct LaneWorld {
     /// Redemptions in `waiting` and in blocks, by transaction.
     redemptions: BTreeMap<TransactionId, Digest>,
     sequences: BTreeMap<Address, Sequence>,
-    messages: VecDeque<Message>,
+    messages: Flight<Message>,
     observed: Observed,
     stranger: Stranger,
     /// Whether members see contradictions in blocks.
@@ -236,7 +225,7 @@ struct LaneWorld {
     /// Units in escrow, by plain bookkeeping.
     escrow: u128,
     healed: bool,
-    trace: blake3::Hasher,
+    trace: Trace,
     report: LaneReport,
 }
 
@@ -247,8 +236,8 @@ fn secret(kind: u8, number: u64) -> SecretKey {
 }
 
 /// The account whose stake is liable for a member.
-fn answering(member: u8, bug: Option<LaneBug>) -> Address {
-    let shift = u8::from(bug == Some(LaneBug::OthersAnswer));
+fn answering(member: u8, mistake: Option<Mistake>) -> Address {
+    let shift = u8::from(mistake == Some(Mistake::Lane(LaneMistake::OthersAnswer)));
     secret(2, u64::from((member + shift) % MEMBERS)).public().address()
 }
 
@@ -271,17 +260,37 @@ fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch) -> BridgeOperat
     BridgeOperation::Register { registration, proofs }
 }
 
+impl World for LaneWorld {
+    type Report = LaneReport;
+
+    fn run(&mut self) -> Result<LaneReport, String> {
+        while self.ledger.height() < self.end {
+            self.report.steps += 1;
+            self.step()?;
+        }
+        self.heal()?;
+        self.report.blocks = self.ledger.height();
+        self.report.epoch = self.now();
+        self.report.trace = self.trace.digest();
+        Ok(self.report.clone())
+    }
+
+    fn height(&self) -> u64 {
+        self.ledger.height()
+    }
+}
+
 impl LaneWorld {
     fn new(seed: u64, options: LaneOptions) -> LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
-        let conditions = Conditions::of(seed, options.bug);
-        let payers = Payers::new(4, options.bug);
+        let conditions = Conditions::of(seed, options.mistake);
+        let payers = Payers::new(4, options.mistake);
         let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
-        let (bls, epoch_heights) = match (options.bug, seed % 8) {
-            (Some(LaneBug::OfMember(MemberMistake::NeedlessComplaints)), _) | (_, 5) => {
+        let (bls, epoch_heights) = match (options.mistake, seed % 8) {
+            (Some(Mistake::Member(MemberMistake::NeedlessComplaints)), _) | (_, 5) => {
                 (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS)
             }
-            (Some(LaneBug::ForeignSigner), _) | (_, 3) => (LaneBls::Aggregate, EPOCH_HEIGHTS),
+            (Some(Mistake::Lane(LaneMistake::ForeignSigner)), _) | (_, 3) => (LaneBls::Aggregate, EPOCH_HEIGHTS),
             _ => (LaneBls::None, EPOCH_HEIGHTS),
         };
         let terms = LaneTerms {
@@ -293,7 +302,7 @@ impl LaneWorld {
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
             bls,
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
-            accounts: (0..MEMBERS).map(|index| answering(index, options.bug)).collect(),
+            accounts: (0..MEMBERS).map(|index| answering(index, options.mistake)).collect(),
             outputs: conditions.outputs(),
         };
         let founders = (0..MEMBERS).map(|index| Member {
@@ -325,7 +334,7 @@ impl LaneWorld {
         };
         let ledger = Ledger::new(&genesis).expect("the genesis is sound");
         let mut validators: Vec<SimValidator> =
-            (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options.bug, &mut dice)).collect();
+            (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options.mistake, &mut dice)).collect();
         validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
         let poor = u64::from(conditions.are_members_poor);
         let escrow = ledger.lane().map_or(0, |lane| lane.bridge().escrow(ASSET));
@@ -342,7 +351,7 @@ impl LaneWorld {
             waiting: Vec::new(),
             redemptions: BTreeMap::new(),
             sequences: BTreeMap::new(),
-            messages: VecDeque::new(),
+            messages: Flight::new(),
             observed: Observed::default(),
             stranger: Stranger::default(),
             accuses: dice.once_in(2),
@@ -352,7 +361,7 @@ impl LaneWorld {
             crashed: vec![0; usize::from(MEMBERS - 1)],
             escrow,
             healed: false,
-            trace: blake3::Hasher::new(),
+            trace: Trace::default(),
             report: LaneReport { seed, poor, ..LaneReport::default() },
             ledger,
             dice,
@@ -368,19 +377,7 @@ impl LaneWorld {
     }
 
     fn note(&mut self, event: &str, number: u64) {
-        self.trace.update(event.as_bytes()).update(&number.to_le_bytes());
-    }
-
-    fn run(&mut self) -> Result<LaneReport, String> {
-        while self.ledger.height() < self.end {
-            self.report.steps += 1;
-            self.step()?;
-        }
-        self.heal()?;
-        self.report.blocks = self.ledger.height();
-        self.report.epoch = self.now();
-        self.report.trace = self.trace.finalize().to_hex().to_string();
-        Ok(self.report.clone())
+        self.trace.note(event, number);
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -417,7 +414,7 @@ impl LaneWorld {
 
     fn check_validators(&self) -> Result<(), String> {
         // A validator that makes its log again does what no correct one does, and is found by that.
-        let makes_again = self.options.bug == Some(LaneBug::OfMember(MemberMistake::LogMadeAgain));
+        let makes_again = self.options.mistake == Some(Mistake::Member(MemberMistake::LogMadeAgain));
         match self.validators.iter().find_map(|validator| validator.broken.clone()).filter(|_| !makes_again) {
             Some(what) => Err(format!("a correct validator is broken: {what}")),
             None => self.validators.iter().try_for_each(|one| one.check_keys().and_then(|()| one.check_facts())),
@@ -429,7 +426,7 @@ impl LaneWorld {
         for validator in 0..self.validators.len() {
             for said in std::mem::take(&mut self.validators[validator].said) {
                 self.observed.note(said.kind, said.digest, said.answer.validator());
-                self.messages.push_back(Message::Answer(said));
+                self.messages.send(Message::Answer(said));
             }
             for payment in std::mem::take(&mut self.validators[validator].votes) {
                 self.note_vote(validator as u8, &payment);
@@ -446,16 +443,7 @@ impl LaneWorld {
 
     /// Any message in flight arrives, or is lost, or arrives and stays in flight.
     fn deliver(&mut self) {
-        if self.messages.is_empty() {
-            return;
-        }
-        let at = self.dice.index(self.messages.len());
-        let message = self.messages[at].clone();
-        let fate = if self.healed { 5 } else { self.dice.below(20) };
-        if fate != 0 {
-            self.messages.swap_remove_back(at);
-        }
-        if fate != 1 {
+        if let Some(message) = self.messages.arrives(&mut self.dice, self.healed) {
             self.arrive(message);
         }
     }
@@ -470,7 +458,7 @@ impl LaneWorld {
                 if validator == self.liar.index {
                     let scheme = paid.scheme;
                     let Some(answer) = self.lie(scheme, home, kind, &body) else { return };
-                    self.messages.push_back(Message::Answer(Said { kind, digest: body.digest, answer }));
+                    self.messages.send(Message::Answer(Said { kind, digest: body.digest, answer }));
                 } else {
                     self.validators[usize::from(validator)].request(home, payment as u64, &bytes);
                     self.collect();
@@ -533,7 +521,7 @@ impl LaneWorld {
         let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).map_err(|fault| fault.to_string())?;
         self.note("block", height);
-        self.trace.update(&applied.block.0);
+        self.trace.bytes(&applied.block.0);
         for ((id, transaction), outcome) in ids.iter().zip(&native).zip(&applied.outcomes) {
             self.on_outcome(id, &transaction.body, outcome)?;
         }

@@ -12,7 +12,8 @@ use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signa
 
 use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
-use super::{ASSET, LaneBug, LaneWorld, Message, secret};
+use super::{ASSET, LaneWorld, Message, secret};
+use crate::kernel::Mistake;
 
 /// The payer that spends twice.
 pub(super) const CHEAT: usize = 0;
@@ -68,18 +69,18 @@ impl Paid {
     }
 
     /// The client asks under another scheme from now on.
-    fn ask_under(&mut self, scheme: AnswerScheme, bug: Option<LaneBug>) {
+    fn ask_under(&mut self, scheme: AnswerScheme, mistake: Option<Mistake>) {
         let summary = self.body.payment.summary();
-        let collector = |kind| SimCollector::new(scheme, kind, summary, bug);
+        let collector = |kind| SimCollector::new(scheme, kind, summary, mistake);
         self.confirmations = collector(StatementKind::Confirmation);
         self.acknowledgements = collector(StatementKind::Acknowledgement);
         (self.scheme, self.asked) = (scheme, 0);
     }
 
     /// Counts a request, and changes to a simpler scheme if requests were in vain for long.
-    fn note_ask(&mut self, bug: Option<LaneBug>) {
+    fn note_ask(&mut self, mistake: Option<Mistake>) {
         if self.asked == ASKS_UNDER_A_SCHEME && self.scheme != AnswerScheme::Tree {
-            self.ask_under(below(self.scheme), bug);
+            self.ask_under(below(self.scheme), mistake);
         }
         self.asked += 1;
     }
@@ -104,11 +105,11 @@ pub(super) struct Payers {
     pub payments: Vec<Paid>,
     by_digest: BTreeMap<Digest, usize>,
     roots: RootCache,
-    bug: Option<LaneBug>,
+    mistake: Option<Mistake>,
 }
 
 impl Payers {
-    pub fn new(count: u64, bug: Option<LaneBug>) -> Payers {
+    pub fn new(count: u64, mistake: Option<Mistake>) -> Payers {
         Payers {
             accounts: (0..count).map(|number| secret(3, number)).collect(),
             keys: 0,
@@ -117,7 +118,7 @@ impl Payers {
             payments: Vec::new(),
             by_digest: BTreeMap::new(),
             roots: RootCache::new(64),
-            bug,
+            mistake,
         }
     }
 
@@ -243,8 +244,8 @@ impl Payers {
             inputs: inputs.to_vec(),
             scheme,
             asked: 0,
-            confirmations: SimCollector::new(scheme, StatementKind::Confirmation, summary, self.bug),
-            acknowledgements: SimCollector::new(scheme, StatementKind::Acknowledgement, summary, self.bug),
+            confirmations: SimCollector::new(scheme, StatementKind::Confirmation, summary, self.mistake),
+            acknowledgements: SimCollector::new(scheme, StatementKind::Acknowledgement, summary, self.mistake),
             certificate: None,
             is_acknowledged: false,
             is_dead: false,
@@ -402,12 +403,12 @@ impl LaneWorld {
 
     /// Sends a payment, or its certificate, to all validators.
     fn ask(&mut self, payment: usize) {
-        let (paid, bug) = (&mut self.payers.payments[payment], self.options.bug);
+        let (paid, mistake) = (&mut self.payers.payments[payment], self.options.mistake);
         let Some(kind) = paid.wants() else { return };
         if self.messages.len() < MESSAGES {
-            paid.note_ask(bug);
+            paid.note_ask(mistake);
             for validator in 0..super::MEMBERS {
-                self.messages.push_back(Message::Ask { validator, kind, payment });
+                self.messages.send(Message::Ask { validator, kind, payment });
             }
         }
     }

@@ -19,7 +19,8 @@ use primitives::{Address, Digest, TransactionId};
 use super::payers::{Coin, Paid};
 use super::schemes::Stranger;
 use super::shards::SimValidator;
-use super::{ASSET, LaneBug, LaneWorld, MEMBERS, Observed, lane_key, registrar};
+use super::{ASSET, LaneWorld, MEMBERS, Observed, lane_key, registrar};
+use crate::kernel::{LaneMistake, Mistake};
 
 /// Which restart it is.
 const NUMBER: u32 = 1;
@@ -55,8 +56,8 @@ impl LaneWorld {
         let snapshot = self.restarts.snapshot.take().ok_or("the run has no snapshot")?;
         self.report.restarts += 1;
         let certificates = self.certificates_of_old();
-        let (ledger, carried) = match self.options.bug {
-            Some(LaneBug::RestartKeepsName) => (snapshot, LaneCarryOver::default()),
+        let (ledger, carried) = match self.options.mistake {
+            Some(Mistake::Lane(LaneMistake::RestartKeepsName)) => (snapshot, LaneCarryOver::default()),
             _ => self.restarted(&snapshot)?,
         };
         self.begin_again(ledger, &carried);
@@ -104,8 +105,8 @@ impl LaneWorld {
         let base = Restart { number: NUMBER, snapshot: digest, lane: None }.base(&first);
         let parts = self.parts(snapshot, &base, digest)?;
         let is_whole = parts.iter().filter(|part| part.member < self.liar.index).count() + 1 == usize::from(MEMBERS);
-        let backs = match self.options.bug {
-            Some(LaneBug::RestartCountsLaterDeposits) => self.ledger.lane(),
+        let backs = match self.options.mistake {
+            Some(Mistake::Lane(LaneMistake::RestartCountsLaterDeposits)) => self.ledger.lane(),
             _ => snapshot.lane(),
         };
         let backs = backs.ok_or("the chain has no lane")?;
@@ -138,7 +139,7 @@ impl LaneWorld {
         let (network, registrations): (Digest, Vec<LaneRegistration>) = (latest.network(), registrations.collect());
         let shown = self.shown();
         let signer = |member| snapshot.lane().and_then(|lane| lane.signer(member));
-        let ignores = self.options.bug == Some(LaneBug::RestartIgnoresCertificates);
+        let ignores = self.options.mistake == Some(Mistake::Lane(LaneMistake::RestartIgnoresCertificates));
         let part = |(member, mut logs): (u8, Vec<ClosedLog>)| {
             logs.iter_mut().filter(|_| ignores).for_each(|log| log.certificates.clear());
             let registrar = registrar(member.into());
@@ -194,13 +195,13 @@ impl LaneWorld {
         self.note("restart", ledger.height());
         self.end = ledger.height() + self.options.blocks;
         self.ledger = ledger;
-        let (network, bug) = (self.lane().network(), self.options.bug);
+        let (network, mistake) = (self.lane().network(), self.options.mistake);
         self.payers.follow(carried, &network);
         let height = |account: &Address| self.ledger.accounts().get(account).map_or(0, |of| of.window().highest());
         self.sequences = self.sequences.keys().map(|account| (*account, height(account))).collect();
         self.escrow = self.lane().bridge().escrow(ASSET);
         let (ledger, dice) = (&self.ledger, &mut self.dice);
-        self.validators = (0..MEMBERS - 1).map(|index| SimValidator::new(index, ledger, bug, dice)).collect();
+        self.validators = (0..MEMBERS - 1).map(|index| SimValidator::new(index, ledger, mistake, dice)).collect();
         let conditions = self.conditions;
         self.validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
         // What is on its way is of the old network.

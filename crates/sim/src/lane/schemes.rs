@@ -9,8 +9,8 @@ use payments::{
     LaneCommittee, PaymentBody, PaymentCertificate, PaymentSummary, RootCache, StatementKind, with_told_board,
 };
 
-use super::LaneBug;
 use super::observed::Observed;
+use crate::kernel::{LaneMistake, Mistake};
 
 /// An answer of a validator.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub(super) fn below(scheme: AnswerScheme) -> AnswerScheme {
 pub(super) enum SimCollector {
     Tree(AnswerCollector),
     Bls(BlsCollector),
-    /// Makes the mistake [`LaneBug::ForeignSigner`].
+    /// Makes the mistake [`LaneMistake::ForeignSigner`].
     Careless(BTreeMap<u8, BlsSignature>),
 }
 
@@ -57,11 +57,13 @@ impl SimCollector {
         scheme: AnswerScheme,
         kind: StatementKind,
         summary: PaymentSummary,
-        bug: Option<LaneBug>,
+        mistake: Option<Mistake>,
     ) -> SimCollector {
         match scheme {
             AnswerScheme::Tree => SimCollector::Tree(AnswerCollector::new(kind, summary)),
-            AnswerScheme::Bls if bug == Some(LaneBug::ForeignSigner) => SimCollector::Careless(BTreeMap::new()),
+            AnswerScheme::Bls if mistake == Some(Mistake::Lane(LaneMistake::ForeignSigner)) => {
+                SimCollector::Careless(BTreeMap::new())
+            }
             AnswerScheme::Bls => SimCollector::Bls(BlsCollector::new(kind, summary)),
             AnswerScheme::Share => SimCollector::Bls(BlsCollector::of_shares(kind, summary)),
         }

@@ -19,8 +19,8 @@ use replica::{Mempool, PoolEntry};
 
 use super::disk::{LogDisk, drawn_key};
 use super::schemes::SimAnswer;
-use super::{LaneBug, lane_key, registrar, secret};
-use crate::dice::Dice;
+use super::{lane_key, registrar, secret};
+use crate::kernel::{Dice, LaneMistake, Mistake};
 
 /// Transactions that a pool holds.
 const POOL: usize = 1_000;
@@ -54,7 +54,7 @@ struct SimShard {
 /// A correct validator with one shard for each active home epoch.
 pub(super) struct SimValidator {
     index: u8,
-    bug: Option<LaneBug>,
+    mistake: Option<Mistake>,
     /// Whether it says nothing in cases.
     pub is_silent: bool,
     /// Payments whose certificates its shards were shown and reported since its last start.
@@ -101,22 +101,23 @@ fn now(ledger: &Ledger) -> HomeEpoch {
     lane(ledger).bridge().clock().epoch()
 }
 
-fn settings(index: u8, bug: Option<LaneBug>) -> MemberSettings {
+fn settings(index: u8, mistake: Option<Mistake>) -> MemberSettings {
     let account = secret(2, index.into()).public().address();
-    MemberSettings { index, shards: 1, has_registrar: true, account, mistake: bug.and_then(LaneBug::of_member) }
+    MemberSettings { index, shards: 1, has_registrar: true, account, mistake: mistake.and_then(Mistake::of_member) }
 }
 
 impl SimValidator {
     /// A validator that begins with a network: at its genesis, or with the state of a restart.
-    pub fn new(index: u8, genesis: &Ledger, bug: Option<LaneBug>, dice: &mut Dice) -> SimValidator {
+    pub fn new(index: u8, genesis: &Ledger, mistake: Option<Mistake>, dice: &mut Dice) -> SimValidator {
         // A restart makes the logs of the first epoch before the nodes start.
         let owner = LogOwner { network: lane(genesis).network(), home: 0, validator: index, shard: 0 };
         let logs: BTreeMap<HomeEpoch, LogDisk> =
             (genesis.height() > 0).then(|| (0, LogDisk::new(&owner, dice))).into_iter().collect();
-        let (member, first) = LaneMember::new(settings(index, bug), genesis, logs.keys().copied().collect::<Vec<_>>());
+        let (member, first) =
+            LaneMember::new(settings(index, mistake), genesis, logs.keys().copied().collect::<Vec<_>>());
         let mut validator = SimValidator {
             index,
-            bug,
+            mistake,
             is_silent: false,
             shown: BTreeSet::new(),
             dice: Dice::new(dice.bits()),
@@ -158,7 +159,7 @@ impl SimValidator {
     }
 
     fn has(&self, mistake: MemberMistake) -> bool {
-        self.bug == Some(LaneBug::OfMember(mistake))
+        self.mistake == Some(Mistake::Member(mistake))
     }
 
     /// A block was made.
@@ -334,8 +335,8 @@ impl SimValidator {
         }
         let account = secret(2, self.index.into());
         let lane = self.ledger.lane().expect("the chain has a lane");
-        let bytes = match self.bug {
-            Some(LaneBug::DutyUnmarked) => post.operation.encode(),
+        let bytes = match self.mistake {
+            Some(Mistake::Lane(LaneMistake::DutyUnmarked)) => post.operation.encode(),
             _ => lane.post_bytes(account.public().address(), &post.operation),
         };
         let operation = Operation::Lane(bytes.into());
@@ -390,7 +391,7 @@ impl SimValidator {
         let Some(shard) = self.shards.get_mut(&home) else { return };
         match effect {
             LaneEffect::Append(bytes) => shard.disk.bytes.extend(bytes),
-            LaneEffect::Sync(position) if self.bug == Some(LaneBug::AnswerBeforeSync) => {
+            LaneEffect::Sync(position) if self.mistake == Some(Mistake::Lane(LaneMistake::AnswerBeforeSync)) => {
                 self.step(home, LaneInput::Synced(position));
             }
             LaneEffect::Sync(position) => shard.syncs.push_back(position),
@@ -458,7 +459,7 @@ impl SimValidator {
         self.begun = self.ledger.height();
         self.pool = Mempool::new(POOL);
         let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).copied().collect();
-        let (member, first) = LaneMember::new(settings(self.index, self.bug), &self.ledger, stored);
+        let (member, first) = LaneMember::new(settings(self.index, self.mistake), &self.ledger, stored);
         self.member = member;
         self.perform_all(first);
         self.give(MemberInput::Certified(self.certified));

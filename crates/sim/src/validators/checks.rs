@@ -87,7 +87,10 @@ impl SimNetwork {
         let key = chain.keys[usize::from(evidence.member)];
         assert!(evidence.convicts(chain.genesis, &key), "{of} has evidence that proves nothing");
         let whom = self.by_key[&key.0];
-        assert!(self.faults.contains_key(&whom) || self.defect.is_some(), "{whom} is correct");
+        assert!(
+            self.faults.contains_key(&whom) || self.mistake.and_then(Mistake::of_replica).is_some(),
+            "{whom} is correct"
+        );
     }
 
     /// Validators forward only what clients sent.
@@ -132,7 +135,7 @@ impl SimNetwork {
         let numbers = transactions.filter(|one| effective.contains(&one.id()));
         for number in numbers.filter_map(ledgers::number_of) {
             if self.effective.insert(number) {
-                self.progress = self.now;
+                self.progress = self.schedule.now();
             }
             self.host(of).given.remove(&number);
         }
@@ -179,7 +182,7 @@ impl SimNetwork {
         for number in numbers {
             if let Some((since, at)) = self.arrived.get(&number).filter(|(_, at)| *at == of) {
                 debug_assert_eq!(*at, of);
-                self.report.latencies.push(self.now - since);
+                self.report.latencies.push(self.schedule.now() - since);
                 self.arrived.insert(number, (*since, Index::MAX));
             }
         }
@@ -210,7 +213,7 @@ impl SimNetwork {
                 && host.given.is_empty()
         };
         // Checked last, because there may be very many events.
-        let is_pending = || self.events.values().any(Event::is_outer);
+        let is_pending = || self.schedule.pending().any(Event::is_outer);
         hosts().all(is_done) && !is_pending()
     }
 
@@ -277,7 +280,7 @@ impl SimNetwork {
             self.sent.iter().filter_map(of).max().unwrap_or(0)
         };
         self.report.received = (most(true), most(false));
-        self.report.duration = self.now;
+        self.report.duration = self.schedule.now();
         self.report.latencies.sort_unstable();
         self.report
     }

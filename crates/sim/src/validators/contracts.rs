@@ -7,8 +7,8 @@ use ledger::contracts::{ContractReceipts, EvmStatus};
 use primitives::{Address, SecretKey, SubBlock};
 
 use super::SimNetwork;
-use crate::dice::Dice;
 use crate::ethereum::EthereumClients;
+use crate::kernel::Dice;
 
 /// The clients of a network, and what is known about their transactions.
 pub(super) struct EthereumNetwork {
@@ -60,7 +60,7 @@ impl SimNetwork {
         let Some(network) = &mut self.ethereum else { return };
         for receipt in contracts.receipts.iter().filter(|receipt| receipt.position.is_some()) {
             *network.paid.entry(receipt.sender).or_default() += 1;
-            self.progress = self.now;
+            self.progress = self.schedule.now();
             self.report.ethereum[match receipt.status {
                 EvmStatus::Succeeded => 0,
                 EvmStatus::Reverted => 1,

@@ -3,7 +3,7 @@
 use consensus::{Index, Protocol};
 
 use super::{Faults, NetworkReport, SimNetwork};
-use crate::dice::Dice;
+use crate::kernel::{self, Dice, Failure, World};
 
 impl SimNetwork {
     /// A network of 4 to 7 validators, as many of which are twins as may be faulty; the seed draws the links, and
@@ -76,32 +76,46 @@ impl SimNetwork {
     }
 }
 
+/// A network, and the number of transactions that each validator is sent.
+struct Sent(SimNetwork, u64);
+
+impl World for Sent {
+    type Report = NetworkReport;
+
+    fn run(&mut self) -> Result<NetworkReport, String> {
+        self.0.submit_everywhere(self.1);
+        self.0.run_until_settled();
+        Ok(self.0.check())
+    }
+
+    fn height(&self) -> u64 {
+        self.0.applied.last_key_value().map_or(0, |(height, _)| *height)
+    }
+}
+
+/// Runs a network until all is settled; each validator is sent this many transactions.
+pub(crate) fn run_network(
+    seed: u64,
+    network: impl FnOnce() -> (SimNetwork, u64) + Send,
+) -> Result<NetworkReport, Failure> {
+    kernel::run(seed, || {
+        let (network, each) = network();
+        Sent(network, each)
+    })
+}
+
 /// Runs the network drawn from a seed.
 ///
 /// # Errors
 /// The violated invariant.
-pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
-    run_network(seed, || SimNetwork::drawn(seed, protocol))
+pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, Failure> {
+    run_network(seed, || (SimNetwork::drawn(seed, protocol), 20))
 }
 
 /// Runs the network drawn from a seed, with as many twins as may be faulty.
 ///
 /// # Errors
 /// The violated invariant.
-pub fn run_twins(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
-    run_network(seed, || SimNetwork::drawn_with_twins(seed, protocol))
-}
-
-fn run_network(seed: u64, network: impl Fn() -> SimNetwork) -> Result<NetworkReport, crate::Failure> {
-    let attempt = || {
-        let mut network = network();
-        network.submit_everywhere(20);
-        network.run_until_settled();
-        network.check()
-    };
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt)).map_err(|panic| crate::Failure {
-        seed,
-        height: 0,
-        what: crate::message(&*panic).into(),
-    })
+pub fn run_twins(seed: u64, protocol: Protocol) -> Result<NetworkReport, Failure> {
+    run_network(seed, || (SimNetwork::drawn_with_twins(seed, protocol), 20))
 }

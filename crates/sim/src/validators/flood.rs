@@ -42,8 +42,8 @@ impl SimNetwork {
             Frame::Status(status) if status.decided >= flood.status.decided => flood.status = *status,
             _ => {}
         }
-        if self.now >= flood.next {
-            flood.next = self.now + PAUSE;
+        if self.schedule.now() >= flood.next {
+            flood.next = self.schedule.now() + PAUSE;
             self.send_burst(me);
         }
     }

@@ -1,16 +1,17 @@
 //! One validator: a replica with its disks, its ledger and its pool, and the queued jobs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use consensus::Index;
 use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
-    Agreed, Defect, HandoverLog, Home, Input, Life, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch,
-    Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
+    Agreed, HandoverLog, Home, Input, Life, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch, Opened,
+    Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
+
+use crate::kernel::{Crash, Mistake};
 
 /// Transactions of a pool.
 const POOL: usize = 10_000;
@@ -165,9 +166,6 @@ impl Own for Seen<'_> {
     }
 }
 
-/// Disks as a crash has left them.
-type Slot = Arc<Mutex<Option<Home<FaultDisk>>>>;
-
 /// A validator, running or not.
 pub(super) struct Host {
     pub home: Home<FaultDisk>,
@@ -184,7 +182,7 @@ pub(super) struct Host {
     pub certified: Height,
     /// It stopped by itself, because its state differs.
     pub stopped: bool,
-    slot: Slot,
+    crash: Crash<Home<FaultDisk>>,
 }
 
 impl Host {
@@ -198,34 +196,23 @@ impl Host {
             blocks: BTreeMap::new(),
             certified: 0,
             stopped: false,
-            slot: Slot::default(),
+            crash: Crash::default(),
         }
     }
 
-    /// Saves what a crash after this many further changes of a disk would leave.
+    /// Crashes after this many further changes of a disk.
     pub fn arm_crash(&self, points: u64, surviving: Surviving) {
-        let disks = [&self.home.votes, &self.home.blocks, &self.home.certificates, &self.home.incoming];
-        for disk in disks {
-            let (slot, home, left) = (self.slot.clone(), self.home.clone(), disk.points() + points);
-            disk.watch(move |disk| {
-                if disk.points() > left {
-                    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    slot.get_or_insert_with(|| after_crash(&home, surviving));
-                }
-            });
-        }
+        self.crash.arm(&self.home, points, surviving);
     }
 
     /// The disks, if an armed crash has occurred.
     pub fn crashed(&self) -> Option<Home<FaultDisk>> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.crash.take()
     }
 
     /// Cancels an armed crash that did not occur.
     pub fn disarm(&self) {
-        let Home { blocks, votes, certificates, handovers, incoming } = &self.home;
-        [blocks, votes, certificates, handovers, incoming].into_iter().for_each(|disk| disk.watch(|_| ()));
-        self.crashed();
+        self.crash.disarm(&self.home);
     }
 }
 
@@ -234,26 +221,15 @@ fn empty(seed: u64) -> Home<FaultDisk> {
     Home { blocks: disk(1), votes: disk(2), certificates: disk(3), handovers: disk(4), incoming: disk(5) }
 }
 
-/// The disks as they would be found if the machine crashed now.
-pub(super) fn after_crash(home: &Home<FaultDisk>, surviving: Surviving) -> Home<FaultDisk> {
-    Home {
-        blocks: home.blocks.after_crash(surviving),
-        votes: home.votes.after_crash(surviving),
-        certificates: home.certificates.after_crash(surviving),
-        handovers: home.handovers.after_crash(surviving),
-        incoming: home.incoming.after_crash(surviving),
-    }
-}
-
-/// The replica settings of every validator in a run, with the seeded defect.
-pub(super) fn settings(defect: Option<Defect>, tick: u64) -> ReplicaSettings {
+/// The replica settings of every validator in a run, with the seeded mistake.
+pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
     ReplicaSettings {
         transactions: 20,
         interval: std::time::Duration::from_millis(1),
         check_ahead: false,
         accuse: true,
         tick: std::time::Duration::from_micros(tick),
-        defect,
+        defect: mistake.and_then(Mistake::of_replica),
     }
 }
 

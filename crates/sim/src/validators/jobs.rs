@@ -200,8 +200,7 @@ impl SimNetwork {
                 }
                 StateEffect::BeginAgain(_) => {
                     self.report.states += 1;
-                    let home =
-                        super::host::after_crash(&self.hosts[usize::from(of)].home, store::Surviving::Everything);
+                    let home = self.hosts[usize::from(of)].home.after_crash(store::Surviving::Everything);
                     return self.end(of, home);
                 }
             }

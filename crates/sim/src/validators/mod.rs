@@ -35,23 +35,19 @@ mod jobs;
 mod ledgers;
 mod twins;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
-use replica::{
-    Defect, Effect, EthereumSection, Input, LifeMistake, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight,
-    Waiting,
-};
-use store::Surviving;
+use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting};
 
 use self::contracts::EthereumNetwork;
 use self::host::{Host, Keeping, Process};
-use crate::dice::Dice;
+use crate::kernel::{Dice, Disks, Links, Mistake, Schedule as Events};
+pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators};
 
 /// What a faulty validator does.
@@ -213,10 +209,8 @@ pub struct SimNetwork {
     pub slow: Option<Index>,
     /// Whether some messages take much longer than others.
     pub tails: bool,
-    /// A mistake of every replica, to be caught.
-    pub defect: Option<Defect>,
-    /// A mistake in the life of every validator's blocks, to be caught.
-    pub mistake: Option<LifeMistake>,
+    /// A mistake of every validator, to be caught.
+    pub mistake: Option<Mistake>,
     /// A validator whose ledger computes a different result.
     pub wrong_ledger: Option<Index>,
     /// A validator whose clock is five minutes ahead.
@@ -262,16 +256,10 @@ pub struct SimNetwork {
     chains: BTreeMap<u64, Chain>,
     /// The second hosts of twins, with their validators.
     twins: BTreeMap<Index, Index>,
-    /// Pairs of hosts, with the number of times that the link between them broke.
-    links: BTreeMap<(Index, Index), u64>,
-    /// Pairs of hosts with a link, which may be down for a moment.
-    linked: BTreeSet<(Index, Index)>,
+    links: Links,
     flood: flood::Flood,
-    queue: BinaryHeap<Reverse<(u64, u64, Index)>>,
-    events: BTreeMap<u64, Event>,
-    count: u64,
+    schedule: Events<Event>,
     steps: u64,
-    now: u64,
     dice: Dice,
     statements: BTreeMap<(Index, u64, Vote), Vote>,
     /// The same, if heights are decided by rounds.
@@ -298,10 +286,6 @@ pub struct SimNetwork {
     /// Bytes that were sent to each validator.
     sent: BTreeMap<Index, u64>,
     report: NetworkReport,
-}
-
-fn key(a: Index, b: Index) -> (Index, Index) {
-    (a.min(b), a.max(b))
 }
 
 impl SimNetwork {
@@ -332,7 +316,6 @@ impl SimNetwork {
             liars: false,
             slow: None,
             tails: true,
-            defect: None,
             mistake: None,
             wrong_ledger: None,
             hasty: None,
@@ -359,14 +342,10 @@ impl SimNetwork {
             hosts: (0..size as u64).map(|index| Host::new(seed.wrapping_mul(1_000).wrapping_add(index))).collect(),
             chains: BTreeMap::new(),
             twins: BTreeMap::new(),
-            links: BTreeMap::new(),
-            linked: BTreeSet::new(),
+            links: Links::default(),
             flood: flood::Flood::default(),
-            queue: BinaryHeap::new(),
-            events: BTreeMap::new(),
-            count: 0,
+            schedule: Events::new(),
             steps: 0,
-            now: 0,
             dice: Dice::new(seed),
             statements: BTreeMap::new(),
             sent_in_rounds: BTreeMap::new(),
@@ -447,13 +426,14 @@ impl SimNetwork {
     }
 
     fn time(&self, of: Index) -> Now {
-        Now { since: Duration::from_micros(self.now), wall_ms: WALL_MS + self.ahead_ms(of) + self.now / 1_000 }
+        Now {
+            since: Duration::from_micros(self.schedule.now()),
+            wall_ms: WALL_MS + self.ahead_ms(of) + self.schedule.now() / 1_000,
+        }
     }
 
     fn push(&mut self, delay: u64, to: Index, event: Event) {
-        self.count += 1;
-        self.events.insert(self.count, event);
-        self.queue.push(Reverse((self.now + delay, self.count, to)));
+        self.schedule.push(delay, to, event);
     }
 
     /// Starts the validators, and schedules all faults.
@@ -585,7 +565,7 @@ impl SimNetwork {
     }
 
     fn connect(&mut self, a: Index, b: Index, delay: u64) {
-        let link = self.links[&key(a, b)];
+        let link = self.links.number(a, b);
         self.push(delay, a, Event::Up { peer: b, link });
         let apart = self.dice.below(500);
         self.push(delay + apart, b, Event::Up { peer: a, link });
@@ -600,9 +580,7 @@ impl SimNetwork {
 
     /// Both ends notice soon that a link is down.
     fn break_link(&mut self, a: Index, b: Index, noticed: u64) {
-        let link = self.links.get_mut(&key(a, b)).expect("a pair");
-        *link += 1;
-        let link = *link;
+        let link = self.links.break_off(a, b);
         for (at, other) in [(a, b), (b, a)] {
             let delay = self.dice.below(30_000);
             self.push(delay.min(noticed), at, Event::Down { peer: other, link });
@@ -621,15 +599,13 @@ impl SimNetwork {
     pub fn run_until_settled(&mut self) {
         while !self.is_settled() {
             assert!(
-                self.count < 40_000_000 && self.now < self.progress + self.patience,
+                self.schedule.count() < 40_000_000 && self.schedule.now() < self.progress + self.patience,
                 "the run does not end: {}",
                 self.describe()
             );
-            let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
-            self.now = time;
-            let event = self.events.remove(&number).expect("listed");
+            let Some((to, event)) = self.schedule.pop() else { panic!("stuck: {}", self.describe()) };
             if event.is_outer() {
-                self.progress = time;
+                self.progress = self.schedule.now();
             }
             if let Event::Partition { last } = event {
                 self.change_partition(last);
@@ -648,7 +624,7 @@ impl SimNetwork {
             Event::Wake => self.wake(to),
             Event::Kill { loses_log } => self.kill(to, loses_log),
             Event::Tear => {
-                let (points, surviving) = (self.dice.below(6), self.surviving());
+                let (points, surviving) = (self.dice.below(6), self.dice.surviving());
                 self.hosts[usize::from(to)].arm_crash(points, surviving);
             }
             Event::Cut { other } => {
@@ -656,7 +632,7 @@ impl SimNetwork {
                 self.disconnect(to, other, pause);
             }
             Event::Submit(number) => {
-                self.arrived.entry(number).or_insert((self.now, to));
+                self.arrived.entry(number).or_insert((self.schedule.now(), to));
                 self.host(to).given.insert(number);
                 self.admit(to, number);
             }
@@ -670,12 +646,12 @@ impl SimNetwork {
             }
             Event::Job { life: of, job } if of == life => self.work(to, job),
             Event::Frame { from, link, bytes } => self.deliver(to, from, link, bytes),
-            Event::Up { peer, link } if self.links[&key(peer, to)] == link => {
+            Event::Up { peer, link } if self.links.number(peer, to) == link => {
                 let ahead_ms = self.ahead_ms(peer) as i64 - self.ahead_ms(to) as i64;
                 self.on_sight(to, peer, Sight::Up { ahead_ms });
             }
             // A later break of the same link reports it again.
-            Event::Down { peer, link } if self.links[&key(peer, to)] == link => self.on_sight(to, peer, Sight::Down),
+            Event::Down { peer, link } if self.links.number(peer, to) == link => self.on_sight(to, peer, Sight::Down),
             _ => {}
         }
     }
@@ -683,7 +659,7 @@ impl SimNetwork {
     /// Delivers a frame to its receiver. Frames on a broken link are void; but a validator that has just changed its
     /// links may still receive them.
     fn deliver(&mut self, to: Index, from: Index, link: u64, bytes: Arc<[u8]>) {
-        if self.links[&key(from, to)] == link {
+        if self.links.number(from, to) == link {
             return self.on_sight(to, from, Sight::Frame(replica::FrameBytes::new(bytes)));
         }
         let by_key = self.secrets[usize::from(from)].public();
@@ -726,9 +702,9 @@ impl SimNetwork {
         let live: Vec<u64> = engine.live().map(|(height, _)| height).collect();
         assert!(live.iter().all(|height| *height <= engine.decided() + horizon));
         assert!(live.len() as u64 <= 2 * horizon + 128, "{} live heights", live.len());
-        let deadline = (process.replica.deadline().as_micros() as u64).max(self.now + 1);
+        let deadline = (process.replica.deadline().as_micros() as u64).max(self.schedule.now() + 1);
         let order = self.order_of(of);
-        self.push(deadline - self.now, of, Event::Deadline { life });
+        self.push(deadline - self.schedule.now(), of, Event::Deadline { life });
         if effects.is_empty() {
             return;
         }
@@ -739,7 +715,7 @@ impl SimNetwork {
             true if self.slow == Some(of) => 20_000 + self.dice.below(20_000),
             true => 100 + self.dice.below(2_000),
         };
-        let now = self.now;
+        let now = self.schedule.now();
         let process = self.process(of).expect("it has just made a step");
         process.released_at = process.released_at.max(now + delay);
         let delay = process.released_at - now;
@@ -756,7 +732,7 @@ impl SimNetwork {
         assert_ne!(self.validator(from), to);
         *self.sent.entry(to).or_default() += bytes.len() as u64;
         let Some(to) = self.facing(from, to) else { return };
-        let link = self.links[&key(from, to)];
+        let link = self.links.number(from, to);
         let tail = if self.tails && self.dice.below(50) == 0 { self.dice.below(30_000) } else { 0 };
         let delay = match &self.delays {
             Some(delays) => {
@@ -774,15 +750,6 @@ impl SimNetwork {
         self.transmit(from, to, frame.to_bytes().into());
     }
 
-    fn surviving(&mut self) -> Surviving {
-        match self.dice.below(6) {
-            0 => Surviving::Nothing,
-            1 => Surviving::Everything,
-            2 => Surviving::Torn(self.dice.below(8)),
-            _ => Surviving::Some(self.dice.bits()),
-        }
-    }
-
     /// An armed crash occurs if it is due: the process's next actions are lost.
     fn crash_if_due(&mut self, of: Index) {
         if let Some(home) = self.hosts[usize::from(of)].crashed() {
@@ -794,9 +761,9 @@ impl SimNetwork {
         if self.hosts[usize::from(of)].process.is_none() {
             return;
         }
-        let surviving = self.surviving();
+        let surviving = self.dice.surviving();
         self.check_log(of);
-        let mut home = host::after_crash(&self.hosts[usize::from(of)].home, surviving);
+        let mut home = self.hosts[usize::from(of)].home.after_crash(surviving);
         if loses_log {
             home.votes = store::FaultDisk::new(self.dice.bits());
         }
@@ -820,12 +787,13 @@ impl SimNetwork {
 
     /// Starts a process on its disks; it may crash during the start, repeatedly.
     fn wake(&mut self, of: Index) {
-        let (network, settings) = (self.epoch_zero(of), host::settings(self.defect, TICK));
-        let (checkpoint_blocks, keep_blocks, mistake) = (self.checkpoint_blocks, self.keep_blocks, self.mistake);
+        let (network, settings) = (self.epoch_zero(of), host::settings(self.mistake, TICK));
+        let (checkpoint_blocks, keep_blocks, mistake) =
+            (self.checkpoint_blocks, self.keep_blocks, self.mistake.and_then(Mistake::of_life));
         let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake };
         let process = loop {
             if self.tears > 0 && self.dice.once_in(4) {
-                let (points, surviving) = (self.dice.below(20), self.surviving());
+                let (points, surviving) = (self.dice.below(20), self.dice.surviving());
                 self.hosts[usize::from(of)].arm_crash(points, surviving);
             }
             let host = &self.hosts[usize::from(of)];
@@ -854,7 +822,7 @@ impl SimNetwork {
         given.into_iter().for_each(|number| self.admit(of, number));
         let peers: Vec<Index> = self.all_hosts().filter(|other| self.is_linked(of, *other)).collect();
         for peer in peers {
-            let link = self.links[&key(of, peer)];
+            let link = self.links.number(of, peer);
             self.push(400_000, of, Event::Up { peer, link });
         }
         self.push(1_000, of, Event::Job { life, job: jobs::Due::States });

@@ -15,7 +15,8 @@ use consensus::Index;
 use primitives::SecretKey;
 
 use super::host::Host;
-use super::{Event, Faults, SimNetwork, key};
+use super::{Event, Faults, SimNetwork};
+use crate::kernel::Links;
 
 /// Time between the end of one partition and the links of the next: longer than it takes to notice a broken link.
 const CHANGE: u64 = 40_000;
@@ -58,7 +59,7 @@ impl SimNetwork {
     }
 
     pub(super) fn is_linked(&self, a: Index, b: Index) -> bool {
-        self.linked.contains(&key(a, b))
+        self.links.is_joined(a, b)
     }
 
     /// The instance of a validator that a host has a link to.
@@ -69,13 +70,10 @@ impl SimNetwork {
     /// Sets up the first partition, and schedules the others.
     pub(super) fn draw_partitions(&mut self) {
         let hosts: Vec<Index> = self.all_hosts().collect();
-        for (at, a) in hosts.iter().enumerate() {
-            for b in &hosts[at + 1..] {
-                self.links.insert((*a, *b), 0);
-            }
-        }
-        self.linked = self.draw_links(self.partitions == 0);
-        for (a, b) in self.linked.clone() {
+        self.links = Links::among(&hosts);
+        let joined = self.draw_links(self.partitions == 0);
+        self.links.join(joined.clone());
+        for (a, b) in joined {
             self.connect(a, b, 100);
         }
         for number in 1..=self.partitions {
@@ -87,7 +85,7 @@ impl SimNetwork {
     /// Changes to the next partition.
     pub(super) fn change_partition(&mut self, last: bool) {
         let after = self.draw_links(last);
-        let before = std::mem::replace(&mut self.linked, after.clone());
+        let before = self.links.join(after.clone());
         for (a, b) in before.difference(&after) {
             self.break_link(*a, *b, CHANGE / 2);
         }
@@ -101,7 +99,7 @@ impl SimNetwork {
     fn draw_links(&mut self, joined: bool) -> BTreeSet<(Index, Index)> {
         let whole = joined || self.dice.once_in(4);
         let groups: Vec<bool> = self.all_hosts().map(|_| !whole && self.dice.once_in(2)).collect();
-        let mut pairs: Vec<(Index, Index)> = self.links.keys().copied().collect();
+        let mut pairs = self.links.pairs();
         self.dice.shuffle(&mut pairs);
         let mut linked = BTreeSet::new();
         // Each end of a link, with the key at the other end.

@@ -8,9 +8,9 @@ use rayon::ThreadPool;
 use replica::Restored;
 use store::FaultDisk;
 
-use crate::bugs::{Bug, execute};
-use crate::dice::Dice;
-use crate::shadow::{Shadow, verify_batch};
+use super::distorted::execute;
+use super::shadow::{Shadow, verify_batch};
+use crate::kernel::{Dice, Mistake};
 
 /// The state after one height.
 struct Epoch {
@@ -30,7 +30,7 @@ pub(crate) struct Oracle {
     /// Blocks below this height may be gone.
     forgotten_below: Height,
     threads: ThreadPool,
-    bug: Option<Bug>,
+    mistake: Option<Mistake>,
 }
 
 fn root_anew(ledger: &Ledger) -> Digest {
@@ -42,13 +42,13 @@ fn decode(receipts: &[u8]) -> BlockReceipts {
 }
 
 impl Oracle {
-    pub fn new(genesis: &Genesis, bug: Option<Bug>) -> Oracle {
+    pub fn new(genesis: &Genesis, mistake: Option<Mistake>) -> Oracle {
         let ledger = Ledger::new(genesis).expect("a sound genesis");
         let root = root_anew(&ledger);
         let shadow = Shadow::new(genesis);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
         let first = Epoch { bytes: Vec::new(), ledger, root, receipts: Vec::new(), shadow };
-        Oracle { epochs: vec![first], told: BTreeMap::new(), shown: (0, 0), forgotten_below: 0, threads, bug }
+        Oracle { epochs: vec![first], told: BTreeMap::new(), shown: (0, 0), forgotten_below: 0, threads, mistake }
     }
 
     fn newest(&self) -> &Epoch {
@@ -77,9 +77,9 @@ impl Oracle {
         if block.parent_root != last.root {
             return Err(format!("block {} contains another state root than its parent has", block.height));
         }
-        let bug = self.bug;
+        let mistake = self.mistake;
         let mut ledger = last.ledger.clone();
-        let run = || execute(&mut ledger, block, Signatures::Unchecked, bug);
+        let run = || execute(&mut ledger, block, Signatures::Unchecked, mistake);
         let applied = self.threads.install(run).map_err(|error| error.to_string())?;
         ledger.audit().map_err(|error| format!("conservation: {error}"))?;
         let receipts = replica::receipts(block, &applied);
@@ -105,7 +105,8 @@ impl Oracle {
         let mut shuffled = block.clone();
         shuffled.sub_blocks.iter_mut().for_each(|sub| dice.shuffle(&mut sub.native));
         let mut ledger = self.newest().ledger.clone();
-        let applied = execute(&mut ledger, &shuffled, Signatures::Unchecked, self.bug).map_err(|e| e.to_string())?;
+        let applied =
+            execute(&mut ledger, &shuffled, Signatures::Unchecked, self.mistake).map_err(|e| e.to_string())?;
         let other = replica::receipts(&shuffled, &applied);
         let by_id = |receipts: &BlockReceipts| receipts.outcomes.iter().copied().collect::<BTreeMap<_, _>>();
         // Contracts see the digests of blocks, and a shuffled block has another digest.

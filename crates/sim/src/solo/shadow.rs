@@ -6,8 +6,8 @@ use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
 use ledger::{BlockReceipts, Edit, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
 use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence, Superblock, Transaction};
 
-use crate::bonds::Bonds;
-use crate::bugs::transactions;
+use super::bonds::Bonds;
+use super::distorted::transactions;
 use crate::ethereum::{WeiBooks, moved};
 
 #[derive(Clone, Default)]

@@ -14,9 +14,9 @@ use replica::{
 };
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
-use crate::bugs::{Bug, execute};
-use crate::dice::Dice;
-use crate::oracle::Oracle;
+use super::distorted::execute;
+use super::oracle::Oracle;
+use crate::kernel::{Dice, EngineMistake, Mistake};
 
 /// Bytes of Ethereum transactions in a block.
 const SECTION_BYTES: usize = 4_000;
@@ -33,14 +33,14 @@ pub(crate) struct Setup {
     /// Whether a checkpoint is begun before the receipts up to it are archived: the store must tolerate it.
     pub checkpoint_early: bool,
     pub segment_bytes: u64,
-    pub bug: Option<Bug>,
+    pub mistake: Option<Mistake>,
 }
 
 impl Setup {
     /// The mistake in the life of blocks.
-    fn mistake(&self) -> Option<LifeMistake> {
+    fn mistake_of_life(&self) -> Option<LifeMistake> {
         let early = self.checkpoint_early.then_some(LifeMistake::CheckpointBeforeReceipts);
-        self.bug.and_then(Bug::of_life).or(early)
+        self.mistake.and_then(Mistake::of_life).or(early)
     }
 }
 
@@ -119,11 +119,11 @@ impl SimNode {
             let Some(receipts) = archive.receipts(height).ok().flatten() else { continue };
             remember(&mut index, &borsh::from_slice(&receipts).expect("receipts"));
         }
-        if let Some(mistake) = setup.bug.and_then(Bug::of_store) {
+        if let Some(mistake) = setup.mistake.and_then(Mistake::of_store) {
             restored.store.seed(mistake);
         }
         let (every, keep) = (setup.checkpoint_every, setup.keep_blocks);
-        let settings = LifeSettings { checkpoint_blocks: every, keep_blocks: keep, mistake: setup.mistake() };
+        let settings = LifeSettings { checkpoint_blocks: every, keep_blocks: keep, mistake: setup.mistake_of_life() };
         let start = LifeStart { height: restored.ledger.height(), handover: None, certified: Height::MAX };
         SimNode {
             setup,
@@ -148,15 +148,15 @@ impl SimNode {
         }
     }
 
-    fn has(&self, bug: Bug) -> bool {
-        self.setup.bug == Some(bug)
+    fn has(&self, mistake: EngineMistake) -> bool {
+        self.setup.mistake == Some(Mistake::Engine(mistake))
     }
 
     /// The intake's step.
     pub fn submit(&mut self, transaction: Transaction, now_ms: u64) -> Answer {
         let id = transaction.id();
-        let valid =
-            verify_transactions(&self.ledger.network(), &[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
+        let valid = verify_transactions(&self.ledger.network(), &[&transaction])[0]
+            || self.has(EngineMistake::SignaturesUnchecked);
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BAD_SIGNATURE),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),
@@ -194,7 +194,7 @@ impl SimNode {
     pub fn work(&mut self, worker: BlockWorker, around: &mut Around) -> Result<u64, Stop> {
         let Some(at) = self.jobs.iter().position(|job| job.worker() == Some(worker)) else { return Ok(0) };
         let job = self.jobs.remove(at);
-        if self.setup.mistake().is_none() && self.setup.bug.is_none() {
+        if self.setup.mistake_of_life().is_none() && self.setup.mistake.is_none() {
             self.check_order(job)?;
         }
         match self.perform(job, around)? {
@@ -274,12 +274,12 @@ impl SimNode {
 
     fn log(&mut self) -> Result<(), Stop> {
         let block = self.unlogged.pop_front().expect("it is built");
-        if self.has(Bug::SyncSkipped) {
+        if self.has(EngineMistake::SyncSkipped) {
             let appended = self.store.append(block.height, &block.to_bytes());
             return self.disk_said(appended);
         }
         let synced = replica::log(&mut self.store, &block);
-        if self.has(Bug::DiskErrorIgnored) { Ok(()) } else { self.disk_said(synced) }
+        if self.has(EngineMistake::DiskErrorIgnored) { Ok(()) } else { self.disk_said(synced) }
     }
 
     /// An error stops the node; afterwards the store must refuse everything and never try again.
@@ -303,7 +303,8 @@ impl SimNode {
     fn apply(&mut self, keeps_state: bool, oracle: &Oracle) -> Result<(), Stop> {
         let (block, _) = self.block.as_ref().expect("it is built");
         self.is_locked = true;
-        let applied = execute(&mut self.ledger, block, Signatures::Valid, self.setup.bug).map_err(|e| e.to_string())?;
+        let applied =
+            execute(&mut self.ledger, block, Signatures::Valid, self.setup.mistake).map_err(|e| e.to_string())?;
         let receipts = replica::receipts(block, &applied);
         if borsh::to_vec(&receipts).expect("encodes") != oracle.receipts(block.height) {
             return Err(Stop::Broken(format!("the receipts of block {} differ from the replay's", block.height)));
@@ -334,10 +335,10 @@ impl SimNode {
             return Ok(false);
         }
         let mut archived = self.answered.take().expect("it is answered");
-        if self.has(Bug::ReceiptsChanged) && height.is_multiple_of(5) {
+        if self.has(EngineMistake::ReceiptsChanged) && height.is_multiple_of(5) {
             archived.outcomes.pop();
         }
-        if !(self.has(Bug::ReceiptsSkipped) && height.is_multiple_of(5)) {
+        if !(self.has(EngineMistake::ReceiptsSkipped) && height.is_multiple_of(5)) {
             let put = replica::archive(&mut self.store, &archived);
             self.disk_said(put)?;
         }
@@ -355,13 +356,13 @@ impl SimNode {
             return Ok(self.writer.is_none());
         };
         let kept = self.state.take().expect("it is kept");
-        let state = if self.has(Bug::CheckpointOfLaterState) { &self.ledger } else { &kept };
+        let state = if self.has(EngineMistake::CheckpointOfLaterState) { &self.ledger } else { &kept };
         match replica::write_checkpoint(state, writer) {
             Ok(()) => {}
             Err(ReplicaError::Store(error)) => self.disk_said(Err(error))?,
             Err(error) => return Err(Stop::Disk(error.to_string())),
         }
-        if self.has(Bug::CheckpointInPlace) {
+        if self.has(EngineMistake::CheckpointInPlace) {
             self.overwrite_checkpoints().map_err(|error| Stop::Disk(error.to_string()))?;
         }
         Ok(true)
@@ -380,7 +381,7 @@ impl SimNode {
 
     fn hash(&mut self, height: Height, oracle: &mut Oracle) -> Result<(), Stop> {
         let changes = self.changes.remove(&height).expect("it is applied");
-        if self.has(Bug::RootsSkipped) && height.is_multiple_of(5) {
+        if self.has(EngineMistake::RootsSkipped) && height.is_multiple_of(5) {
             return Ok(());
         }
         let root = replica::hash(&mut self.roots, height, &changes).map_err(|error| Stop::Broken(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! The only source of randomness in a simulation.
 
+use store::Surviving;
+
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(u64);
@@ -39,6 +41,16 @@ impl Dice {
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.index(at + 1));
+        }
+    }
+
+    /// What is left on a disk of the writes that were not synced.
+    pub fn surviving(&mut self) -> Surviving {
+        match self.below(6) {
+            0 => Surviving::Nothing,
+            1 => Surviving::Everything,
+            2 => Surviving::Torn(self.below(8)),
+            _ => Surviving::Some(self.bits()),
         }
     }
 }

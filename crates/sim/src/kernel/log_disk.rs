@@ -1,11 +1,11 @@
-//! The disk of a validator of the lane.
+//! A file that is only appended to: the log of a shard of the payment lane.
 
 use payments::{LaneLog, LogOwner, new_log};
 
-use crate::dice::Dice;
+use super::Dice;
 
 /// A key that the dice decide.
-pub(super) fn drawn_key(dice: &mut Dice) -> [u8; 32] {
+pub(crate) fn drawn_key(dice: &mut Dice) -> [u8; 32] {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&dice.bits().to_le_bytes());
     key
@@ -13,7 +13,7 @@ pub(super) fn drawn_key(dice: &mut Dice) -> [u8; 32] {
 
 /// A log file: the appended bytes, and the part that certainly survives a crash.
 #[derive(Clone, Debug)]
-pub(super) struct LogDisk {
+pub(crate) struct LogDisk {
     pub bytes: Vec<u8>,
     pub durable: usize,
 }

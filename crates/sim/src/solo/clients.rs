@@ -6,8 +6,8 @@ use primitives::{
     Sequence, SignedBy, Stake, Transaction,
 };
 
-use crate::dice::Dice;
 use crate::ethereum::EthereumClients;
+use crate::kernel::Dice;
 
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;

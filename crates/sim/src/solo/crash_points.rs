@@ -18,8 +18,8 @@ use rayon::prelude::*;
 use replica::{Restored, recover_state, write_checkpoint};
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
-use crate::clients::Clients;
-use crate::dice::Dice;
+use super::clients::Clients;
+use crate::kernel::Dice;
 
 /// Blocks between checkpoints, and the number of blocks after which one is finished.
 const CHECKPOINT_EVERY: u64 = 9;

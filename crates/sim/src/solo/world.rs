@@ -1,18 +1,15 @@
 //! One run: a node, its clients, a clock, a disk, and the faults that occur.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use ledger::Genesis;
 use primitives::Transaction;
 use replica::BlockWorker;
 use store::{Disk, DiskFault, FaultDisk, Surviving};
 
-use crate::bugs::Bug;
-use crate::clients::{Clients, Drawn};
-use crate::dice::Dice;
-use crate::node::{Answer, Around, Setup, SimNode, Stop, recover};
-use crate::oracle::Oracle;
-use crate::{SimOptions, SimReport};
+use super::clients::{Clients, Drawn};
+use super::node::{Answer, Around, Setup, SimNode, Stop, recover};
+use super::oracle::Oracle;
+use super::{SimOptions, SimReport};
+use crate::kernel::{Crash, Dice, EngineMistake, Mistake, Trace, World};
 
 /// The thread whose turn it is.
 #[derive(Clone, Copy)]
@@ -31,10 +28,7 @@ const TURNS: [Turn; 6] = [
     Turn::Work(BlockWorker::Checkpointer),
 ];
 
-/// The disk as a crash will leave it.
-type Slot = Arc<Mutex<Option<FaultDisk>>>;
-
-pub(crate) struct World {
+pub(super) struct SoloWorld {
     options: SimOptions,
     setup: Setup,
     dice: Dice,
@@ -42,7 +36,7 @@ pub(crate) struct World {
     clients: Clients,
     oracle: Oracle,
     disk: FaultDisk,
-    slot: Slot,
+    crash: Crash<FaultDisk>,
     /// `None` between a crash and the next start.
     node: Option<SimNode>,
     /// Whether a disk error was injected since the last start.
@@ -53,65 +47,15 @@ pub(crate) struct World {
     wall_ms: u64,
     /// Sent transactions that are not known to be in a block.
     unanswered: Vec<Transaction>,
-    trace: blake3::Hasher,
+    trace: Trace,
     report: SimReport,
 }
 
-impl World {
-    pub fn new(seed: u64, options: SimOptions) -> World {
-        let mut dice = Dice::new(seed);
-        let clients = Clients::new(4 + dice.below(8), 2 + dice.below(4), &mut dice);
-        let genesis = clients.genesis(dice.below(3) * 7 + if options.bug == Some(Bug::FeeNotBurnt) { 1 } else { 0 });
-        let setup = Setup {
-            mempool: 20 + dice.index(100),
-            block: 1 + dice.index(30),
-            interval_ms: 10 + dice.below(100),
-            checkpoint_every: 1 + dice.below(8),
-            keep_blocks: if dice.once_in(2) { 1 + dice.below(6) } else { 0 },
-            checkpoint_early: dice.once_in(2),
-            segment_bytes: 2_000 + dice.below(60_000),
-            bug: options.bug,
-        };
-        let slow = match dice.below(6) {
-            0..3 => Some(BlockWorker::Publisher),
-            3 => Some(BlockWorker::Logger),
-            4 => Some(BlockWorker::Roots),
-            _ => None,
-        };
-        World {
-            setup,
-            slow,
-            oracle: Oracle::new(&genesis, options.bug),
-            disk: FaultDisk::new(dice.bits()),
-            slot: Slot::default(),
-            node: None,
-            faulty: false,
-            now_ms: 0,
-            wall_ms: 1_800_000_000_000,
-            unanswered: Vec::new(),
-            trace: blake3::Hasher::new(),
-            report: SimReport { seed, ..SimReport::default() },
-            dice,
-            genesis,
-            clients,
-            options,
-        }
-    }
-
-    pub fn height(&self) -> u64 {
-        self.oracle.height()
-    }
-
-    pub fn trace(&self) -> String {
-        self.trace.finalize().to_hex().to_string()
-    }
-
-    fn note(&mut self, event: &str, number: u64) {
-        self.trace.update(event.as_bytes()).update(&number.to_le_bytes());
-    }
+impl World for SoloWorld {
+    type Report = SimReport;
 
     /// Runs until enough blocks were made under faults; then all faults end, and everything pending must complete.
-    pub fn run(&mut self) -> Result<SimReport, String> {
+    fn run(&mut self) -> Result<SimReport, String> {
         self.start()?;
         while self.oracle.height() < self.options.blocks {
             self.report.steps += 1;
@@ -123,8 +67,61 @@ impl World {
         self.heal()?;
         self.report.blocks = self.oracle.height();
         self.report.acknowledged = self.oracle.acknowledged() as u64;
-        self.report.trace = self.trace();
+        self.report.trace = self.trace.digest();
         Ok(self.report.clone())
+    }
+
+    fn height(&self) -> u64 {
+        self.oracle.height()
+    }
+}
+
+impl SoloWorld {
+    pub fn new(seed: u64, options: SimOptions) -> SoloWorld {
+        let mut dice = Dice::new(seed);
+        let clients = Clients::new(4 + dice.below(8), 2 + dice.below(4), &mut dice);
+        let genesis = clients.genesis(
+            dice.below(3) * 7
+                + if options.mistake == Some(Mistake::Engine(EngineMistake::FeeNotBurnt)) { 1 } else { 0 },
+        );
+        let setup = Setup {
+            mempool: 20 + dice.index(100),
+            block: 1 + dice.index(30),
+            interval_ms: 10 + dice.below(100),
+            checkpoint_every: 1 + dice.below(8),
+            keep_blocks: if dice.once_in(2) { 1 + dice.below(6) } else { 0 },
+            checkpoint_early: dice.once_in(2),
+            segment_bytes: 2_000 + dice.below(60_000),
+            mistake: options.mistake,
+        };
+        let slow = match dice.below(6) {
+            0..3 => Some(BlockWorker::Publisher),
+            3 => Some(BlockWorker::Logger),
+            4 => Some(BlockWorker::Roots),
+            _ => None,
+        };
+        SoloWorld {
+            setup,
+            slow,
+            oracle: Oracle::new(&genesis, options.mistake),
+            disk: FaultDisk::new(dice.bits()),
+            crash: Crash::default(),
+            node: None,
+            faulty: false,
+            now_ms: 0,
+            wall_ms: 1_800_000_000_000,
+            unanswered: Vec::new(),
+            trace: Trace::default(),
+            report: SimReport { seed, ..SimReport::default() },
+            dice,
+            genesis,
+            clients,
+            options,
+        }
+    }
+
+    fn note(&mut self, event: &str, number: u64) {
+        self.trace.note(event, number);
     }
 
     fn node(&mut self) -> &mut SimNode {
@@ -153,7 +150,7 @@ impl World {
 
     /// One step of one of the node's threads.
     fn perform(&mut self, turn: Turn) -> Result<(), String> {
-        let World { node, oracle, dice, now_ms, wall_ms, .. } = self;
+        let SoloWorld { node, oracle, dice, now_ms, wall_ms, .. } = self;
         let node = node.as_mut().expect("a node runs between steps");
         let (name, done) = match turn {
             Turn::Produce => ("produce", Ok(node.produce(*now_ms).into())),
@@ -168,7 +165,7 @@ impl World {
     /// The result of a step: nothing, a crash that happened in it, or the end of a node whose disk failed.
     fn after(&mut self, name: &str, done: Result<u64, Stop>) -> Result<(), String> {
         self.note(name, *done.as_ref().unwrap_or(&u64::MAX));
-        let crashed = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let crashed = self.crash.take();
         match (crashed, done) {
             (_, Err(Stop::Broken(what))) => Err(what),
             (Some(left), _) => {
@@ -178,7 +175,7 @@ impl World {
             (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a disk error without a fault: {error}")),
             (None, Err(Stop::Disk(_))) => {
                 self.report.disk_errors += 1;
-                let surviving = self.surviving();
+                let surviving = self.dice.surviving();
                 let left = self.disk.after_crash(surviving);
                 self.restart_on(left)
             }
@@ -194,7 +191,7 @@ impl World {
         let answer = self.node().submit_ethereum(bytes, now);
         self.report.submitted += 1;
         self.report.refused += u64::from(answer.is_err());
-        self.trace.update(format!("{answer:?}").as_bytes());
+        self.trace.bytes(format!("{answer:?}").as_bytes());
     }
 
     fn submit(&mut self) -> Result<(), String> {
@@ -218,7 +215,8 @@ impl World {
         let (id, now) = (transaction.id(), self.now_ms);
         let answer = self.node().submit(transaction.clone(), now);
         self.report.submitted += 1;
-        self.trace.update(&id.0).update(format!("{answer:?}").as_bytes());
+        self.trace.bytes(&id.0);
+        self.trace.bytes(format!("{answer:?}").as_bytes());
         match answer {
             _ if must_refuse && !matches!(answer, Answer::Refused(_) | Answer::Full) => {
                 Err(format!("{:?} was answered {answer:?}", transaction.body))
@@ -246,20 +244,12 @@ impl World {
         Ok(())
     }
 
-    fn surviving(&mut self) -> Surviving {
-        match self.dice.below(6) {
-            0 => Surviving::Nothing,
-            1 => Surviving::Everything,
-            2 => Surviving::Torn(self.dice.below(8)),
-            _ => Surviving::Some(self.dice.bits()),
-        }
-    }
-
     /// Injects a fault soon.
     fn misfortune(&mut self) -> Result<(), String> {
-        let soon = self.disk.points() + self.dice.below(12);
+        let points = self.dice.below(12);
+        let soon = self.disk.points() + points;
         match self.dice.below(8) {
-            0..4 => self.arm_crash(soon),
+            0..4 => self.arm_crash(points),
             4 => self.inject(soon, DiskFault::Error),
             5 => self.inject(soon, DiskFault::Half),
             6 => self.fill_disk(),
@@ -269,15 +259,10 @@ impl World {
         Ok(())
     }
 
-    /// Saves what a crash after this change of the disk would leave.
-    fn arm_crash(&mut self, point: u64) {
-        let (slot, surviving) = (self.slot.clone(), self.surviving());
-        self.disk.watch(move |disk| {
-            if disk.points() > point {
-                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                slot.get_or_insert_with(|| disk.after_crash(surviving));
-            }
-        });
+    /// Crashes after this many further changes of the disk.
+    fn arm_crash(&mut self, points: u64) {
+        let surviving = self.dice.surviving();
+        self.crash.arm(&self.disk, points, surviving);
     }
 
     fn inject(&mut self, point: u64, fault: DiskFault) {
@@ -369,13 +354,13 @@ impl World {
         self.faulty = false;
         self.report.restarts += 1;
         let restored = loop {
-            let point = self.disk.points() + self.dice.below(20);
-            let crash = self.dice.once_in(4);
-            if crash {
-                self.arm_crash(point);
+            let points = self.dice.below(20);
+            let point = self.disk.points() + points;
+            if self.dice.once_in(4) {
+                self.arm_crash(points);
             }
             let recovered = recover(&self.disk, &self.setup, &self.genesis);
-            let crashed = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let crashed = self.crash.take();
             match (crashed, recovered) {
                 (Some(left), _) => {
                     self.report.crashes_in_recovery += 1;
@@ -387,11 +372,11 @@ impl World {
             self.note("crash in recovery", point);
         };
         // The armed crash that was not reached is cancelled.
-        self.disk.watch(|_| ());
+        self.crash.disarm(&self.disk);
         self.oracle.restarted(&restored, &mut self.dice)?;
         self.clients.look(&restored.ledger);
         self.note("restart", restored.ledger.height());
-        self.trace.update(&restored.root.0);
+        self.trace.bytes(&restored.root.0);
         self.node = Some(SimNode::new(restored, self.disk.clone(), self.setup));
         Ok(())
     }

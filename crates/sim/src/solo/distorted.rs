@@ -1,147 +1,48 @@
-//! Seeded bugs: a check that never fires proves nothing. Those in the life of a block live in `replica` and `store`;
-//! the others are at the simulator's boundary.
+//! Results of the ledger as one with a mistake would give them: the ledger itself makes none.
 
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{AccountState, Applied, Fault, Ledger, Offer, Outcome, Pair, Place, Restore, Signatures, Snapshot};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Price, Superblock, Transaction};
-use replica::LifeMistake;
-use store::StoreMistake;
 
-/// A mistake that a node could make. The life of blocks and the store make theirs when they are told to; of the
-/// others production code contains none: the simulated node performs a job wrongly, or the engines' results are
-/// changed before they are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
-    /// Clients are answered before the log is synced.
-    AnswersBeforeSync,
-    /// The state root is told of a block that is not durable.
-    RootBeforeBlock,
-    /// A block is built on the root of an earlier state.
-    RootNotAwaited,
-    /// Blocks are published in another order.
-    PublishesOutOfOrder,
-    /// A checkpoint waits for no receipts.
-    CheckpointWithoutReceipts,
-    /// Blocks are forgotten before the checkpoint that replaces them is durable.
-    ForgetsBeforeCheckpoint,
-    /// The log is never synced.
-    SyncSkipped,
-    /// A disk error is treated as success.
-    DiskErrorIgnored,
-    /// Receipts of some blocks are not archived.
-    ReceiptsSkipped,
-    /// Receipts are archived with another outcome.
-    ReceiptsChanged,
-    /// A checkpoint holds the state of a later block than it claims.
-    CheckpointOfLaterState,
-    /// A checkpoint is overwritten in place.
-    CheckpointInPlace,
-    /// The tries miss a block's changes.
-    RootsSkipped,
-    /// Signatures are not checked.
-    SignaturesUnchecked,
-    /// A used sequence number stays free.
-    SequenceNotMarked,
-    /// A cancelled offer is paid back twice, out of new units.
-    RefundTwice,
-    /// A fee is given back, and counted as never taken.
-    FeeNotBurnt,
-    /// A payout is rounded up, at the expense of the burnt amount.
-    RoundedUp,
-    /// The batch claims a larger amount sold than was sold.
-    TradeOverstated,
-    /// A proposer is paid twice, out of new units.
-    RewardTwice,
-    /// An offer that a contract placed is not removed when the call reverts.
-    OfferOfARevertedCall,
-}
+use crate::kernel::{EngineMistake, Mistake};
 
-impl Bug {
-    /// All bugs.
-    pub const ALL: [Bug; 21] = [
-        Bug::AnswersBeforeSync,
-        Bug::RootBeforeBlock,
-        Bug::RootNotAwaited,
-        Bug::PublishesOutOfOrder,
-        Bug::CheckpointWithoutReceipts,
-        Bug::ForgetsBeforeCheckpoint,
-        Bug::SyncSkipped,
-        Bug::DiskErrorIgnored,
-        Bug::ReceiptsSkipped,
-        Bug::ReceiptsChanged,
-        Bug::CheckpointOfLaterState,
-        Bug::CheckpointInPlace,
-        Bug::RootsSkipped,
-        Bug::SignaturesUnchecked,
-        Bug::SequenceNotMarked,
-        Bug::RefundTwice,
-        Bug::FeeNotBurnt,
-        Bug::RoundedUp,
-        Bug::TradeOverstated,
-        Bug::RewardTwice,
-        Bug::OfferOfARevertedCall,
-    ];
-
-    /// The mistake that the life of blocks makes.
-    pub(crate) fn of_life(self) -> Option<LifeMistake> {
-        Some(match self {
-            Bug::AnswersBeforeSync => LifeMistake::AnswersBeforeSync,
-            Bug::RootBeforeBlock => LifeMistake::RootBeforeBlock,
-            Bug::RootNotAwaited => LifeMistake::RootNotAwaited,
-            Bug::PublishesOutOfOrder => LifeMistake::PublishesOutOfOrder,
-            Bug::CheckpointWithoutReceipts => LifeMistake::CheckpointBeforeReceipts,
-            Bug::ForgetsBeforeCheckpoint => LifeMistake::ForgetsBeforeCheckpoint,
-            _ => return None,
-        })
-    }
-
-    /// The mistake that the store makes besides: it would tolerate that of the life alone.
-    pub(crate) fn of_store(self) -> Option<StoreMistake> {
-        match self {
-            Bug::CheckpointWithoutReceipts => Some(StoreMistake::CheckpointBeforeReceipts),
-            Bug::ForgetsBeforeCheckpoint => Some(StoreMistake::ForgetsAboveCheckpoints),
-            _ => None,
-        }
-    }
-}
-
-/// Applies a block as the ledger does, and then changes the result as a ledger with this bug would.
+/// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
 pub(crate) fn execute(
     ledger: &mut Ledger,
     block: &Superblock,
     signatures: Signatures,
-    bug: Option<Bug>,
+    mistake: Option<Mistake>,
 ) -> Result<Applied, Fault> {
     let before = ledger.clone();
     let mut applied = ledger.apply(block, signatures, &mut |_| {})?;
-    if let Some(bug) = bug {
-        distort(bug, &before, ledger, block, &mut applied);
+    if let Some(mistake) = mistake.and_then(Mistake::of_engine) {
+        distort(mistake, &before, ledger, block, &mut applied);
     }
     Ok(applied)
 }
 
-fn distort(bug: Bug, before: &Ledger, ledger: &mut Ledger, block: &Superblock, applied: &mut Applied) {
+fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: &Superblock, applied: &mut Applied) {
     let mut effective = transactions(block).zip(&applied.outcomes).filter(|(_, outcome)| outcome.refusal().is_none());
     let fee = ledger.fee();
-    match bug {
-        Bug::SequenceNotMarked => {
+    match mistake {
+        EngineMistake::SequenceNotMarked => {
             let Some((first, _)) = effective.next() else { return };
             let old = before.accounts().get(&first.body.account).map(|account| *account.window()).unwrap_or_default();
             edit(ledger, &first.body.account, |account| account.window = old, None);
         }
-        Bug::RefundTwice => {
+        EngineMistake::RefundTwice => {
             let refund = effective.find_map(|(transaction, outcome)| refunded(before, transaction, outcome));
             let Some((account, asset, units)) = refund else { return };
             edit(ledger, &account, |account| credit(account, asset, units), Some((asset, units)));
         }
-        Bug::FeeNotBurnt => {
+        EngineMistake::FeeNotBurnt => {
             let Some((first, _)) = effective.next() else { return };
             edit(ledger, &first.body.account, |account| credit(account, AssetId(0), fee), Some((AssetId(0), fee)));
             less_burnt(applied, AssetId(0), fee);
         }
-        Bug::RoundedUp => {
+        EngineMistake::RoundedUp => {
             let Some(fill) = applied.batch.fills.first_mut() else { return };
             fill.bought += 1;
             let (account, pair) = (fill.place.account, fill.pair);
@@ -150,19 +51,19 @@ fn distort(bug: Bug, before: &Ledger, ledger: &mut Ledger, block: &Superblock, a
             edit(ledger, &account, |account| credit(account, pair.buy, 1), Some((pair.buy, 1)));
             less_burnt(applied, pair.buy, 1);
         }
-        Bug::TradeOverstated => {
+        EngineMistake::TradeOverstated => {
             if let Some(trade) = applied.batch.trades.first_mut() {
                 trade.sold += 1;
             }
         }
-        Bug::RewardTwice => {
+        EngineMistake::RewardTwice => {
             let epoch = before.schedule().epoch_of(block.height);
             let Some(proposer) = before.committee(epoch).and_then(|committee| committee.first()) else { return };
             let reward = before.validators().terms().reward;
             let asset = AssetId(0);
             edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward)));
         }
-        Bug::OfferOfARevertedCall => {
+        EngineMistake::OfferOfARevertedCall => {
             let reverted = applied.contracts.receipts.iter().filter(|receipt| receipt.status == EvmStatus::Reverted);
             let placed = reverted.filter_map(|receipt| reverted_offer(block, receipt));
             let held =

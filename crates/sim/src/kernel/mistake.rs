@@ -1,0 +1,162 @@
+//! What a world can be told to do wrong.
+
+use member::MemberMistake;
+use replica::{Defect, LifeMistake};
+use store::StoreMistake;
+
+/// A mistake that must be detected. Those of `replica` and `member` are in the code that runs in production, which
+/// makes them when it is told to; of the others production code contains none: the world does something wrongly, or
+/// changes a result of an engine before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// In the life of a block.
+    Life(LifeMistake),
+    /// Of a validator's replica.
+    Replica(Defect),
+    /// Of a member of the payment lane.
+    Member(MemberMistake),
+    /// Of an engine, or of a worker that performs a job of a block.
+    Engine(EngineMistake),
+    /// Around the payment lane.
+    Lane(LaneMistake),
+}
+
+impl Mistake {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Mistake> {
+        let lives = LifeMistake::ALL.into_iter().map(Mistake::Life);
+        let replicas = Defect::ALL.into_iter().map(Mistake::Replica);
+        let members = MemberMistake::ALL.into_iter().map(Mistake::Member);
+        let engines = EngineMistake::ALL.into_iter().map(Mistake::Engine);
+        lives.chain(replicas).chain(members).chain(engines).chain(LaneMistake::ALL.into_iter().map(Mistake::Lane))
+    }
+
+    /// The mistake that the life of blocks makes.
+    pub(crate) fn of_life(self) -> Option<LifeMistake> {
+        if let Mistake::Life(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake that the store makes besides: it would tolerate that of the life alone.
+    pub(crate) fn of_store(self) -> Option<StoreMistake> {
+        match self.of_life()? {
+            LifeMistake::CheckpointBeforeReceipts => Some(StoreMistake::CheckpointBeforeReceipts),
+            LifeMistake::ForgetsBeforeCheckpoint => Some(StoreMistake::ForgetsAboveCheckpoints),
+            _ => None,
+        }
+    }
+
+    /// The mistake that replicas make.
+    pub(crate) fn of_replica(self) -> Option<Defect> {
+        if let Mistake::Replica(defect) = self { Some(defect) } else { None }
+    }
+
+    /// The mistake that the members of the payment lane make.
+    pub(crate) fn of_member(self) -> Option<MemberMistake> {
+        if let Mistake::Member(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake of an engine or a worker.
+    pub(crate) fn of_engine(self) -> Option<EngineMistake> {
+        if let Mistake::Engine(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake around the lane.
+    pub(crate) fn of_lane(self) -> Option<LaneMistake> {
+        if let Mistake::Lane(mistake) = self { Some(mistake) } else { None }
+    }
+}
+
+/// A mistake of an engine, or of a worker that performs a job of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineMistake {
+    /// The log is never synced.
+    SyncSkipped,
+    /// A disk error is treated as success.
+    DiskErrorIgnored,
+    /// Receipts of some blocks are not archived.
+    ReceiptsSkipped,
+    /// Receipts are archived with another outcome.
+    ReceiptsChanged,
+    /// A checkpoint holds the state of a later block than it claims.
+    CheckpointOfLaterState,
+    /// A checkpoint is overwritten in place.
+    CheckpointInPlace,
+    /// The tries miss a block's changes.
+    RootsSkipped,
+    /// Signatures are not checked.
+    SignaturesUnchecked,
+    /// A used sequence number stays free.
+    SequenceNotMarked,
+    /// A cancelled offer is paid back twice, out of new units.
+    RefundTwice,
+    /// A fee is given back, and counted as never taken.
+    FeeNotBurnt,
+    /// A payout is rounded up, at the expense of the burnt amount.
+    RoundedUp,
+    /// The batch claims a larger amount sold than was sold.
+    TradeOverstated,
+    /// A proposer is paid twice, out of new units.
+    RewardTwice,
+    /// An offer that a contract placed is not removed when the call reverts.
+    OfferOfARevertedCall,
+}
+
+impl EngineMistake {
+    /// All of them.
+    pub const ALL: [EngineMistake; 15] = [
+        EngineMistake::SyncSkipped,
+        EngineMistake::DiskErrorIgnored,
+        EngineMistake::ReceiptsSkipped,
+        EngineMistake::ReceiptsChanged,
+        EngineMistake::CheckpointOfLaterState,
+        EngineMistake::CheckpointInPlace,
+        EngineMistake::RootsSkipped,
+        EngineMistake::SignaturesUnchecked,
+        EngineMistake::SequenceNotMarked,
+        EngineMistake::RefundTwice,
+        EngineMistake::FeeNotBurnt,
+        EngineMistake::RoundedUp,
+        EngineMistake::TradeOverstated,
+        EngineMistake::RewardTwice,
+        EngineMistake::OfferOfARevertedCall,
+    ];
+}
+
+/// A mistake in the shell of a shard, in the genesis, in a restart, or in a payer's collector, which the lane's world
+/// plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneMistake {
+    /// A signature is sent before it is durable.
+    AnswerBeforeSync,
+    /// The genesis names wrong accounts as liable for the members.
+    OthersAnswer,
+    /// Members' posts are not marked as duties: they cost fees that an empty account cannot pay.
+    DutyUnmarked,
+    /// A restart of the network leaves the lane its name: what was signed over the rolled back state still counts.
+    RestartKeepsName,
+    /// The list of a restart counts what the old network's last state backs: deposits that are rolled back, too.
+    RestartCountsLaterDeposits,
+    /// The list of a restart ignores certificates: what settled payments have spent is listed again.
+    RestartIgnoresCertificates,
+    /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
+    ForeignSigner,
+}
+
+impl LaneMistake {
+    /// All of them.
+    pub const ALL: [LaneMistake; 7] = [
+        LaneMistake::AnswerBeforeSync,
+        LaneMistake::OthersAnswer,
+        LaneMistake::DutyUnmarked,
+        LaneMistake::RestartKeepsName,
+        LaneMistake::RestartCountsLaterDeposits,
+        LaneMistake::RestartIgnoresCertificates,
+        LaneMistake::ForeignSigner,
+    ];
+
+    /// Whether operators make it who restart the network.
+    pub(crate) fn is_of_restarts(self) -> bool {
+        use LaneMistake::{RestartCountsLaterDeposits, RestartIgnoresCertificates, RestartKeepsName};
+        matches!(self, RestartKeepsName | RestartCountsLaterDeposits | RestartIgnoresCertificates)
+    }
+}

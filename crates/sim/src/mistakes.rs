@@ -1,0 +1,217 @@
+//! Every mistake that a world can be told to make, with a run that finds it.
+
+use consensus::Protocol;
+use member::MemberMistake;
+use replica::{Defect, LifeMistake};
+
+use crate::kernel::{EngineMistake, Failure, LaneMistake, Mistake};
+use crate::lane::{LaneOptions, run_lane};
+use crate::solo::{SimOptions, run};
+use crate::validators::{SimNetwork, run_network};
+
+/// The world that finds a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    /// One node.
+    Solo,
+    /// A network of validators, with faults for which the mistake matters.
+    Validators,
+    /// The payment lane, with this many blocks before the faults stop.
+    Lane(u64),
+}
+
+/// A mistake with a run that finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The mistake.
+    pub mistake: Mistake,
+    /// The world.
+    pub scene: Scene,
+    /// The seed.
+    pub seed: u64,
+    /// What the check that finds it says.
+    pub says: &'static str,
+}
+
+impl Found {
+    /// The run with the mistake: it must fail.
+    ///
+    /// # Errors
+    /// [`Failure`] names the check that finds the mistake.
+    pub fn with_mistake(&self) -> Result<(), Failure> {
+        self.play(Some(self.mistake))
+    }
+
+    /// The same run without the mistake: it must hold.
+    ///
+    /// # Errors
+    /// [`Failure`] names the invariant that is broken.
+    pub fn without_mistake(&self) -> Result<(), Failure> {
+        self.play(None)
+    }
+
+    fn play(&self, mistake: Option<Mistake>) -> Result<(), Failure> {
+        match self.scene {
+            Scene::Solo => run(self.seed, SimOptions { mistake, ..SimOptions::default() }).map(drop),
+            Scene::Lane(blocks) => run_lane(self.seed, LaneOptions { blocks, mistake }).map(drop),
+            Scene::Validators => {
+                let (of, seed) = (self.mistake, self.seed);
+                run_network(seed, || {
+                    let (network, each) = network_for(of, seed);
+                    (SimNetwork { mistake, ..network }, each)
+                })
+                .map(drop)
+            }
+        }
+    }
+}
+
+/// All mistakes that a world finds, each with its run.
+pub fn found() -> impl Iterator<Item = Found> {
+    SOLO.iter().chain(&VALIDATORS).chain(&LANE).map(|(mistake, scene, seed, says)| Found {
+        mistake: *mistake,
+        scene: *scene,
+        seed: *seed,
+        says,
+    })
+}
+
+/// Mistakes that tests of `member` find: in the lane's world somebody else shows such certificates in time.
+pub const FOUND_ELSEWHERE: [Mistake; 2] =
+    [Mistake::Member(MemberMistake::LateCertificateNotTold), Mistake::Member(MemberMistake::ShownNotPosted)];
+
+type Row = (Mistake, Scene, u64, &'static str);
+
+const fn solo(mistake: EngineMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Engine(mistake), Scene::Solo, seed, says)
+}
+
+const fn of_life(mistake: LifeMistake, scene: Scene, seed: u64, says: &'static str) -> Row {
+    (Mistake::Life(mistake), scene, seed, says)
+}
+
+const fn of_replica(mistake: Defect, seed: u64, says: &'static str) -> Row {
+    (Mistake::Replica(mistake), Scene::Validators, seed, says)
+}
+
+const fn of_member(mistake: MemberMistake, seed: u64, blocks: u64, says: &'static str) -> Row {
+    (Mistake::Member(mistake), Scene::Lane(blocks), seed, says)
+}
+
+const fn of_lane(mistake: LaneMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Lane(mistake), Scene::Lane(34), seed, says)
+}
+
+const SOLO: [Row; 21] = [
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
+    of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
+    of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 45, "the store refused: receipts"),
+    of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 1, "the receipts end at height"),
+    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 0, "cannot be recovered"),
+    solo(EngineMistake::SyncSkipped, 0, ""),
+    solo(EngineMistake::DiskErrorIgnored, 0, ""),
+    solo(EngineMistake::ReceiptsSkipped, 0, "receipts"),
+    solo(EngineMistake::ReceiptsChanged, 0, ""),
+    solo(EngineMistake::CheckpointOfLaterState, 0, ""),
+    solo(EngineMistake::CheckpointInPlace, 0, "cannot be recovered"),
+    solo(EngineMistake::RootsSkipped, 0, ""),
+    solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
+    solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
+    solo(EngineMistake::RefundTwice, 0, "bookkeeping"),
+    solo(EngineMistake::FeeNotBurnt, 0, "units were kept"),
+    solo(EngineMistake::RoundedUp, 0, "clearing"),
+    solo(EngineMistake::TradeOverstated, 0, "clearing"),
+    solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
+    solo(EngineMistake::OfferOfARevertedCall, 0, ""),
+];
+
+const VALIDATORS: [Row; 14] = [
+    of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 1, "unsound answer"),
+    of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
+    of_replica(Defect::VotesUnlogged, 0, ""),
+    of_replica(Defect::RelaysUnlogged, 0, ""),
+    of_replica(Defect::VotesForgottenEarly, 0, ""),
+    of_replica(Defect::SilenceBroken, 0, ""),
+    of_replica(Defect::NeverBeats, 0, ""),
+    of_replica(Defect::LeftOutLost, 0, ""),
+    of_replica(Defect::ForwardedLost, 0, ""),
+    of_replica(Defect::CommitteeKept, 0, ""),
+    of_replica(Defect::ReceiptsUnsigned, 0, ""),
+    of_replica(Defect::CertificatesUnsynced, 0, ""),
+    of_replica(Defect::GenerationsMixed, 0, ""),
+    of_replica(Defect::LaggardsUnanswered, 0, ""),
+];
+
+const LANE: [Row; 19] = [
+    of_member(MemberMistake::ReportNotAskedAgain, 53, 34, "is lost"),
+    of_member(MemberMistake::PostNotRepeated, 47, 34, "has not registered for epoch"),
+    of_member(MemberMistake::PostRepeatedEarly, 1, 34, "has posted Registration"),
+    of_member(MemberMistake::EpochBegunEarly, 0, 34, "begins epoch 2, and certified is epoch 1"),
+    of_member(MemberMistake::KeysDestroyedEarly, 0, 34, "has destroyed the key of epoch 0"),
+    of_member(MemberMistake::KeysKept, 0, 90, "holds the key of epoch 0"),
+    of_member(MemberMistake::FactsDuringStart, 1, 34, "was not told of"),
+    of_member(MemberMistake::CasesNotTold, 0, 34, "was not told of"),
+    of_member(MemberMistake::VerdictNotTold, 0, 34, "which is confirmed"),
+    of_member(MemberMistake::LogMadeAgain, 1, 34, "certified twice"),
+    of_member(MemberMistake::NeedlessComplaints, 0, 34, "is correct, but the generation"),
+    of_member(MemberMistake::PreparationGivenUp, 1, 34, "has not registered for epoch"),
+    of_lane(LaneMistake::AnswerBeforeSync, 0, "certified twice"),
+    of_lane(LaneMistake::OthersAnswer, 2, "is liable for no faulty member"),
+    of_lane(LaneMistake::DutyUnmarked, 0, "has not registered for epoch"),
+    of_lane(LaneMistake::ForeignSigner, 0, "a certificate of payment"),
+    of_lane(LaneMistake::RestartKeepsName, 0, "older than the restart"),
+    of_lane(LaneMistake::RestartCountsLaterDeposits, 9, "is listed, and nothing of it is in the snapshot"),
+    of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
+];
+
+/// A network in which a mistake of this kind matters, and the number of transactions for each validator.
+fn network_for(mistake: Mistake, seed: u64) -> (SimNetwork, u64) {
+    match mistake {
+        Mistake::Replica(defect) => network_for_replicas(defect, seed),
+        Mistake::Life(LifeMistake::HandoverNotAwaited) => {
+            let mut network = SimNetwork::new(5, 3_800 + seed);
+            network.epoch_heights = Some(10);
+            (network, 40)
+        }
+        _ => {
+            let mut network = SimNetwork::new(4, 3_800 + seed);
+            (network.blackouts, network.checkpoint_blocks, network.keep_blocks) = (3, 1, 1);
+            (network, 40)
+        }
+    }
+}
+
+fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
+    let mut network = SimNetwork::new(4, 3_000 + seed);
+    let mut each = 20;
+    match defect {
+        Defect::VotesUnlogged => network.kills = 4,
+        Defect::RelaysUnlogged => {
+            // With one sub-block as enough, validators often give up a slot that others have already delivered.
+            network = SimNetwork::new(4, 4_085 + seed);
+            network.rules.enough = Some(1);
+            (network.tears, network.cuts, each) = (6, 60, 40);
+            (network.blackouts, network.blackout_loses_log) = (1, true);
+        }
+        Defect::VotesForgottenEarly | Defect::CertificatesUnsynced => (network.blackouts, each) = (3, 40),
+        // One at a time: while two of four do not vote no height is decided.
+        Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),
+        Defect::NeverBeats => {
+            network = SimNetwork::of(Protocol::Tendermint, 4, 350 + seed);
+            (network.lost_logs, each) = (1, 1);
+        }
+        Defect::LeftOutLost => (network.slow, network.cuts) = (Some(1), 20),
+        Defect::ForwardedLost => {
+            network = SimNetwork::new(5, 3_100 + seed);
+            (network.epoch_heights, network.kills, each) = (Some(10), 10, 60);
+        }
+        Defect::CommitteeKept | Defect::GenerationsMixed => {
+            network = SimNetwork::new(5, 3_200 + seed);
+            (network.epoch_heights, each) = (Some(10), 40);
+        }
+        Defect::ReceiptsUnsigned => {}
+        Defect::LaggardsUnanswered => network.late = Some(1),
+    }
+    (network, each)
+}
