@@ -57,8 +57,9 @@ impl Found {
             Scene::Validators => {
                 let (of, seed) = (self.mistake, self.seed);
                 run_network(seed, || {
-                    let (network, each) = network_for(of, seed);
-                    (SimNetwork { mistake, ..network }, each)
+                    let (mut network, each) = network_for(of, seed);
+                    network.mistake = mistake;
+                    (network, each)
                 })
                 .map(drop)
             }
@@ -109,13 +110,13 @@ const SOLO: [Row; 21] = [
     of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 45, "the store refused: receipts"),
     of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 1, "the receipts end at height"),
     of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 0, "cannot be recovered"),
-    solo(EngineMistake::SyncSkipped, 0, ""),
-    solo(EngineMistake::DiskErrorIgnored, 0, ""),
-    solo(EngineMistake::ReceiptsSkipped, 0, "receipts"),
-    solo(EngineMistake::ReceiptsChanged, 0, ""),
-    solo(EngineMistake::CheckpointOfLaterState, 0, ""),
-    solo(EngineMistake::CheckpointInPlace, 0, "cannot be recovered"),
-    solo(EngineMistake::RootsSkipped, 0, ""),
+    solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
+    solo(EngineMistake::DiskErrorIgnored, 0, "were acknowledged and are lost"),
+    solo(EngineMistake::ReceiptsSkipped, 0, "the store refused: receipts"),
+    solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
+    solo(EngineMistake::CheckpointOfLaterState, 0, "holds the state of height"),
+    solo(EngineMistake::CheckpointInPlace, 11, "cannot be recovered"),
+    solo(EngineMistake::RootsSkipped, 0, "contains another state root than its parent has"),
     solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
     solo(EngineMistake::RefundTwice, 0, "bookkeeping"),
@@ -123,24 +124,24 @@ const SOLO: [Row; 21] = [
     solo(EngineMistake::RoundedUp, 0, "clearing"),
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
-    solo(EngineMistake::OfferOfARevertedCall, 0, ""),
+    solo(EngineMistake::OfferOfARevertedCall, 2, "clearing"),
 ];
 
 const VALIDATORS: [Row; 14] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 1, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
-    of_replica(Defect::VotesUnlogged, 0, ""),
-    of_replica(Defect::RelaysUnlogged, 0, ""),
-    of_replica(Defect::VotesForgottenEarly, 0, ""),
-    of_replica(Defect::SilenceBroken, 0, ""),
-    of_replica(Defect::NeverBeats, 0, ""),
-    of_replica(Defect::LeftOutLost, 0, ""),
-    of_replica(Defect::ForwardedLost, 0, ""),
-    of_replica(Defect::CommitteeKept, 0, ""),
-    of_replica(Defect::ReceiptsUnsigned, 0, ""),
-    of_replica(Defect::CertificatesUnsynced, 0, ""),
-    of_replica(Defect::GenerationsMixed, 0, ""),
-    of_replica(Defect::LaggardsUnanswered, 0, ""),
+    of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
+    of_replica(Defect::RelaysUnlogged, 0, "the run does not end"),
+    of_replica(Defect::VotesForgottenEarly, 0, "OutOfOrder"),
+    of_replica(Defect::SilenceBroken, 0, "contradicts itself"),
+    of_replica(Defect::NeverBeats, 0, "the run does not end"),
+    of_replica(Defect::LeftOutLost, 0, "the run does not end"),
+    of_replica(Defect::ForwardedLost, 0, "the run does not end"),
+    of_replica(Defect::CommitteeKept, 0, "wrongly signed"),
+    of_replica(Defect::ReceiptsUnsigned, 0, "a certificate of another outcome"),
+    of_replica(Defect::CertificatesUnsynced, 0, "durable"),
+    of_replica(Defect::GenerationsMixed, 0, "without a slot"),
+    of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
 ];
 
 const LANE: [Row; 19] = [

@@ -6,7 +6,7 @@ use replica::Home;
 use store::{FaultDisk, Surviving};
 
 /// All disks of one process; a crash hits them at the same time.
-pub(crate) trait Disks: Clone + Send + 'static {
+pub(crate) trait Disks: Clone + Send + Sync + 'static {
     /// Each of them.
     fn each(&self) -> Vec<&FaultDisk>;
 

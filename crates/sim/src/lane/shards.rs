@@ -17,10 +17,9 @@ use payments::{
 use primitives::{Digest, Height, Operation, SecretKey, Transaction};
 use replica::{Mempool, PoolEntry};
 
-use super::disk::{LogDisk, drawn_key};
 use super::schemes::SimAnswer;
 use super::{lane_key, registrar, secret};
-use crate::kernel::{Dice, LaneMistake, Mistake};
+use crate::kernel::{Dice, LaneMistake, LogDisk, Mistake, drawn_key};
 
 /// Transactions that a pool holds.
 const POOL: usize = 1_000;

@@ -10,6 +10,7 @@ use replica::{BlockJob, Foundation, Input, LifeInput};
 use super::host::due_handover;
 use super::jobs::Due;
 use super::{SimNetwork, ledgers};
+use crate::kernel::Mistake;
 
 impl SimNetwork {
     /// Tells the life of a validator's blocks what has happened, and schedules the jobs that may begin.

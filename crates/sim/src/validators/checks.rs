@@ -8,6 +8,7 @@ use primitives::{Digest, Evidence, Height, Superblock, TransactionId};
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
 use super::{Event, NetworkReport, SimNetwork, ledgers};
+use crate::kernel::Mistake;
 
 /// A vote without the part that may have only one value.
 fn question(vote: Vote) -> Option<Vote> {
@@ -173,7 +174,8 @@ impl SimNetwork {
         let finality: Finality = process.past.finality(height).expect("readable").expect("just archived");
         finality.certificate.verify(&chain).expect("a valid certificate");
         let signed = height.checked_sub(self.rules.lag).and_then(|of| self.outcomes.get(&of));
-        assert!(signed.is_none_or(|outcome| *outcome == finality.certificate.statement.root), "{of}: {height}");
+        let is_known = signed.is_none_or(|outcome| *outcome == finality.certificate.statement.root);
+        assert!(is_known, "{of} has a certificate of another outcome for height {height}");
         let before = host.certified;
         host.certified = before.max(height);
         let blocks = host.blocks.range(before + 1..=height.max(before + 1)).map(|(_, (block, _))| block);
@@ -250,7 +252,7 @@ impl SimNetwork {
     }
 
     /// The invariants at the end.
-    pub fn check(mut self) -> NetworkReport {
+    pub fn check(&mut self) -> NetworkReport {
         assert!(self.stopped().is_empty());
         let correct = self.correct();
         correct.iter().for_each(|index| self.check_log(*index));
@@ -261,9 +263,9 @@ impl SimNetwork {
         for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {
             self.check_handovers(host);
         }
-        let (first, of_first) = (correct[0], state(&self, correct[0]));
-        assert!(correct.iter().all(|index| state(&self, *index).0 == of_first.0));
-        assert!(correct.iter().all(|index| state(&self, *index).1 == of_first.1));
+        let (first, of_first) = (correct[0], state(self, correct[0]));
+        assert!(correct.iter().all(|index| state(self, *index).0 == of_first.0));
+        assert!(correct.iter().all(|index| state(self, *index).1 == of_first.1));
         let process = self.hosts[usize::from(first)].process.as_ref().expect("it runs");
         let is_excluded = |index: &Index| {
             let account = self.secrets[usize::from(*index)].public().address();
@@ -282,6 +284,6 @@ impl SimNetwork {
         self.report.received = (most(true), most(false));
         self.report.duration = self.schedule.now();
         self.report.latencies.sort_unstable();
-        self.report
+        self.report.clone()
     }
 }

@@ -8,6 +8,7 @@ use replica::{BlockJob, Effect, Input, Job, LifeInput, Observation, PoolEntry, R
 
 use super::host::Seen;
 use super::{Event, SimNetwork, ledgers};
+use crate::kernel::Disks;
 
 /// A job that is due.
 #[derive(Debug)]
