@@ -13,8 +13,8 @@ use crate::interior::interior;
 use crate::market::Part;
 use crate::outcome::Obstacle;
 use crate::pool::PoolTrade;
+use crate::prices::Market;
 use crate::search::{Found, PartView};
-use crate::solve::Market;
 use crate::supply::Supply;
 
 /// Clears every group with an obstacle once more. `last` are the earlier valuations from which prices were found.

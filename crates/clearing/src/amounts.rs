@@ -27,11 +27,12 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::arc::{Arc, arc};
-use crate::book::{Book, Params};
+use crate::book::{Book, BuyOrder, Params};
+use crate::budget::Spending;
 use crate::connected::connected;
 use crate::flow::Program;
-use crate::order::{BuyOrder, Purchase};
-use crate::outcome::{Obstacle, Reason, Spending};
+use crate::order::Purchase;
+use crate::outcome::{Obstacle, Reason};
 use crate::pool::PoolTrade;
 use crate::rate::approx;
 use crate::supply::Supply;

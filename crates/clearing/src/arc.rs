@@ -9,13 +9,19 @@ use crate::effective::WHOLE;
 use crate::fills::{Use, fills, partial, usable};
 use crate::pool::Side;
 use crate::rate::Rate;
-use crate::repair::Fill;
 use crate::supply::{Curve, Place, Supply};
 use crate::threshold::Threshold;
 
 /// U excludes this part of the band from ε to μ below the rate. Offers there gain next to nothing, and a partial fill
 /// of one breaks its limit by rounding unless it is large.
 const MARGIN: f64 = 64.0;
+
+/// What the fills of one arc give, and their exact pay-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    pub(crate) sold: Amount,
+    pub(crate) paid: u128,
+}
 
 /// One link with something to trade.
 pub(crate) struct Arc<'a> {

@@ -4,7 +4,6 @@ use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
 
 use crate::budget::Budget;
-use crate::order::BuyOrder;
 use crate::pool::{Pool, Side};
 use crate::run::{RUN, Run, RunError, Total};
 
@@ -31,6 +30,19 @@ pub struct Book<'a> {
     pub pools: Vec<Pool>,
     /// Orders for exact amounts, in the order in which they are tried.
     pub buys: Vec<BuyOrder>,
+}
+
+/// An order for an exact amount, filled in full or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuyOrder {
+    /// The asset bought.
+    pub buy: AssetId,
+    /// The asset paid.
+    pub sell: AssetId,
+    /// Units of `buy` asked for, at least 1.
+    pub bought: Amount,
+    /// Units of `sell` that may be spent, at least 1.
+    pub most: Amount,
 }
 
 /// One offer on its own.

@@ -15,6 +15,7 @@
 
 use primitives::{Amount, Price};
 
+use crate::band::Band;
 use crate::book::Book;
 use crate::market::{Pair, Part};
 use crate::pool::Side;
@@ -24,15 +25,6 @@ use crate::supply::{Curve, Place, Supply, gallop};
 use crate::system::System;
 use crate::threshold::Threshold;
 use crate::value::Value;
-
-/// The window in which offers trade in part.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Band {
-    /// 1 − μ.
-    pub(crate) alpha: f64,
-    /// 1 − ε.
-    pub(crate) beta: f64,
-}
 
 /// Flows of value at some prices.
 #[derive(Clone, Debug, Default)]

@@ -39,10 +39,7 @@
 use primitives::{Amount, MAX_ISSUED, Price};
 
 use crate::book::PairBook;
-use crate::rate::Rate;
-
-/// Number of pay-outs, each a unit below the last, that a partial fill tries.
-pub const PARTIAL_TRIES: u64 = 64;
+use crate::rate::{PARTIAL_TRIES, Rate};
 
 /// A partial fill; it ends the walk of its pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

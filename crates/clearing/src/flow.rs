@@ -4,7 +4,7 @@ use primitives::Amount;
 
 use crate::arc::Arc;
 use crate::budget::Allowance;
-use crate::outcome::Spending;
+use crate::budget::Spending;
 
 /// The flow program: arcs, their adjacency, and the surplus of each asset.
 pub(crate) struct Program<'a> {
@@ -300,8 +300,8 @@ mod tests {
     use super::*;
     use crate::arc::arc;
     use crate::book::{Book, Params, SortedOffers};
+    use crate::prices::Market;
     use crate::rate::approx;
-    use crate::solve::Market;
     use crate::supply::Supply;
     use crate::workload;
     use primitives::{Fraction, Price};

@@ -22,7 +22,8 @@
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
 //! budget or both attempts are used up; it then keeps the prices nearest to balance, which may be the initial ones.
 
-use crate::demand::{Band, Demand, Flows};
+use crate::band::Band;
+use crate::demand::{Demand, Flows};
 use crate::float::exp_all;
 use crate::outcome::Reason;
 use crate::range::{LEAST, MOST, bound, is_at_end};

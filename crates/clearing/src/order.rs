@@ -26,25 +26,12 @@
 
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
 
-use crate::book::{Book, Params};
+use crate::book::{Book, BuyOrder, Params};
 use crate::flow::Program;
 use crate::rate::Rate;
 
 /// Maximum number of sets of buy orders of one group for which amounts are sought.
 pub const TRIES: u32 = 64;
-
-/// An order for an exact amount, filled in full or not at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuyOrder {
-    /// The asset bought.
-    pub buy: AssetId,
-    /// The asset paid.
-    pub sell: AssetId,
-    /// Units of `buy` asked for, at least 1.
-    pub bought: Amount,
-    /// Units of `sell` that may be spent, at least 1.
-    pub most: Amount,
-}
 
 /// A buy order that is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

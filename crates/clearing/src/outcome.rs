@@ -5,6 +5,7 @@ use std::fmt;
 use primitives::{Amount, AssetId, Price};
 
 use crate::book::{Book, Solver};
+use crate::budget::Spending;
 use crate::market::Groups;
 use crate::order::Purchase;
 use crate::pool::PoolTrade;
@@ -70,37 +71,6 @@ pub struct Report {
     /// The obstacles to fullness, one entry for each set of assets that trade together; empty when the clearing is
     /// full.
     pub obstacles: Vec<Obstacle>,
-}
-
-/// The work spent by a clearing, over all price vectors that it tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spending {
-    /// Looks of the price computation, see [`crate::Budget`].
-    pub price_looks: u64,
-    /// Looks of the amount step.
-    pub amount_looks: u64,
-    /// Price vectors for which amounts were computed.
-    pub tries: u32,
-    /// Searches for the shortest paths from shortages to surpluses.
-    pub rounds: u32,
-    /// Paths along which a shortage was moved in those searches.
-    pub augmentations: u32,
-    /// Shortages that were moved unit by unit, where fills can give only some amounts.
-    pub repairs: u32,
-}
-
-impl Spending {
-    /// The sum of both.
-    pub(crate) fn plus(self, other: Spending) -> Spending {
-        Spending {
-            price_looks: self.price_looks + other.price_looks,
-            amount_looks: self.amount_looks + other.amount_looks,
-            tries: self.tries + other.tries,
-            rounds: self.rounds + other.rounds,
-            augmentations: self.augmentations + other.augmentations,
-            repairs: self.repairs + other.repairs,
-        }
-    }
 }
 
 /// Why offers that must execute do not.

@@ -31,9 +31,8 @@
 
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 
-use crate::demand::Band;
-use crate::fills::PARTIAL_TRIES;
-use crate::rate::{Rate, Share};
+use crate::band::Band;
+use crate::rate::{PARTIAL_TRIES, Rate, Share};
 use crate::wide::{at_least, power_of_ten, product};
 
 /// A constant-product market maker.

@@ -6,6 +6,9 @@
 
 use primitives::{Amount, Fraction, MAX_ISSUED, Price};
 
+/// Number of pay-outs, each a unit below the last, that a partial fill tries.
+pub const PARTIAL_TRIES: u64 = 64;
+
 use crate::wide::{Wide, at_least, leading, power_of_ten, product};
 
 /// Represents every pay-out far beyond what can be paid.

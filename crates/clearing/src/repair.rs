@@ -17,16 +17,9 @@ use std::collections::BinaryHeap;
 use primitives::Amount;
 use rayon::prelude::*;
 
-use crate::arc::Arc;
+use crate::arc::{Arc, Fill};
 use crate::budget::Allowance;
 use crate::flow::{Edge, Program};
-
-/// What the fills of one arc give, and their exact pay-out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fill {
-    pub(crate) sold: Amount,
-    pub(crate) paid: u128,
-}
 
 /// Number of tries for the nearest fills that give enough.
 const NEAREST: u32 = 8;

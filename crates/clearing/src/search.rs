@@ -3,8 +3,8 @@
 use primitives::Price;
 
 use crate::amounts::{amounts, full_amounts, prepared};
+use crate::band::Band;
 use crate::book::{Book, Params};
-use crate::demand::Band;
 use crate::market::Part;
 use crate::outcome::Reason;
 use crate::quality::unrealized_utility_ratio;

@@ -1,7 +1,7 @@
 //! One step along the central path: predictor, corrector, and what remains of each offer after elimination.
 
+use crate::band::Band;
 use crate::book::Params;
-use crate::demand::Band;
 use crate::elimination::Elimination;
 use crate::float::exp_all;
 use crate::interior::lots::{Lot, Lots};

@@ -7,11 +7,12 @@ use super::{MOST_ASSETS, Settled, settle};
 use crate::amounts::{Amounts, full_amounts, prepared};
 use crate::book::{Book, Params};
 use crate::budget::Allowance;
+use crate::budget::Spending;
 use crate::fills::fills;
-use crate::outcome::{Obstacle, Reason, Spending};
+use crate::outcome::{Obstacle, Reason};
+use crate::prices::{Market, Prices};
 use crate::range::{bound, to_price};
 use crate::rate::Rate;
-use crate::solve::{Market, Prices};
 use crate::verify::full;
 
 /// One group after the search.
