@@ -26,7 +26,7 @@ const END_BYTES: usize = END_COUNTS_BYTES + DIGEST_BYTES;
 const KEPT: usize = 2;
 pub(crate) const TEMPORARY: &str = ".tmp";
 
-fn name(height: u64) -> String {
+pub(crate) fn name(height: u64) -> String {
     format!("checkpoint-{height:020}.ckpt")
 }
 

@@ -118,6 +118,7 @@
 
 mod archive;
 mod assembly;
+mod backup;
 mod checkpoint;
 mod disk;
 mod error;
@@ -135,6 +136,7 @@ mod votes;
 
 pub use archive::{Archive, Blocks};
 pub use assembly::Assembly;
+pub use backup::back_up;
 pub use checkpoint::{CHUNK_BYTES, CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
 pub use error::{Remedy, StoreError};

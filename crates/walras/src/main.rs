@@ -85,6 +85,12 @@ enum Command {
     /// Check and print the settings of a home.
     #[command(subcommand)]
     Config(operator::ConfigCommand),
+    /// Write what must be kept of a home into a folder.
+    Backup(operator::Backup),
+    /// Make a home from a backup.
+    Restore(operator::RestoreBackup),
+    /// Forget old blocks of a stopped node.
+    Prune(operator::Prune),
     /// Hold a validator's key in a process other than its node.
     Signer(signer_command::SignerCommand),
     /// Hold keys, send any operation, look at balances.
@@ -166,6 +172,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Status(status) => status.run(json),
         Command::Peers(peers) => peers.run(json),
         Command::Doctor(doctor) => doctor.run(json),
+        Command::Backup(backup) => backup.run(json),
+        Command::Restore(restore) => restore.run(json),
+        Command::Prune(prune) => prune.run(json),
         Command::Config(config) => config.run(json),
         Command::Signer(signer) => signer.run(),
         Command::Wallet(wallet) => wallet.run(json),

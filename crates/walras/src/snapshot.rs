@@ -106,7 +106,8 @@ fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn restore(
+/// Installs a snapshot in a home, and says so.
+pub fn restore(
     file: &Path,
     home: &Path,
     root: Option<Digest>,

@@ -98,3 +98,83 @@ fn settings_are_checked_and_printed_without_a_node() {
     let nowhere = run(&["config", "check"], &folder.path().join("nowhere"));
     assert!(said(&nowhere).contains("is no home; make one with"), "{}", said(&nowhere));
 }
+
+fn wallet(node: &Process, home: &Path, arguments: &[&str]) -> Output {
+    let mut command = walras();
+    command.arg("wallet").args(arguments).args(["--server", &node.server, "--key"]).arg(home.join("issuer-key.json"));
+    command.output().expect("walras runs")
+}
+
+const RECEIVER: &str = "0x00000000000000000000000000000000000000aa";
+
+/// Pays a unit, and returns what the receiver has.
+fn pay(node: &Process, home: &Path) -> Value {
+    let paid = wallet(node, home, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "0.01"]);
+    assert!(paid.status.success(), "{}", said(&paid));
+    balance(node, home)
+}
+
+fn balance(node: &Process, home: &Path) -> Value {
+    let shown = wallet(node, home, &["balance", "--json", "--account", RECEIVER]);
+    json(&shown)["balances"].clone()
+}
+
+#[test]
+fn a_backup_of_a_running_node_restores_its_chain_and_nothing_half_done() {
+    let folder = TempDir::new().expect("a folder");
+    let [home, backup, second] = ["home", "backup", "second"].map(|name| folder.path().join(name));
+    let assets = ["init", "--json", "--asset", "USD:2", "--supply", "1000", "--fee", "0", "--home"];
+    assert!(walras().args(assets).arg(&home).output().expect("runs").status.success());
+    let node = Process::start(&home, &[]);
+    pay(&node, &home);
+    let kept = pay(&node, &home);
+    let to = ["backup", "--json", "--out", backup.to_str().expect("UTF-8")];
+    let made = json(&run(&to, &home));
+    assert_eq!((made["height"].as_u64(), made["chain"].is_u64()), (Some(2), true), "{made}");
+    assert_ne!(pay(&node, &home), kept);
+    drop(node);
+
+    // Nothing is overwritten, and only what its owner may read is made.
+    assert!(said(&run(&to, &home)).contains("exists: name a new folder"));
+    let from = ["restore", backup.to_str().expect("UTF-8")];
+    assert!(said(&run(&from, &home)).contains("is not empty: nothing is restored"));
+    let restored = run(&from, &second);
+    assert!(restored.status.success(), "{}", said(&restored));
+    let key = std::fs::metadata(second.join("issuer-key.json")).expect("a key").permissions();
+    assert_eq!(key.mode() & 0o777, 0o600);
+
+    let node = Process::start(&second, &[]);
+    assert_eq!(balance(&node, &second), kept);
+    pay(&node, &second);
+    drop(node);
+
+    let damaged = backup.join("home/genesis.json");
+    std::fs::write(&damaged, b"{}").expect("written");
+    let third = folder.path().join("third");
+    assert!(said(&run(&from, &third)).contains("home/genesis.json is missing or damaged"));
+    assert!(!third.exists());
+    std::fs::remove_file(backup.join("backup.json")).expect("removed");
+    assert!(said(&run(&from, &third)).contains("is no backup, or unfinished"));
+}
+
+#[test]
+fn a_backup_of_a_validator_has_a_snapshot_and_no_votes() {
+    let folder = TempDir::new().expect("a folder");
+    let home = home(folder.path());
+    let node = Process::start(&home, &[("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")]);
+    let status = || json(&ask(&["status", "--json"], &node));
+    while status()["height"].as_u64() < Some(1) {}
+    let [backup, second] = ["backup", "second"].map(|name| folder.path().join(name));
+    let made = run(&["backup", "--json", "--out", backup.to_str().expect("UTF-8")], &home);
+    assert!(made.status.success(), "{}", said(&made));
+    drop(node);
+    assert!(backup.join("state.snapshot").exists() && !backup.join("data").exists());
+    let restored = run(&["restore", "--json", backup.to_str().expect("UTF-8")], &second);
+    let (made, restored) = (json(&made), json(&restored));
+    assert_eq!((&made["height"], &made["state_root"]), (&restored["height"], &restored["state_root"]));
+    assert!(second.join("validator-key.json").exists() && !second.join("data/votes").exists());
+
+    // A stopped node forgets at once what it need not keep; a running one says that it is in use.
+    let pruned = json(&run(&["prune", "--json", "--keep-blocks", "1"], &home));
+    assert!(pruned["first"].as_u64() <= pruned["last"].as_u64().map(|last| last + 1), "{pruned}");
+}

@@ -1,0 +1,197 @@
+//! Prices of a book, part by part.
+//!
+//! # Which method finds the prices of a part
+//!
+//! | part | method |
+//! |---|---|
+//! | fewer than [`THICK`] offers for each asset | the interior-point method, see `interior` |
+//! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
+//! | any for which that ends without a solution | the other method, then the interior-point method from elsewhere |
+//! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
+//! | groups that are not full even so | division of all cases of whole units, see `units` |
+//!
+//! The attempts of the interior-point method at the prices of a part share one budget, see `budget`. Newton's method,
+//! which takes little where it succeeds, has a small one before it.
+//!
+//! A part that is not full at prices found from earlier ones is priced once more without them, and with all of its
+//! budget, so that a book which is full without earlier prices is full with them. [`crate::Report::interior_parts`] counts the
+//! parts for which the interior-point method ran.
+
+use primitives::{AssetId, Price};
+use rayon::prelude::*;
+
+use crate::book::{Book, InputError, PairBook, Params, Solver};
+use crate::demand::Demand;
+use crate::interior::{interior, interior_near};
+use crate::market::{Part, Split};
+use crate::newton::{again, is_nearer, newton};
+use crate::outcome::Obstacle;
+use crate::rate::approx;
+use crate::search::{Found, PartView, Target};
+use crate::start::{mended, start};
+use crate::supply::Supply;
+use crate::tatonnement::tatonnement;
+
+/// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
+const THICK: usize = 16;
+/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair; ordinary
+/// books of many pairs take nearly as many.
+const NEWTON: f64 = 0.1;
+const NEWTON_PAIR: u64 = 250;
+/// What it may spend from earlier prices: one part in so many of that.
+const WARM: u64 = 4;
+/// The share of the budget that the interior-point method may spend from the prices which that leaves.
+const NEARBY: f64 = 0.8;
+
+/// A book prepared for clearing: checked, summed up, and split into parts that trade.
+pub struct Market<'a> {
+    pub(crate) book: &'a Book<'a>,
+    pub(crate) supply: Supply<'a>,
+    pub(crate) split: Split,
+}
+
+/// Prices of a whole book.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// A valuation for every asset.
+    pub valuations: Vec<Price>,
+    /// Newton steps or Tâtonnement rounds, over all parts of the market.
+    pub iterations: u32,
+    /// Evaluations of demand, over all parts of the market.
+    pub demand_queries: u32,
+    /// See [`crate::Report::imbalance`].
+    pub imbalance: f64,
+    /// See [`crate::Report::interior_parts`].
+    pub interior_parts: u32,
+    /// See [`crate::Spending::price_looks`].
+    pub looks: u64,
+    /// The parts of the market for which the solver did not meet its stopping condition, and why. The amount step
+    /// decides on fullness.
+    pub unsolved: Vec<Obstacle>,
+}
+
+impl<'a> Market<'a> {
+    /// Prepares `book`; linear in the number of offers.
+    ///
+    /// # Errors
+    /// [`InputError`] if the book breaks a rule.
+    pub fn new(book: &'a Book<'a>) -> Result<Market<'a>, InputError> {
+        book.check()?;
+        Ok(Market { book, supply: Supply::new(book), split: Split::new(book) })
+    }
+
+    /// Prices of each part, up to a factor.
+    pub(crate) fn find(&self, params: &Params, last: Option<&[Price]>) -> Vec<Found> {
+        self.split.parts.par_iter().map(|part| self.price(part, params, last)).collect()
+    }
+
+    /// Prices of the whole book from those of its parts.
+    pub(crate) fn join(&self, found: &[Found], last: Option<&[Price]>) -> Prices {
+        let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
+        let unsolved = self.split.parts.iter().zip(found).filter_map(|(part, found)| {
+            let assets = || part.assets.iter().map(|asset| AssetId(*asset)).collect();
+            found.unsolved.map(|reason| Obstacle { reason, assets: assets(), proof: None })
+        });
+        Prices {
+            valuations: self.split.join(&prices, last),
+            iterations: found.iter().map(|found| found.iterations).sum(),
+            demand_queries: found.iter().map(|found| found.queries).sum(),
+            imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
+            interior_parts: found.iter().filter(|found| found.is_interior).count() as u32,
+            looks: found.iter().map(|found| found.looks).sum(),
+            unsolved: unsolved.collect(),
+        }
+    }
+
+    /// Prices of one part.
+    pub(crate) fn price(&self, part: &Part, params: &Params, last: Option<&[Price]>) -> Found {
+        let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
+        let view = PartView { book: self.book, supply: &self.supply, params, part };
+        if params.solver == Solver::Tatonnement {
+            return tatonnement(view, Target::new(params), last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
+        }
+        let most = self.budget(part, params);
+        if self.offers_of(part) < THICK * part.assets.len() {
+            return price_thin(view, most);
+        }
+        price_thick(view, last, most)
+    }
+
+    /// The looks that all attempts at prices of `part` may spend together.
+    pub(crate) fn budget(&self, part: &Part, params: &Params) -> u64 {
+        params.budget.price_looks(part.assets.len(), self.offers_of(part))
+    }
+
+    /// Number of offers of `part`.
+    fn offers_of(&self, part: &Part) -> usize {
+        part.pairs.iter().filter_map(|pair| self.book.pairs.get(pair.index as usize)).map(PairBook::len).sum()
+    }
+}
+
+/// Prices of a thin part with at most `most` looks: the interior-point method first.
+fn price_thin(view: PartView, most: u64) -> Found {
+    let first = interior(view, &own_start(view), most / 2);
+    if first.is_settled() {
+        return first;
+    }
+    let second = newton_cold(view, most.saturating_sub(first.looks) / 2);
+    let nearby = second.prices.clone();
+    first.or(second).then(most, |left| interior(view, &nearby, left))
+}
+
+/// Prices of a thick part: Newton's method first, from earlier prices if there are any, and then at most `most` looks
+/// of the interior-point method.
+fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
+    let pairs = view.part.pairs.len() as u64;
+    let newton = ((most as f64 * NEWTON) as u64).max(NEWTON_PAIR * pairs);
+    let warm = match last.map_or(Err(0), |last| newton_warm(view, &last, newton / WARM)) {
+        Ok(found) => return found,
+        Err(looks) => looks,
+    };
+    let cold = newton_cold(view, newton);
+    // What earlier prices cost in vain is reported, and is no loss to the search without them.
+    let first = Found { looks: cold.looks + warm, ..cold };
+    let (nearby, most) = (first.prices.clone(), most + first.looks);
+    first
+        .then(most, |left| interior_near(view, &nearby, (left as f64 * NEARBY) as u64))
+        .then(most, |left| interior(view, &own_start(view), left))
+}
+
+/// The book's own initial prices.
+fn own_start(view: PartView) -> Vec<f64> {
+    start(&Demand::new(view.book, view.part, view.supply))
+}
+
+/// Prices of one part by Newton's method, from the book's own.
+fn newton_cold(view: PartView, most: u64) -> Found {
+    let demand = &mut Demand::new(view.book, view.part, view.supply);
+    let start = start(demand);
+    newton(view, Target::new(view.params), demand, start, most)
+}
+
+/// Prices of one part by Newton's method from those of the last batch, or from these where the book contradicts them
+/// mended: a few steps, or more from those that are nearer to balance than the book's own.
+///
+/// # Errors
+/// The looks spent, if that does not suffice.
+fn newton_warm(view: PartView, last: &[f64], most: u64) -> Result<Found, u64> {
+    let target = Target::new(view.params);
+    let demand = &mut Demand::new(view.book, view.part, view.supply);
+    if let Some(found) = again(target, demand, last, most) {
+        return Ok(found);
+    }
+    let start = start(demand);
+    let mended = mended(last, &start);
+    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
+        return Ok(found);
+    }
+    let mut nearest: Option<Vec<f64>> = None;
+    for other in mended.into_iter().chain([last.to_vec()]) {
+        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
+            nearest = Some(other);
+        }
+    }
+    let looks = demand.looks;
+    let found = nearest.map(|nearest| newton(view, target, demand, nearest, most)).ok_or(looks)?;
+    if found.is_settled() { Ok(found) } else { Err(found.looks) }
+}
