@@ -61,7 +61,6 @@ pub use boards::with_told_board;
 pub use contest::{ContestClaim, contests};
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
 pub use operation::BridgeOperation;
-pub(crate) use operation::{read_payment, write_payment};
 
 use crate::layout::Reader;
 use crate::outflow::{OutflowLimit, OutflowQueue};

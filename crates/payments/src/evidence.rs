@@ -21,8 +21,7 @@ use std::sync::Arc;
 
 use primitives::{Digest, PublicKey};
 
-use crate::bridge::{read_payment, write_payment};
-use crate::layout::Reader;
+use crate::layout::{Reader, read_payment, write_payment};
 use crate::{
     BridgeOperation, CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, OutputId, PaymentBody,
     PaymentCertificate, RootCache, StatementKind, view_digest,

@@ -1,6 +1,6 @@
 //! Parses the fixed layouts of this crate. Integers are little-endian.
 
-use primitives::{Digest, PublicKey, Signature};
+use primitives::{Amount, Digest, MAX_ISSUED, PublicKey, Signature};
 
 use crate::LaneRefusal;
 
@@ -51,4 +51,23 @@ impl<'a> Reader<'a> {
     pub(crate) fn end(&self) -> Result<(), LaneRefusal> {
         if self.0.is_empty() { Ok(()) } else { Err(LaneRefusal::Malformed("it has bytes after its end")) }
     }
+}
+
+/// A number of units: 1 to `MAX_ISSUED`.
+pub(crate) fn read_amount(reader: &mut Reader<'_>) -> Result<Amount, LaneRefusal> {
+    match reader.u64()? {
+        0 => Err(LaneRefusal::Malformed("an amount is zero")),
+        amount if amount > MAX_ISSUED => Err(LaneRefusal::Malformed("an amount is larger than any asset's total")),
+        amount => Ok(amount),
+    }
+}
+
+pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
+    to.extend(u16::try_from(payment.len()).expect("a payment has at most PAYMENT_BYTES_MAX bytes").to_le_bytes());
+    to.extend(payment);
+}
+
+pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
+    let length = u16::from_le_bytes(reader.array()?);
+    reader.bytes(length.into()).map(<[u8]>::to_vec)
 }

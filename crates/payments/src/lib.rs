@@ -212,16 +212,22 @@
 //! * a block costs what it changes: `bridge`: `a_block_costs_what_it_changes_and_not_what_waits`,
 //!   `a_boundary_judges_each_case_once`
 
+mod aggregate;
+mod answer;
 mod audit;
 mod bls;
 mod bridge;
 mod broker;
+mod budget;
 mod certificate;
+mod committee;
 mod epochs;
 mod evidence;
 mod layout;
 mod merkle;
+mod message;
 mod outflow;
+mod output_id;
 mod payment;
 mod quorum;
 mod record;
@@ -230,35 +236,43 @@ mod registration;
 mod request;
 mod resolve;
 mod restart;
+mod roots;
+mod scheme_costs;
+mod shared;
 mod spent;
-mod statement;
 mod threshold;
 mod validator;
 mod verdicts;
 mod wallet;
 mod watch;
 
+pub use aggregate::{BlsAggregate, verify_aggregates};
+pub use answer::LaneAnswer;
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
-pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
+pub use bls::{BlsPublicKey, BlsSecretKey, BlsSignature};
 pub use bridge::{
     Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, ContestClaim, EscrowClaim, EscrowTotals,
     POST_CHECKS_MAX, case_weight, cases_per_block, contests, with_told_board,
 };
-pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
-pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use broker::LaneBroker;
+pub use budget::{AGGREGATE_COST, CheckBudget};
+pub use certificate::PaymentCertificate;
+pub use committee::{BlsRegistration, LaneCommittee};
 pub use epochs::{
     HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
 };
 pub use evidence::{Convicted, EvidenceFinder, LaneEvidence};
 pub use merkle::{LEAVES_MAX, signing_tree};
+pub use message::{Claim, LaneHome, RootHeader, StatementKind, halt_digest, owner_message, view_digest};
 pub use outflow::{OutflowLimit, OutflowQueue};
+pub use output_id::OutputId;
 pub use payment::{
-    ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, OutputId, PAYMENT_BYTES_MAX, PAYMENT_VERSION,
-    Payment, PaymentBody, PaymentSummary, PaymentView, Recipient, SpentOutput,
+    ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, PAYMENT_BYTES_MAX, PAYMENT_VERSION, Payment,
+    PaymentBody, PaymentSummary, PaymentView, Recipient, SpentOutput,
 };
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
-pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
+pub use refusal::{BridgeRefusal, DkgRefusal, LaneRefusal, MuteReason};
 pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
     AnswerScheme, CertifiedPayment, KnownSpender, OutputProof, PaidProof, SpendGround, request_bytes_max,
@@ -268,13 +282,13 @@ pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput
 pub use restart::{
     CarryRefusal, ClosedLog, LaneCarryOver, PostedCertificates, RestartEvidence, RestartPart, ShownPayment, closing,
 };
+pub use roots::RootCache;
+pub use scheme_costs::SchemeCosts;
+pub use shared::{BatchAnswer, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use spent::SpentSet;
-pub use statement::{
-    BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
-};
 pub use threshold::{
-    Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
-    dealing_of_shard, false_dealing,
+    Complaint, DKG_MEMBERS_MAX, Dealing, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing, dealing_of_shard,
+    false_dealing,
 };
 pub use validator::{LaneAddress, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{

@@ -152,7 +152,7 @@ impl OutflowQueue {
         let places = read_map(reader, count, |reader| {
             let key = (reader.u64()?, OutputId(reader.array()?));
             let (to, asset) = (Address(reader.array()?), AssetId(reader.u32()?));
-            let amount = crate::payment::read_amount(reader)?;
+            let amount = crate::layout::read_amount(reader)?;
             let verdict = match reader.u8()? {
                 0 => false,
                 1 => true,

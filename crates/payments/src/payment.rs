@@ -1,19 +1,15 @@
 //! Payments and their outputs: types, layout, bounds, digest and ids.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
+use primitives::{Address, Amount, AssetId, Digest, PublicKey};
 
-use crate::layout::Reader;
+use crate::layout::{Reader, read_amount};
 use crate::merkle::{self, Family, Tree};
-use crate::{HomeEpoch, LaneRefusal};
+use crate::{HomeEpoch, LaneRefusal, OutputId};
 
 const PAYMENT_CONTEXT: &str = "walras 2026 lane payment v1";
 const INPUTS_CONTEXT: &str = "walras 2026 lane inputs v1";
-const OUTPUT_CONTEXT: &str = "walras 2026 lane output id v1";
-const DEPOSIT_CONTEXT: &str = "walras 2026 lane deposit id v1";
-const GENESIS_CONTEXT: &str = "walras 2026 lane genesis id v1";
 
 /// The most inputs of a payment.
 pub const INPUTS_MAX: usize = 16;
@@ -29,40 +25,6 @@ const INPUT_BYTES: usize = 32 + 4 + 8;
 const OUTPUT_BYTES: usize = 1 + 32 + 4 + 8;
 /// Bytes of the largest payment.
 pub const PAYMENT_BYTES_MAX: usize = HEAD_BYTES + INPUTS_MAX * INPUT_BYTES + OUTPUTS_MAX * OUTPUT_BYTES;
-
-/// The name of an output: a hash of what created it, so that a payer cannot choose it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OutputId(pub [u8; 32]);
-
-impl OutputId {
-    /// The `index`-th output of the payment with this digest, which lives in epoch `home`.
-    pub fn of_payment(home: HomeEpoch, payment: &Digest, index: u8) -> OutputId {
-        OutputId(Digest::of(OUTPUT_CONTEXT, &[&home.to_le_bytes()[..], &payment.0, &[index]].concat()).0)
-    }
-
-    /// The output that a withdrawal from the ledger creates.
-    pub fn of_deposit(network: &Digest, home: HomeEpoch, account: &Address, sequence: u64) -> OutputId {
-        let bytes = [&network.0[..], &home.to_le_bytes(), &account.0, &sequence.to_le_bytes()].concat();
-        OutputId(Digest::of(DEPOSIT_CONTEXT, &bytes).0)
-    }
-
-    /// The `index`-th output of the genesis.
-    pub fn of_genesis(network: &Digest, home: HomeEpoch, index: u32) -> OutputId {
-        OutputId(Digest::of(GENESIS_CONTEXT, &[&network.0[..], &home.to_le_bytes(), &index.to_le_bytes()].concat()).0)
-    }
-}
-
-impl fmt::Display for OutputId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Digest(self.0))
-    }
-}
-
-impl fmt::Debug for OutputId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// The recipient of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,14 +90,6 @@ impl Output {
         let mut bytes = Vec::with_capacity(OUTPUT_BYTES);
         self.write(&mut bytes);
         merkle::leaf(Family::Outputs, &bytes)
-    }
-}
-
-pub(crate) fn read_amount(reader: &mut Reader<'_>) -> Result<Amount, LaneRefusal> {
-    match reader.u64()? {
-        0 => Err(LaneRefusal::Malformed("an amount is zero")),
-        amount if amount > MAX_ISSUED => Err(LaneRefusal::Malformed("an amount is larger than any asset's total")),
-        amount => Ok(amount),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use primitives::{AssetId, Digest};
 
-use crate::{DkgRefusal, HomeEpoch, OutputId};
+use crate::{HomeEpoch, OutputId};
 
 /// Why a validator or a wallet refuses a request or receipt. A validator keeps no state of what it refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -162,6 +162,35 @@ pub enum BridgeRefusal {
     /// The evidence is of an epoch that the ledger has dropped.
     #[error("the keys of lane epoch {0} are forgotten: evidence of that epoch is too old")]
     EvidenceTooOld(HomeEpoch),
+}
+
+/// Why the board of a key generation refuses a post. The board is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DkgRefusal {
+    /// Dealings come before complaints, complaints before the end.
+    #[error("it comes too early or too late")]
+    WrongPhase,
+    /// The poster is not a member.
+    #[error("member {0} is not of this committee")]
+    Stranger(u8),
+    /// The dealer has already dealt; its first dealing counts.
+    #[error("member {0} has dealt already")]
+    DealtBefore(u8),
+    /// There are too many or too few commitments or shares.
+    #[error("a dealing has a commitment for each of q coefficients and a share for each member")]
+    WrongCounts,
+    /// A point is the identity, or outside the subgroup.
+    #[error("a point is the identity or outside the subgroup")]
+    WrongPoint,
+    /// The dealer does not know what it deals, or deals for another board.
+    #[error("the proof of possession does not hold")]
+    WrongPossession,
+    /// The complaint is about a member that has not dealt.
+    #[error("member {0} has not dealt")]
+    NotDealt(u8),
+    /// The proof of the shared point is invalid.
+    #[error("the complaint's proof does not hold")]
+    WrongProof,
 }
 
 /// Why a validator has stopped signing for the rest of its home epoch.

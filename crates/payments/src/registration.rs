@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use crate::layout::Reader;
-use crate::statement::begin;
+use crate::message::begin;
 use crate::{AGGREGATE_COST, BlsPublicKey, BlsSecretKey, BlsSignature, HomeEpoch, LaneRefusal, StatementKind};
 
 /// The most shards of a member.

@@ -4,8 +4,8 @@ use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use crate::layout::Reader;
 use crate::merkle::{self, Family, LEAVES_MAX};
+use crate::message::query_message;
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
-use crate::statement::query_message;
 use crate::{
     CheckBudget, Claim, ContestedOutput, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate,
     PaymentSummary, PaymentView, RootCache, StatementKind, owner_message,

@@ -30,7 +30,7 @@
 //! unacknowledged shares. There an adversary that delays messages learns f more: with 2f shares one correct signature
 //! would complete a certificate, and two such certificates could be of one output.) *It never delays an epoch.* When
 //! its time is over, the board is finished as it is. If there is no outcome, the epoch has no group key
-//! ([`LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap are used. *A correct member that
+//! ([`crate::LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap are used. *A correct member that
 //! missed the time to complain* finds that its share does not fit, and signs nothing with it.
 //!
 //! A dealer that waits for others' dealings can choose among a few group keys (by dealing or not). That does not help
@@ -46,6 +46,7 @@
 //! ```
 
 mod board;
+mod cipher;
 mod points;
 mod secret;
 
@@ -57,11 +58,11 @@ use std::collections::BTreeSet;
 use primitives::Digest;
 
 pub(crate) use board::Judged;
-pub use board::{Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, KeyGeneration};
+pub use board::{Complaint, DKG_MEMBERS_MAX, Dealing, KeyGeneration};
 pub use secret::{dealing, dealing_of_shard, false_dealing};
 
 use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
-use crate::{Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
+use crate::{Claim, HomeEpoch, LaneHome, LaneRefusal, StatementKind};
 
 /// The scheme byte of messages that shares sign.
 const SCHEME: u8 = 3;
@@ -114,7 +115,7 @@ impl GroupKey {
     /// [`LaneRefusal::WrongSignature`].
     pub fn verify_share(
         &self,
-        committee: &LaneCommittee,
+        home: &LaneHome,
         claim: &Claim<'_>,
         member: u8,
         signature: &BlsSignature,
@@ -124,7 +125,7 @@ impl GroupKey {
         }
         let wrong = LaneRefusal::WrongSigners { needed: self.needed };
         let key = self.shares.get(usize::from(member)).ok_or(wrong)?;
-        match key.verify_as(SCHEME, committee, claim, signature) {
+        match key.verify_as(SCHEME, home, claim, signature) {
             true => Ok(()),
             false => Err(LaneRefusal::WrongSignature(member)),
         }
@@ -138,7 +139,7 @@ impl GroupKey {
     /// [`GroupKey::verify_share`].
     pub fn combine(
         &self,
-        committee: &LaneCommittee,
+        home: &LaneHome,
         claim: &Claim<'_>,
         parts: &[(u8, BlsSignature)],
     ) -> Result<BlsSignature, LaneRefusal> {
@@ -154,11 +155,11 @@ impl GroupKey {
             return Err(wrong);
         }
         let made = points::interpolate(&parts[..self.needed]);
-        if let Some(made) = made.filter(|made| self.verify(committee, claim, made).is_ok()) {
+        if let Some(made) = made.filter(|made| self.verify(home, claim, made).is_ok()) {
             return Ok(made);
         }
         for (member, signature) in parts {
-            self.verify_share(committee, claim, *member, signature)?;
+            self.verify_share(home, claim, *member, signature)?;
         }
         Err(LaneRefusal::WrongAggregate)
     }
@@ -167,13 +168,8 @@ impl GroupKey {
     ///
     /// # Errors
     /// [`LaneRefusal::WrongAggregate`].
-    pub fn verify(
-        &self,
-        committee: &LaneCommittee,
-        claim: &Claim<'_>,
-        signature: &BlsSignature,
-    ) -> Result<(), LaneRefusal> {
-        match self.key.verify_as(SCHEME, committee, claim, signature) {
+    pub fn verify(&self, home: &LaneHome, claim: &Claim<'_>, signature: &BlsSignature) -> Result<(), LaneRefusal> {
+        match self.key.verify_as(SCHEME, home, claim, signature) {
             true => Ok(()),
             false => Err(LaneRefusal::WrongAggregate),
         }
@@ -192,20 +188,6 @@ pub struct DkgTerms {
 }
 
 impl DkgTerms {
-    /// The terms of a committee with BLS keys and one shard for each member: owners of all shards then have one group
-    /// key.
-    ///
-    /// # Errors
-    /// [`LaneRefusal::WrongBlsKey`] if a member has no such key, or more than one.
-    pub fn of(committee: &LaneCommittee) -> Result<DkgTerms, LaneRefusal> {
-        let key = |member: usize| {
-            let one = committee.keys_of(member as u8).len() == 1;
-            committee.bls_key(member as u8, 0).ok().filter(|_| one).copied().ok_or(LaneRefusal::WrongBlsKey)
-        };
-        let keys = (0..committee.quorums().validators).map(key).collect::<Result<_, _>>()?;
-        Ok(DkgTerms { network: committee.network(), epoch: committee.epoch(), keys })
-    }
-
     fn quorums(&self) -> crate::Quorums {
         crate::Quorums::new(self.keys.len())
     }

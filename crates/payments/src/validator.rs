@@ -16,13 +16,13 @@ pub use budgets::LaneAddress;
 pub use interface::{LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, ViewParts};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
-use crate::broker::{batch_header, shared_digest};
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
+use crate::message::query_message;
 use crate::payment::INPUTS_MAX;
 use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
+use crate::shared::{batch_header, shared_digest};
 use crate::spent::SpentSet;
-use crate::statement::query_message;
 use crate::{
     AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CertifiedPayment, CheckBudget,
     CommitteeLife, ContestedOutput, HomeEpoch, HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog,

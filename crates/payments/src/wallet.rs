@@ -137,10 +137,10 @@ impl BlsCollector {
         let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
         if self.of_shares {
             let group = committee.group().ok()?;
-            group.verify_share(committee, &claim, validator, &signature).ok()?;
+            group.verify_share(&committee.home(), &claim, validator, &signature).ok()?;
             self.parts.insert(validator, signature);
             let shares: Vec<(u8, BlsSignature)> = self.parts.iter().map(|(v, part)| (*v, *part)).collect();
-            return group.combine(committee, &claim, &shares).ok().map(PaymentCertificate::Threshold);
+            return group.combine(&committee.home(), &claim, &shares).ok().map(PaymentCertificate::Threshold);
         }
         if usize::from(validator) >= committee.quorums().validators {
             return None;

@@ -19,6 +19,7 @@
 use super::boards::verify_dealing;
 use super::contest::cases_digest;
 use super::*;
+use crate::layout::{read_payment, write_payment};
 
 /// A post to the ledger about the lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -421,16 +422,6 @@ impl BridgeOperation {
         reader.end()?;
         Ok(operation)
     }
-}
-
-pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
-    to.extend(u16::try_from(payment.len()).expect("a payment has at most PAYMENT_BYTES_MAX bytes").to_le_bytes());
-    to.extend(payment);
-}
-
-pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
-    let length = u16::from_le_bytes(reader.array()?);
-    reader.bytes(length.into()).map(<[u8]>::to_vec)
 }
 
 /// A payment that is voted for is signed by its owner, unless it is an exit.

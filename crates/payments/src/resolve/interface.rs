@@ -29,7 +29,7 @@ impl ContestedOutput {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<ContestedOutput, LaneRefusal> {
         let (id, asset) = (OutputId(reader.array()?), primitives::AssetId(reader.u32()?));
-        let output = SpentOutput { id, asset, amount: crate::payment::read_amount(reader)? };
+        let output = SpentOutput { id, asset, amount: crate::layout::read_amount(reader)? };
         Ok(ContestedOutput { output, home: reader.u64()?, owner: reader.key()? })
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use primitives::Digest;
 
-use crate::bridge::{read_payment, write_payment};
-use crate::layout::Reader;
+use crate::layout::{Reader, read_payment, write_payment};
 use crate::record::{Record, RecordKind, recover};
 use crate::{CertifiedPayment, LaneLog, LaneRefusal, LogOwner, MuteReason, PaymentBody};
 

@@ -17,8 +17,7 @@ use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use super::ClosedLog;
 use super::log::write_count;
-use crate::bridge::{read_payment, write_payment};
-use crate::layout::Reader;
+use crate::layout::{Reader, read_payment, write_payment};
 use crate::resolve::read_map;
 use crate::{
     BridgeOperation, CertifiedPayment, HomeEpoch, LaneAnswer, LaneRefusal, LaneRegistration, OutputProof, PaymentBody,

@@ -6,12 +6,12 @@ use blstrs::{G2Projective, Scalar};
 use group::Group;
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
-use super::secret::{challenge, pad, xor};
+use super::cipher::{challenge, pad, xor};
 use super::{DkgTerms, GroupKey, points};
 use crate::bls::{self, BlsPublicKey, BlsSignature};
 use crate::layout::Reader;
-use crate::statement::begin;
-use crate::{AGGREGATE_COST, HomeEpoch, LaneRefusal, Quorums, StatementKind};
+use crate::message::begin;
+use crate::{AGGREGATE_COST, DkgRefusal, HomeEpoch, LaneRefusal, Quorums, StatementKind};
 
 /// The most members that generate a group key. Finishing costs n · q multiplications of points, a complaint q: with
 /// more members one block would take seconds.
@@ -54,35 +54,6 @@ pub struct Complaint {
     pub challenge: [u8; 32],
     /// Response of the proof of that point.
     pub response: [u8; 32],
-}
-
-/// Why the board refuses a post. The board is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DkgRefusal {
-    /// Dealings come before complaints, complaints before the end.
-    #[error("it comes too early or too late")]
-    WrongPhase,
-    /// The poster is not a member.
-    #[error("member {0} is not of this committee")]
-    Stranger(u8),
-    /// The dealer has already dealt; its first dealing counts.
-    #[error("member {0} has dealt already")]
-    DealtBefore(u8),
-    /// There are too many or too few commitments or shares.
-    #[error("a dealing has a commitment for each of q coefficients and a share for each member")]
-    WrongCounts,
-    /// A point is the identity, or outside the subgroup.
-    #[error("a point is the identity or outside the subgroup")]
-    WrongPoint,
-    /// The dealer does not know what it deals, or deals for another board.
-    #[error("the proof of possession does not hold")]
-    WrongPossession,
-    /// The complaint is about a member that has not dealt.
-    #[error("member {0} has not dealt")]
-    NotDealt(u8),
-    /// The proof of the shared point is invalid.
-    #[error("the complaint's proof does not hold")]
-    WrongProof,
 }
 
 impl Dealing {

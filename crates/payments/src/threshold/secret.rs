@@ -5,36 +5,13 @@ use group::ff::Field;
 use primitives::SecretKey;
 
 use super::board::{Complaint, Dealing, KeyGeneration};
+use super::cipher::{challenge, pad, xor};
 use super::{DkgTerms, KeyShare, points};
 use crate::bls::BlsSecretKey;
 
 const SEED_CONTEXT: &str = "walras 2026 lane dkg seed of a shard v1";
 const DEAL_CONTEXT: &str = "walras 2026 lane dkg deal v1";
-const PAD_CONTEXT: &str = "walras 2026 lane dkg pad v1";
-const PROOF_CONTEXT: &str = "walras 2026 lane dkg complaint v1";
 const NONCE_CONTEXT: &str = "walras 2026 lane dkg nonce v1";
-
-/// The pad of one share: derived from the point that dealer and member share, and bound to everything else.
-pub(super) fn pad(terms: &DkgTerms, dealer: u8, member: u8, shared: &[u8; 96]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(PAD_CONTEXT);
-    hasher.update(&terms.context(dealer)).update(&[member]).update(shared);
-    *hasher.finalize().as_bytes()
-}
-
-pub(super) fn xor(mut left: [u8; 32], right: &[u8; 32]) -> [u8; 32] {
-    left.iter_mut().zip(right).for_each(|(left, right)| *left ^= right);
-    left
-}
-
-/// The challenge of a proof that two points have one discrete logarithm over two bases.
-pub(super) fn challenge(terms: &DkgTerms, dealer: u8, member: u8, of: [&[u8; 96]; 4]) -> Scalar {
-    let mut hasher = blake3::Hasher::new_derive_key(PROOF_CONTEXT);
-    hasher.update(&terms.context(dealer)).update(&[member]);
-    for point in of {
-        hasher.update(point);
-    }
-    points::scalar(&mut hasher.finalize_xof())
-}
 
 /// A dealing of `dealer`. The seed is random, fresh and secret: everything that the dealing hides is derived from it.
 ///

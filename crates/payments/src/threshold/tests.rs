@@ -4,6 +4,7 @@ use primitives::{Address, PublicKey, SecretKey};
 use proptest::prelude::*;
 
 use super::*;
+use crate::{DkgRefusal, LaneCommittee};
 
 const NETWORK: Digest = Digest([1; 32]);
 const EPOCH: HomeEpoch = 3;
@@ -143,12 +144,12 @@ proptest! {
             let digest = Digest([n; 32]);
             let parts = signed(&board, correct.iter().copied(), &digest);
             let group = committee.group().expect("a key");
-            let first = group.combine(&committee, &claim(&digest), &parts[..q]).expect("a certificate");
-            let last = group.combine(&committee, &claim(&digest), &parts[parts.len() - q..]);
+            let first = group.combine(&committee.home(), &claim(&digest), &parts[..q]).expect("a certificate");
+            let last = group.combine(&committee.home(), &claim(&digest), &parts[parts.len() - q..]);
             prop_assert_eq!(last, Ok(first), "whoever signs, the certificate is the same");
-            prop_assert!(group.combine(&committee, &claim(&digest), &parts[..q - 1]).is_err());
+            prop_assert!(group.combine(&committee.home(), &claim(&digest), &parts[..q - 1]).is_err());
             let fewer = points::interpolate(&parts[..q - 1]);
-            prop_assert!(fewer.is_none_or(|made| group.verify(&committee, &claim(&digest), &made).is_err()));
+            prop_assert!(fewer.is_none_or(|made| group.verify(&committee.home(), &claim(&digest), &made).is_err()));
         }
     }
 }
@@ -159,7 +160,7 @@ fn a_threshold_certificate_moves_money_only_with_the_epochs_own_group_key() {
     let plain = committee(4);
     let with = plain.clone().with_threshold(&board).expect("its own");
     let parts = signed(&board, 0..3, &digest);
-    let made = with.group().unwrap().combine(&with, &claim(&digest), &parts).expect("a certificate");
+    let made = with.group().unwrap().combine(&with.home(), &claim(&digest), &parts).expect("a certificate");
     let certificate = crate::PaymentCertificate::Threshold(made);
     let mut bytes = Vec::new();
     certificate.write(&mut bytes);
@@ -178,7 +179,7 @@ fn a_threshold_certificate_moves_money_only_with_the_epochs_own_group_key() {
     assert_eq!(plain.with_threshold(&unfinished).err(), Some(LaneRefusal::NoGroupKey));
     // The signature of a share is not valid in the aggregate scheme, and the other way round.
     let own = secret(0).sign(&NETWORK, EPOCH, StatementKind::Confirmation, &digest);
-    let refused = with.group().unwrap().verify_share(&with, &claim(&digest), 0, &own);
+    let refused = with.group().unwrap().verify_share(&with.home(), &claim(&digest), 0, &own);
     assert_eq!(refused, Err(LaneRefusal::WrongSignature(0)));
 }
 
@@ -199,8 +200,8 @@ fn a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_al
     let mut parts = signed(&board, 0..2, &digest);
     parts.push((3, revealed));
     let refused = Err(LaneRefusal::RevealedShare(3));
-    assert_eq!(group.combine(&with, &claim(&digest), &parts), refused);
-    assert_eq!(group.verify_share(&with, &claim(&digest), 3, &revealed), Err(LaneRefusal::RevealedShare(3)));
+    assert_eq!(group.combine(&with.home(), &claim(&digest), &parts), refused);
+    assert_eq!(group.verify_share(&with.home(), &claim(&digest), 3, &revealed), Err(LaneRefusal::RevealedShare(3)));
     // Two of four members are more than f that misbehave, so there is no key.
     for member in [2, 3] {
         second.complain(&needless(&second, member, 0).expect("it reveals")).expect("the proof holds");
@@ -240,7 +241,7 @@ fn a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused() {
     let mut none = [0; 48];
     none[0] = 0xc0;
     let none = BlsSignature(none);
-    assert_eq!(with.group().unwrap().verify(&with, &claim(&digest), &none), Err(LaneRefusal::WrongAggregate));
+    assert_eq!(with.group().unwrap().verify(&with.home(), &claim(&digest), &none), Err(LaneRefusal::WrongAggregate));
 }
 
 #[test]
@@ -269,11 +270,11 @@ fn the_board_refuses_what_is_out_of_order_and_names_a_false_signer() {
     let with = committee(4).with_threshold(&board).expect("its own");
     let mut parts = signed(&board, 0..4, &digest);
     parts[1].1 = parts[0].1;
-    let combined = with.group().unwrap().combine(&with, &claim(&digest), &parts);
+    let combined = with.group().unwrap().combine(&with.home(), &claim(&digest), &parts);
     assert_eq!(combined, Err(LaneRefusal::WrongSignature(1)));
     parts[1] = parts[0];
     assert!(matches!(
-        with.group().unwrap().combine(&with, &claim(&digest), &parts[..3]),
+        with.group().unwrap().combine(&with.home(), &claim(&digest), &parts[..3]),
         Err(LaneRefusal::WrongSigners { .. })
     ));
 }

@@ -1,6 +1,10 @@
 //! Known answers and refused inputs.
 
+use primitives::{Address, Digest};
+
 use super::*;
+use crate::bls::possession;
+use crate::{BlsSecretKey, StatementKind};
 
 const NETWORK: Digest = Digest([1; 32]);
 
