@@ -5,7 +5,7 @@ use payments::{Holding, HomeEpoch, Output, OutputId, OutputProof, Recipient};
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
 use serde::{Deserialize, Serialize};
 
-use super::purse::Held;
+use super::held::Held;
 
 /// A withdrawal from the ledger.
 #[derive(Clone, Debug, Serialize, Deserialize)]

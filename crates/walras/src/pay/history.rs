@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::PursePlace;
 use super::address::Shown;
 use super::deposit_file::Deposit;
-use super::purse::{Held, Purse};
+use super::held::Held;
+use super::purse::Purse;
 use super::spend::short;
 
 /// One line of the history.

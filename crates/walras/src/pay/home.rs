@@ -9,16 +9,16 @@ use payments::{
     BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
     contests, owner_message,
 };
-use primitives::{Address, Operation, TransactionId};
+use primitives::{Address, TransactionId};
 use serde_json::{Value, json};
 
 use super::lanes::Asking;
+use super::ledger_post::post;
 use super::network::{LaneNow, learn};
 use super::send::Session;
 use super::slip::Slip;
 use super::{PursePlace, show, spend};
 use crate::keystore;
-use crate::wallet::fate::{self, Fate};
 use crate::wallet::send::Sender;
 use crate::wallet::server::{Server, text};
 
@@ -89,18 +89,6 @@ pub(super) fn redeem(
         println!("{waiting} claims are delayed by the limit on outflow; they are paid in order and do not expire");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Posts an operation of the lane to the ledger. Returns its transaction if it was committed; otherwise prints what
-/// happened.
-pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> anyhow::Result<Option<TransactionId>> {
-    let signer = sender.signer()?;
-    let (id, fate) = sender.submit(json, &signer, &Operation::Lane(operation.encode().into()))?;
-    if let Fate::Committed(_) = fate {
-        return Ok(Some(id));
-    }
-    fate::print(&fate, json, &id, &signer.assets);
-    Ok(None)
 }
 
 pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlace) -> anyhow::Result<ExitCode> {

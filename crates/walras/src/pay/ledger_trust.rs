@@ -23,7 +23,7 @@ use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Digest, PublicKey};
 use serde_json::{Value, json};
 
-use super::network::registration;
+use super::registrations::registration;
 use crate::light::trust::{self, Beginning, Pin};
 use crate::light::{Client, decode};
 use crate::wallet::server::{Server, text};

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
-use api::{LaneRegistrationBody, RegisteredBlsBody};
+use api::LaneRegistrationBody;
 use ledger::Ledger;
-use payments::{
-    AssetRule, BlsSignature, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, RegisteredBls, with_told_board,
-};
-use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
+use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, with_told_board};
+use primitives::{Amount, AssetId, Digest, PublicKey};
 use serde_json::{Value, json};
 
 use super::ledger_trust::LedgerTrust;
+use super::registrations::{registration, registration_json};
 use crate::decimal::{from_units, to_units};
 use crate::durable::write_durable;
 use crate::wallet::server::{Server, text};
@@ -375,29 +374,6 @@ impl LaneNetwork {
 fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommittee> {
     let bytes = super::slip::hex(board).context("the board is not hexadecimal")?;
     Ok(with_told_board(committee, &bytes)?)
-}
-
-/// A registration as the interface returns it.
-pub fn registration(told: &LaneRegistrationBody) -> anyhow::Result<LaneRegistration> {
-    let key = |key: &String| key.parse::<PublicKey>().context("invalid key of a shard");
-    let bls_key = |of: &RegisteredBlsBody| {
-        let key = from_hex(&of.key).context("invalid BLS key of a shard")?;
-        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(&of.proof).context("invalid proof of a BLS key")?) })
-    };
-    Ok(LaneRegistration {
-        epoch: told.epoch,
-        member: told.member,
-        keys: told.keys.iter().map(key).collect::<anyhow::Result<_>>()?,
-        bls: told.bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
-        signature: Signature(from_hex(&told.signature).context("invalid signature of a registrar")?),
-    })
-}
-
-fn registration_json(registration: &LaneRegistration) -> Value {
-    let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
-    let LaneRegistration { epoch, member, bls, signature, .. } = registration;
-    let bls: Vec<Value> = bls.iter().map(|of| json!({"key": to_hex(&of.key), "proof": to_hex(&of.proof.0)})).collect();
-    json!({"epoch": epoch, "member": member, "keys": keys, "bls": bls, "signature": to_hex(&signature.0)})
 }
 
 /// Asks a node of this network for the state of the lane, and learns the keys of epochs from it.

@@ -34,6 +34,7 @@ use store::{Disk, RealDisk};
 use zeroize::Zeroizing;
 
 use super::deposit_file::Deposit;
+use super::held::Held;
 use super::network::LaneNetwork;
 use super::slip::Slip;
 use crate::durable::write_durable;
@@ -68,20 +69,6 @@ struct Keys {
     /// Salt of the next key.
     salt: String,
     keys: Vec<PurseKey>,
-}
-
-/// An output that the purse can or could spend.
-#[derive(Clone, Debug)]
-pub struct Held {
-    pub holding: Holding,
-    pub home: HomeEpoch,
-    pub owner: PublicKey,
-    /// The payment that created it; `None` for a deposit.
-    pub payment: Option<(PaymentSummary, payments::PaymentCertificate)>,
-    /// Whether a quorum has acknowledged that payment, or the ledger created the output.
-    pub is_settled: bool,
-    /// Whether the receipt came from another payer, not from an own payment.
-    pub is_received: bool,
 }
 
 /// The contents of a purse.

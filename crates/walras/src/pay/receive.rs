@@ -9,9 +9,10 @@ use serde_json::json;
 
 use super::address::Shown;
 use super::deposit::{CERTIFIED_PATIENCE, resolve_deposits};
+use super::held::Held;
 use super::lanes::{Asking, Lanes};
 use super::network::LaneNetwork;
-use super::purse::{Held, Purse};
+use super::purse::Purse;
 use super::send::Session;
 use super::slip::{ProvedSlip, Slip};
 use super::{PursePlace, Reach, purse, show, spend};

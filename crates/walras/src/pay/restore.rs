@@ -9,8 +9,9 @@ use payments::{
 };
 use primitives::PublicKey;
 
+use super::held::Held;
 use super::lanes::Lanes;
-use super::purse::{Held, Purse, Seed};
+use super::purse::{Purse, Seed};
 use super::spend::confirm;
 
 /// Asks until nothing new is learned; returns the number of payments that the purse did not know.

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::address::{Payee, Shown};
 use super::deposit::resolve_deposits;
+use super::held::Held;
 use super::lanes::{Asking, Lanes};
-use super::purse::{Held, Purse, Seed};
+use super::purse::{Purse, Seed};
 use super::slip::{DepositSlip, Slip, qr};
 use super::spend::Confirmed;
 use super::{PursePlace, Reach, Scheme, restore, show, spend, watch};

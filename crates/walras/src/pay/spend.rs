@@ -10,8 +10,9 @@ use payments::{
 };
 use primitives::{Amount, AssetId, Digest, PublicKey};
 
+use super::held::Held;
 use super::lanes::Lanes;
-use super::purse::{Held, Purse, Seed};
+use super::purse::{Purse, Seed};
 
 /// A payment to be built: outputs of one owner and one home.
 #[derive(Debug)]

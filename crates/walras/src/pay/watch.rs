@@ -369,7 +369,7 @@ impl Pass<'_> {
     }
 
     fn submit(&self, operation: &BridgeOperation) -> anyhow::Result<()> {
-        let posted = super::home::post(self.json, &self.watch.sender, operation)?;
+        let posted = super::ledger_post::post(self.json, &self.watch.sender, operation)?;
         ensure!(posted.is_some(), "the ledger has not accepted it yet");
         Ok(())
     }

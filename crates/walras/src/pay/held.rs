@@ -1,0 +1,18 @@
+//! Money of a purse.
+
+use payments::{Holding, HomeEpoch, PaymentSummary};
+use primitives::PublicKey;
+
+/// An output that the purse can or could spend.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub holding: Holding,
+    pub home: HomeEpoch,
+    pub owner: PublicKey,
+    /// The payment that created it; `None` for a deposit.
+    pub payment: Option<(PaymentSummary, payments::PaymentCertificate)>,
+    /// Whether a quorum has acknowledged that payment, or the ledger created the output.
+    pub is_settled: bool,
+    /// Whether the receipt came from another payer, not from an own payment.
+    pub is_received: bool,
+}
