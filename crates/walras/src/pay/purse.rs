@@ -24,9 +24,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use lane::{Outbox, SentPayment};
-use payments::{
-    FastReceipt, Holding, HomeEpoch, OutputId, OutputProof, PaymentSummary, PaymentView, REDEEM_EPOCHS, Recipient,
-};
+use payments::{FastReceipt, Holding, HomeEpoch, OutputId, OutputProof, PaymentView, REDEEM_EPOCHS, Recipient};
 use primitives::{Address, Digest, PublicKey, SecretKey, TransactionId, to_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -75,7 +75,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
                 "lost": row.lost.to_string(),
             })
         };
-        let output = |held: &super::purse::Held| {
+        let output = |held: &super::held::Held| {
             json!({
                 "output": held.holding.id.to_string(),
                 "asset": network.symbol(held.holding.output.asset),
