@@ -28,11 +28,12 @@ use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Trans
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
+use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{Offer, OrderBook, Pair};
 use crate::refusal::Refusal;
+use crate::scope::Scope;
 use crate::{Account, Ledger};
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender

@@ -19,6 +19,7 @@ use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::offers::{Offer, Pair, Place};
 use crate::places::stakes::RegistryEdit;
 use crate::places::venues::{VenueEdit, VenueOnce};
+use crate::scope::Scope;
 use crate::sums::Credit;
 
 /// What must hold in the state before the block.
@@ -77,21 +78,6 @@ pub(crate) enum Once {
     /// For the trial operations: something is redeemed, by any sender.
     #[cfg(test)]
     Redeemed(u8),
-}
-
-/// Which transactions fail if a block claims a once-key more than once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// All of the sender's: the key belongs to the sender.
-    Account(Refusal),
-    /// None: of the sender's, the one with the lowest number counts; the others pay fee and number and do nothing. A
-    /// pool refuses the second with this.
-    Sender(Refusal),
-    /// Those that claim it, from any sender.
-    Sides(Refusal),
-    /// None: the effect does not depend on the sender. Of those that are left after all others are removed, the one
-    /// with the lowest id counts; the others pay fee and sequence number and do nothing.
-    KeepOne,
 }
 
 impl Once {

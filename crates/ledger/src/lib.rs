@@ -31,6 +31,7 @@ mod reservations;
 mod restart;
 mod root_parts;
 mod roots;
+mod scope;
 mod settle;
 mod snapshot;
 mod spending;
@@ -72,8 +73,8 @@ pub use receipts_root::{
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
-pub use root_parts::{RootPart, RootParts};
-pub use roots::{AccountProof, AssetProof, LaneProof, OfferProof, ProofFault, Roots, SlotProof, ValidatorsProof};
+pub use root_parts::{ProofFault, RootPart, RootParts};
+pub use roots::{AccountProof, AssetProof, LaneProof, OfferProof, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};

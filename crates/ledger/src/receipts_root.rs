@@ -21,7 +21,7 @@ use trie::{Proof, Trie};
 use crate::contracts::EthereumReceipt;
 use crate::places::venues::{SettledFills, settles_digest};
 use crate::receipt::{BlockReceipts, Outcome, outcomes_by_id};
-use crate::roots::ProofFault;
+use crate::root_parts::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";

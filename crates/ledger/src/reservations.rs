@@ -26,7 +26,8 @@ use primitives::{Address, Amount, Transaction};
 use smallvec::SmallVec;
 
 use crate::filter::visit;
-use crate::footprint::{Footprint, Once, Scope, Sum, Visitor};
+use crate::footprint::{Footprint, Once, Sum, Visitor};
+use crate::scope::Scope;
 use crate::{Account, Ledger, Refusal};
 
 /// The most words that one transaction needs: a sequence number, two sums and one more, or one sum and two once-keys.

@@ -51,3 +51,20 @@ impl RootParts {
         self.0.iter().find(|part| part.tag == tag).map(|part| part.root)
     }
 }
+
+/// Why a proof is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofFault {
+    /// The parts do not hash to the root.
+    #[error("the proof is for another state root: request the proof of this block")]
+    OtherRoot,
+    /// The state has no such part.
+    #[error("the state has no part with tag {0}: the chain has no such place")]
+    NoPart(u8),
+    /// A path does not hash to its part.
+    #[error("the proof's path does not hash to its root: {0}")]
+    Path(#[from] trie::ProofError),
+    /// The value is not the one that the path proves.
+    #[error("the proof states another value than its path proves")]
+    OtherValue,
+}

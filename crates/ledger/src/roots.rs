@@ -29,7 +29,7 @@ use crate::places::bridge::bridge_root;
 use crate::places::offers::{OrderBook, Pair, Place, offer_value, pair_key, pair_root_digest};
 use crate::places::tags::CHAIN;
 use crate::places::{Custody, PlaceTries, contracts_root};
-use crate::root_parts::{RootPart, RootParts};
+use crate::root_parts::{ProofFault, RootPart, RootParts};
 use crate::{LaneBridge, Ledger, Validators, VenueProof, VenueRecordId, Venues};
 
 impl RootPart {
@@ -128,23 +128,6 @@ pub struct ValidatorsProof {
     pub parts: RootParts,
     /// The whole registry.
     pub validators: Validators,
-}
-
-/// Why a proof is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProofFault {
-    /// The parts do not hash to the root.
-    #[error("the proof is for another state root: request the proof of this block")]
-    OtherRoot,
-    /// The state has no such part.
-    #[error("the state has no part with tag {0}: the chain has no such place")]
-    NoPart(u8),
-    /// A path does not hash to its part.
-    #[error("the proof's path does not hash to its root: {0}")]
-    Path(#[from] trie::ProofError),
-    /// The value is not the one that the path proves.
-    #[error("the proof states another value than its path proves")]
-    OtherValue,
 }
 
 impl Roots {

@@ -20,83 +20,21 @@
 
 use std::sync::LazyLock;
 
-use primitives::{Amount, AssetId, Price};
-use revm::context::{Block as _, Cfg, ContextTr};
+use primitives::AssetId;
+use revm::context::{Block as _, Cfg as _, ContextTr};
 use revm::primitives::{Address, B256, U256, keccak256};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, SECP256K1};
 
-use super::evm::{Access, EvmState};
-use super::reserved::{Arguments, Call, CallFault, Called, is_reserved, number, plain_address, text, word};
-use super::state::GAS_ASSET;
+use super::call::{Arguments, Call, CallFault, Called, is_reserved, number, plain_address, text, word};
+use super::evm_state::{Access, EvmState};
+use super::slots::GAS_ASSET;
+use super::tokens::TokenFacts;
 
-/// The prefix of addresses of tokens: "Walras" and ten zeros; the number of the asset follows, big-endian.
-const PREFIX: [u8; 16] = *b"Walras\0\0\0\0\0\0\0\0\0\0";
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;
 /// Gas of the three hashes of a domain.
 const DOMAIN_GAS: u64 = 150;
-
-/// Facts about the token of an asset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenFacts {
-    /// The symbol, which is also its name.
-    pub symbol: String,
-    /// Decimals.
-    pub decimals: u8,
-    /// Units that exist.
-    pub issued: u64,
-    /// The least units of the asset that an offer sells or asks for.
-    pub least_units: Amount,
-    /// Its valuation in the batch of the block, if it had a price there.
-    pub valuation: Option<Price>,
-}
-
-impl TokenFacts {
-    /// The facts about the token of a listed asset.
-    pub fn of(asset: &crate::Asset) -> TokenFacts {
-        let crate::Asset { symbol, decimals, issued, least_units, valuation, .. } = asset;
-        let (symbol, decimals, issued) = (symbol.clone(), *decimals, *issued);
-        TokenFacts { symbol, decimals, issued, least_units: *least_units, valuation: *valuation }
-    }
-
-    /// Wei of one unit; for asset 0.
-    pub(super) fn wei_per_unit(&self) -> u64 {
-        10u64.pow(18 - u32::from(self.decimals))
-    }
-}
-
-/// The address of an asset's token.
-pub fn token_address(asset: AssetId) -> primitives::Address {
-    let mut address = [0; 20];
-    address[..16].copy_from_slice(&PREFIX);
-    address[16..].copy_from_slice(&asset.0.to_be_bytes());
-    primitives::Address(address)
-}
-
-/// The asset whose token is at an address, if the address is a reserved one. The number need not be that of an
-/// existing asset.
-pub fn token_at(address: &primitives::Address) -> Option<AssetId> {
-    let number = address.0.strip_prefix(&PREFIX)?;
-    Some(AssetId(u32::from_be_bytes(number.try_into().expect("four bytes"))))
-}
-
-pub(super) fn asset_at(address: &Address) -> Option<AssetId> {
-    token_at(&primitives::Address(address.0.0))
-}
-
-/// The virtual slot of a holder's balance.
-pub(super) fn balance_slot(holder: &primitives::Address) -> [u8; 32] {
-    let mut slot = [0; 32];
-    slot[12..].copy_from_slice(&holder.0);
-    slot
-}
-
-/// The holder whose balance a slot of a token is; ordinary slots are hashes.
-pub(super) fn holder_of(slot: &[u8; 32]) -> Option<primitives::Address> {
-    let (high, low) = slot.split_at(12);
-    high.iter().all(|byte| *byte == 0).then(|| primitives::Address(low.try_into().expect("twenty bytes")))
-}
 
 /// A running call of a token.
 pub(super) struct Token<'c, 'a, S: EvmState, A: Access> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use primitives::{Address, Digest};
 use revm::primitives::{Bytes, U256};
 
-use super::reserved::is_reserved;
+use super::call::is_reserved;
 use super::state::seen;
 use crate::Ledger;
 

@@ -5,7 +5,8 @@ use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Work
 use hashbrown::HashMap;
 use revm::primitives::U256;
 
-use super::evm::{Access, EvmContent, EvmJob, EvmPlace, EvmState, Waits, execute};
+use super::evm::execute;
+use super::evm_state::{Access, EvmContent, EvmJob, EvmPlace, EvmState, Waits};
 use super::outcome::EvmOutcome;
 
 /// Blocks whose transactions declare less gas than this, on average, run sequentially.

@@ -22,11 +22,12 @@ use hashbrown::hash_map::Entry;
 use primitives::{Address, Amount, AssetId, Digest, Height, Price};
 use smallvec::SmallVec;
 
-use super::assets::{TokenFacts, balance_slot, holder_of, token_address, token_at};
-use super::evm::{EvmCode, evm_code};
-use super::offers::FIRST_CONTRACT_OFFER;
+use super::evm_state::{EvmCode, evm_code};
+use super::offer_words::FIRST_CONTRACT_OFFER;
 use super::shown::{fact_slot, shown_code, shown_code_of};
-use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
+use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::state::{EthereumAccount, seen, units_slot};
+use super::tokens::{TokenFacts, balance_slot, holder_of, token_address, token_at};
 use crate::places::offers::{Fill, OrderBook, Pair, Place};
 use crate::{Account, Ledger};
 
@@ -34,17 +35,6 @@ use crate::{Account, Ledger};
 pub const HISTORY_BLOCKS: usize = 256;
 /// Accounts and slots in all retained records; the record of the last block is always retained.
 pub const HISTORY_RECORDS: usize = 1 << 20;
-
-/// What Ethereum sees of an account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EthereumAccount {
-    /// Wei that it has.
-    pub wei: u128,
-    /// The nonce of its next transaction, or of the next contract that it creates.
-    pub nonce: u64,
-    /// The Keccak hash of its code; zero if it has none.
-    pub code: Digest,
-}
 
 /// Why the state at a height cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

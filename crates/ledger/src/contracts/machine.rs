@@ -3,19 +3,15 @@
 use std::cell::RefCell;
 
 use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext};
-use revm::database_interface::Database;
 use revm::handler::EthFrame;
 use revm::handler::instructions::InstructionProvider;
 use revm::interpreter::Host;
 use revm::interpreter::instructions::{GasTable, InstructionTable, gas_table_spec, instruction_table};
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::primitives::{Address, B256, Bytes, U256};
 use revm::state::EvmState as Touched;
 
-use super::evm::{
-    Access, AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, Waits,
-    evm_code,
-};
+use super::evm_state::{Access, EvmJob, EvmState, SpecId};
+use super::frame::{EvmFrameContext, Reader};
 use super::reserved::ReservedPrecompiles;
 
 /// Maps of the journal with a larger capacity than this are not kept for the next transaction: clearing them takes
@@ -23,8 +19,6 @@ use super::reserved::ReservedPrecompiles;
 const KEPT_ENTRIES: usize = 64;
 /// Memory of the interpreter above this many bytes is freed after a transaction.
 const KEPT_MEMORY: usize = 1 << 20;
-/// The most codes of which a thread has copies.
-const KEPT_CODES: usize = 256;
 
 pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
@@ -33,42 +27,6 @@ pub(super) type Machine<'a, S, A, I = ()> = Evm<
     ReservedPrecompiles,
     EthFrame<EthInterpreter>,
 >;
-pub(super) type EvmFrameContext<'a, S, A> =
-    Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
-
-/// The database that revm reads from.
-pub(super) struct Reader<'a, S, A> {
-    pub state: &'a S,
-    pub space: u32,
-    pub access: &'a mut A,
-}
-
-impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
-    type Error = Waits;
-
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Waits> {
-        match self.access.read(&EvmPlace { space: self.space, address, slot: None })? {
-            EvmContent::Account(info) => Ok(info),
-            EvmContent::Slot(_) => unreachable!("the record of an account is no slot"),
-        }
-    }
-
-    fn code_by_hash(&mut self, hash: B256) -> Result<EvmCode, Waits> {
-        Ok(CODES.with_borrow_mut(|codes| codes.get(hash, || self.state.code(self.space, &hash))))
-    }
-
-    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Waits> {
-        match self.access.read(&EvmPlace { space: self.space, address, slot: Some(slot) })? {
-            EvmContent::Slot(value) => Ok(value),
-            EvmContent::Account(_) => unreachable!("a slot is no account"),
-        }
-    }
-
-    fn block_hash(&mut self, number: u64) -> Result<B256, Waits> {
-        Ok(self.state.block_hash(self.space, number))
-    }
-}
-
 /// Ethereum's instructions. All transactions share their table, so none builds its own.
 pub(super) struct Instructions<C> {
     gas: Box<GasTable>,
@@ -100,7 +58,6 @@ pub(super) struct Parts {
 
 thread_local! {
     static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
-    static CODES: RefCell<Codes> = const { RefCell::new(Codes(Vec::new())) };
 }
 
 impl Parts {
@@ -131,35 +88,6 @@ impl Parts {
             self.local = LocalContext::default();
         }
         PARTS.with_borrow_mut(|kept| *kept = Some(self));
-    }
-}
-
-/// Copies of the codes that a thread has run twice, by their hashes. Calls update the reference count of a code, and
-/// threads that update the same counter wait for each other.
-struct Codes(Vec<Option<(B256, Option<EvmCode>)>>);
-
-impl Codes {
-    fn get(&mut self, hash: B256, load: impl FnOnce() -> EvmCode) -> EvmCode {
-        if self.0.is_empty() {
-            self.0.resize(KEPT_CODES, None);
-        }
-        let kept = &mut self.0[usize::from(hash[0]) % KEPT_CODES];
-        match kept {
-            Some((known, Some(code))) if *known == hash => code.clone(),
-            Some((known, copy)) if *known == hash => {
-                let code = load();
-                // If a read of an earlier state has failed, there is no code.
-                if code.is_empty() {
-                    return code;
-                }
-                let own = evm_code(Bytes::copy_from_slice(code.original_byte_slice()));
-                copy.insert(own).clone()
-            }
-            _ => {
-                *kept = Some((hash, None));
-                load()
-            }
-        }
     }
 }
 
@@ -199,24 +127,4 @@ pub(super) fn taken_apart<S: EvmState, A: Access>(evm: Machine<'_, S, A>) -> (To
     let touched = std::mem::take(&mut journal.state);
     journal.finalize();
     (touched, Parts { spec: cfg.spec, gas, journal, local, frames, precompiles })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A read of an earlier state may fail: the empty code that it gives is not kept as the code of this hash.
-    #[test]
-    fn a_failed_read_of_a_code_is_not_kept() {
-        let (mut codes, hash) = (Codes(Vec::new()), B256::repeat_byte(7));
-        let code = evm_code(Bytes::from_static(&[0x60, 0x01]));
-        for _ in 0..3 {
-            assert!(codes.get(hash, EvmCode::default).is_empty());
-        }
-        for _ in 0..3 {
-            assert_eq!(codes.get(hash, || code.clone()).original_byte_slice(), [0x60, 0x01]);
-        }
-        // It is a copy by now.
-        assert_eq!(codes.get(hash, || unreachable!("it is kept")).original_byte_slice(), [0x60, 0x01]);
-    }
 }

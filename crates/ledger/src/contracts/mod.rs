@@ -84,14 +84,20 @@
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
 
 mod assets;
+mod call;
+mod codes;
 mod deployer;
 mod developer;
 mod dump;
+mod edit;
 mod evm;
+mod evm_state;
 mod executor;
+mod frame;
 mod history;
 mod key;
 mod machine;
+mod offer_words;
 mod offers;
 mod order;
 mod outcome;
@@ -99,9 +105,11 @@ mod phase;
 mod receipt;
 mod reserved;
 mod shown;
+mod slots;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod trace;
 mod transaction;
 mod transfer;
@@ -109,24 +117,24 @@ mod view;
 mod words;
 mod wrapped;
 
-pub use assets::{TokenFacts, token_address, token_at};
+pub use call::is_reserved;
 pub use deployer::CREATE2_DEPLOYER;
 pub(crate) use deployer::found_deployer;
-pub use developer::{DeveloperEdit, EDIT_TYPE, EditError};
 pub use dump::DumpedAccount;
-pub use evm::{
+pub use edit::{DeveloperEdit, EDIT_TYPE, EditError};
+pub use evm_state::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
 };
 pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
-pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
+pub use history::{HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
 pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
-pub use offers::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName};
+pub use offer_words::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferName};
+pub use offers::OfferEvent;
 pub use order::{check_in_section, recover_senders};
 pub use outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
-pub use reserved::is_reserved;
 /// Access lists of a transaction (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
@@ -134,9 +142,12 @@ pub use revm::context::{
 };
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
-pub use state::{BLOCK_HASHES, Contracts, ContractsHead, SlotKey};
-pub(crate) use state::{seen, slot_key};
+pub use slots::SlotKey;
+pub(crate) use slots::slot_key;
+pub(crate) use state::seen;
+pub use state::{BLOCK_HASHES, Contracts, ContractsHead, EthereumAccount};
 pub use stm::Workers;
+pub use tokens::{TokenFacts, token_address, token_at};
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
 pub use view::{EvmCalled, EvmTouched, EvmView};

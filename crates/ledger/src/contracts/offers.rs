@@ -30,158 +30,23 @@
 use std::sync::LazyLock;
 
 use clearing::{Minima, TooSmall};
-use primitives::{Amount, AssetId, Digest, Height, MAX_ISSUED, Price, Sequence};
+use primitives::{Amount, AssetId, Digest, Height, MAX_ISSUED, Price};
 use revm::context::{Block as _, ContextTr};
 use revm::primitives::{Address, B256, U256, keccak256};
 
-use super::assets::{TokenFacts, asset_at};
-use super::evm::{Access, EvmState};
+use super::call::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
+use super::evm_state::{Access, EvmState};
+use super::offer_words::{
+    BookEdit, FIRST_CONTRACT_OFFER, OFFERS, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
+};
 use super::outcome::EvmStatus;
-use super::receipt::{EthereumLog, EthereumReceipt};
-use super::reserved::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
-use super::state::GAS_ASSET;
+use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
+use super::tokens::{TokenFacts, asset_at};
 use crate::places::offers::{Fill, Pair, Place};
 
-/// The address of the offers: "Walras", nine zeros, a one, and four zeros.
-pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");
-/// The first id of offers that are placed by contracts. Sequence numbers of native transactions are below.
-pub const FIRST_CONTRACT_OFFER: Sequence = 1 << 63;
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
 const REST_GAS: u64 = 21_000;
 const SETTLEMENT_CONTEXT: &str = "walras 2026 settlement of a height v1";
-
-/// The room in the book at the start of a contract phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BookFacts {
-    /// Whether it accepts no more offers.
-    pub is_full: bool,
-    /// Pairs that may still be opened; `None` where all pairs of the assets fit.
-    pub pairs_left: Option<u32>,
-}
-
-/// How contracts identify an offer of a known owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfferName {
-    /// Its pair.
-    pub pair: Pair,
-    /// Its limit price.
-    pub limit: Price,
-    /// Its id.
-    pub id: Sequence,
-}
-
-impl OfferName {
-    /// The word: eight zeros, the numbers of the two assets, limit and id, all big-endian.
-    pub fn to_word(&self) -> [u8; 32] {
-        let mut word = [0; 32];
-        word[8..12].copy_from_slice(&self.pair.sell.0.to_be_bytes());
-        word[12..16].copy_from_slice(&self.pair.buy.0.to_be_bytes());
-        word[16..24].copy_from_slice(&self.limit.to_bits().to_be_bytes());
-        word[24..].copy_from_slice(&self.id.to_be_bytes());
-        word
-    }
-
-    /// The offer that a word names, if it can be an offer of a contract.
-    pub fn of_word(word: &[u8; 32]) -> Option<OfferName> {
-        let (pair, limit, id) = parts(word)?;
-        (word[..8] == [0; 8] && id >= FIRST_CONTRACT_OFFER).then_some(OfferName { pair, limit, id })
-    }
-
-    /// Its place in the book of its pair.
-    pub fn place(&self, owner: &primitives::Address) -> Place {
-        Place { limit: self.limit, account: *owner, id: self.id }
-    }
-}
-
-/// A pair, a limit and eight more bytes.
-fn parts(word: &[u8; 32]) -> Option<(Pair, Price, u64)> {
-    let asset = |at: usize| AssetId(u32::from_be_bytes(word[at..at + 4].try_into().expect("four bytes")));
-    let long = |at: usize| u64::from_be_bytes(word[at..at + 8].try_into().expect("eight bytes"));
-    Some((Pair { sell: asset(8), buy: asset(12) }, Price::from_bits(long(16)).ok()?, long(24)))
-}
-
-/// What a block's transactions do to an offer, as stored in a virtual slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BookEdit {
-    pub pair: Pair,
-    pub limit: Price,
-    /// Units that it sells, or returns.
-    pub amount: Amount,
-    pub is_placed: bool,
-}
-
-const PLACED: u8 = 1;
-const CANCELLED: u8 = 2;
-
-impl BookEdit {
-    fn to_word(self) -> U256 {
-        let BookEdit { pair, limit, amount, is_placed } = self;
-        let mut word = OfferName { pair, limit, id: amount }.to_word();
-        word[0] = if is_placed { PLACED } else { CANCELLED };
-        U256::from_be_bytes(word)
-    }
-
-    /// The edit that a slot holds; `None` if the offer is not edited.
-    pub fn of_word(word: U256) -> Option<BookEdit> {
-        let word = word.to_be_bytes();
-        let (pair, limit, amount) = parts(&word)?;
-        Some(BookEdit { pair, limit, amount, is_placed: word[0] == PLACED })
-    }
-
-    /// Change of the units that offers lock.
-    fn locked(&self) -> i128 {
-        if self.is_placed { i128::from(self.amount) } else { -i128::from(self.amount) }
-    }
-}
-
-/// The meaning of a slot of [`OFFERS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OffersSlot {
-    /// An ordinary slot: how many offers an owner has placed.
-    Count,
-    /// An edit.
-    Edit(primitives::Address, Sequence),
-    /// Pairs that were opened in the block.
-    Opened,
-}
-
-const EDIT: u8 = 1;
-const OPENED: u8 = 2;
-const OPENED_COUNT: u8 = 3;
-
-impl OffersSlot {
-    pub fn of(slot: &[u8; 32]) -> OffersSlot {
-        match slot[3] {
-            0 => OffersSlot::Count,
-            EDIT => {
-                let owner = primitives::Address(slot[4..24].try_into().expect("twenty bytes"));
-                OffersSlot::Edit(owner, u64::from_be_bytes(slot[24..].try_into().expect("eight bytes")))
-            }
-            _ => OffersSlot::Opened,
-        }
-    }
-}
-
-fn tagged(tag: u8, owner: &[u8; 20], rest: [u8; 8]) -> U256 {
-    U256::from_be_slice(&[&[0, 0, 0, tag], &owner[..], &rest].concat())
-}
-
-fn edit_slot(owner: &Address, id: Sequence) -> U256 {
-    tagged(EDIT, &owner.0.0, id.to_be_bytes())
-}
-
-fn count_slot(owner: &Address) -> U256 {
-    owner.into_word().into()
-}
-
-/// Units of asset 0 by which a write to a slot of [`OFFERS`] changed what offers lock.
-pub(super) fn locked_gas_units(slot: &U256, before: U256, after: U256) -> i128 {
-    if !matches!(OffersSlot::of(&slot.to_be_bytes()), OffersSlot::Edit(..)) {
-        return 0;
-    }
-    let locked = |word| BookEdit::of_word(word).filter(|edit| edit.pair.sell == GAS_ASSET).map_or(0, |e| e.locked());
-    locked(after) - locked(before)
-}
 
 /// A running call of the offers.
 pub(super) struct Offers<'c, 'a, S: EvmState, A: Access>(pub Call<'c, 'a, S, A>);
@@ -438,4 +303,11 @@ pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Opt
         contract: None,
         logs,
     })
+}
+
+impl ContractReceipts {
+    /// What contracts did to offers, in order.
+    pub fn offer_events(&self) -> impl Iterator<Item = OfferEvent> + '_ {
+        self.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
+    }
 }

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use primitives::{Address, Digest, Superblock};
 use rayon::prelude::*;
 
-use super::developer::DeveloperEdit;
+use super::edit::DeveloperEdit;
 use super::outcome::Skip;
 use super::transaction::{EthereumFault, EthereumTransaction};
 

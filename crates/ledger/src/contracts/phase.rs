@@ -8,17 +8,17 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
 use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
 use stm::Workers;
 
-use super::assets::{TokenFacts, holder_of, token_at};
-use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, SpecId};
+use super::evm_state::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
-use super::offers::{BookEdit, BookFacts, OFFERS, OffersSlot, settlement};
+use super::offer_words::{BookEdit, BookFacts, OFFERS, OffersSlot};
+use super::offers::settlement;
 use super::order::{Ordered, Sections, in_order};
 use super::outcome::{EvmExecution, EvmOutcome};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
-use super::state::{
-    BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
-};
+use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::state::{BLOCK_HASHES, LedgerState, seen, shown_nonce, split, units_slot, wei_of};
+use super::tokens::{TokenFacts, holder_of, token_at};
 use crate::Ledger;
 use crate::fault::Fault;
 use crate::places::accounts::EvmRecord;

@@ -4,7 +4,6 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
 use revm::primitives::keccak256;
 
-use super::offers::OfferEvent;
 use super::outcome::{EvmStatus, Skip};
 
 const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
@@ -92,11 +91,6 @@ impl ContractReceipts {
     /// Gas of all executed transactions.
     pub fn gas_used(&self) -> u64 {
         self.receipts.iter().map(|receipt| receipt.gas_used).sum()
-    }
-
-    /// What contracts did to offers, in order.
-    pub fn offer_events(&self) -> impl Iterator<Item = OfferEvent> + '_ {
-        self.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
     }
 
     /// The filter over all logs of the block.

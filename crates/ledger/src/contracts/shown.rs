@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use primitives::{Address, Digest};
 use revm::primitives::{B256, hex, keccak256};
 
-use super::assets::token_at;
-use super::evm::{EvmCode, evm_code};
-use super::offers::OFFERS;
+use super::evm_state::{EvmCode, evm_code};
+use super::offer_words::OFFERS;
+use super::tokens::token_at;
 use crate::Asset;
 
 /// Code and its hash.

@@ -9,12 +9,12 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use primitives::{Address, Amount, AssetId, Digest, Height};
 use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
 
-use super::assets::{TokenFacts, holder_of, token_at};
-use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
-use super::history::EthereumAccount;
-use super::offers::{BookFacts, OFFERS, OffersSlot};
-use super::reserved::plain_address;
+use super::call::plain_address;
+use super::evm_state::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
+use super::offer_words::{BookFacts, OFFERS, OffersSlot};
 use super::shown::{ShownCode, shown_code};
+use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::tokens::{TokenFacts, holder_of, token_at};
 use crate::Account;
 use crate::places::accounts::Accounts;
 use crate::places::offers::{OrderBook, Pair, Place};
@@ -24,20 +24,6 @@ pub const BLOCK_HASHES: usize = 256;
 /// Parts that storage is split into. A part is copied when a block writes to it after a checkpoint has begun.
 const PARTS: usize = 1 << 10;
 const CONTEXT: &str = "walras 2026 contracts v1";
-/// Asset 0 pays for gas.
-pub(super) const GAS_ASSET: AssetId = AssetId(0);
-
-/// A slot of an account as a key of the trie: address, then slot, big-endian.
-pub type SlotKey = [u8; 52];
-
-/// The key of a slot.
-pub(crate) fn slot_key(address: &Address, slot: &[u8; 32]) -> SlotKey {
-    let mut key = [0; 52];
-    key[..20].copy_from_slice(&address.0);
-    key[20..].copy_from_slice(slot);
-    key
-}
-
 /// Code that accounts have.
 #[derive(Clone)]
 struct Shared {
@@ -208,6 +194,17 @@ pub(super) fn wei_of(account: &Account, wei_per_unit: u64) -> u128 {
 pub(super) fn shown_nonce(account: &Account) -> u64 {
     let nonce = account.evm().nonce;
     if account.has_acted() { nonce.max(1) } else { nonce }
+}
+
+/// What Ethereum sees of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EthereumAccount {
+    /// Wei that it has.
+    pub wei: u128,
+    /// The nonce of its next transaction, or of the next contract that it creates.
+    pub nonce: u64,
+    /// The Keccak hash of its code; zero if it has none.
+    pub code: Digest,
 }
 
 /// What Ethereum sees of an account.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revm::primitives::{Address, B256, TxKind, U256};
 use stm::{Tuning, Workers};
 
-use super::evm::{EvmCode, evm_code};
+use super::evm_state::{EvmCode, evm_code};
 use super::*;
 
 /// Two rich accounts, and one whose code stores in slot 7; reading that slot panics.

@@ -8,9 +8,9 @@
 use revm::context::{Cfg, Transaction};
 use revm::primitives::{Address, KECCAK_EMPTY, TxKind, U256};
 
-use super::evm::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, SpecId, TxEnv, Waits};
+use super::call::{is_reserved, plain_address};
+use super::evm_state::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, SpecId, TxEnv, Waits};
 use super::outcome::{EvmExecution, EvmStatus};
-use super::reserved::{is_reserved, plain_address};
 
 /// Gas of a transfer.
 const TRANSFER_GAS: u64 = 21_000;

@@ -19,9 +19,11 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Address, Bytes, Log, U256};
 use revm::state::Account;
 
-use super::evm::{Access, AccountInfo, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits, execute};
+use super::evm::execute;
+use super::evm_state::{Access, AccountInfo, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits};
 use super::executor::Above;
-use super::machine::{EvmFrameContext, Machine, Parts, Reader, machine};
+use super::frame::{EvmFrameContext, Reader};
+use super::machine::{Machine, Parts, machine};
 use super::outcome::{EvmOutcome, EvmStatus};
 use super::trace::Tracer;
 use super::words::{halted, invalid};

@@ -4,7 +4,7 @@
 use primitives::{Address, Digest};
 use revm::primitives::{hex, keccak256};
 
-use super::evm::evm_code;
+use super::evm_state::evm_code;
 use super::state::Contracts;
 use crate::places::accounts::{Accounts, EvmRecord};
 

@@ -4,8 +4,8 @@ use primitives::venue::{MarketId, VenueId, VenueOperation};
 use primitives::{AssetId, PublicKey, Sequence};
 
 use super::records::ClaimedId;
-use crate::footprint::Scope;
 use crate::refusal::Refusal;
+use crate::scope::Scope;
 
 /// What an operation does to venues; its transaction is known by sender and number.
 #[derive(Clone, Copy, Debug)]

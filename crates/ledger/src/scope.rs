@@ -1,0 +1,18 @@
+//! What happens to transactions that claim the same thing once.
+
+use crate::Refusal;
+
+/// Which transactions fail if a block claims a once-key more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of the sender's: the key belongs to the sender.
+    Account(Refusal),
+    /// None: of the sender's, the one with the lowest number counts; the others pay fee and number and do nothing. A
+    /// pool refuses the second with this.
+    Sender(Refusal),
+    /// Those that claim it, from any sender.
+    Sides(Refusal),
+    /// None: the effect does not depend on the sender. Of those that are left after all others are removed, the one
+    /// with the lowest id counts; the others pay fee and sequence number and do nothing.
+    KeepOne,
+}
