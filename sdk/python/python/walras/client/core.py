@@ -1,0 +1,163 @@
+"""What both shells share: from what people write to operations, and the flows that need a key."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, TypeVar
+
+from walras.client.amounts import Number, inverse_limit, limit_of, plain
+from walras.client.calls import Session
+from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
+from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
+from walras.client.fate import LASTS_MAX, fate_of
+from walras.client.flow import Answer, Flow
+from walras.client.keys import Key
+from walras.client.models import Account, Fate, Offer
+from walras.client.pending import FolderStore, MemoryStore, Store
+from walras.client.proof import ProofError, prove_account
+from walras.client.sending import Sender
+
+__all__ = ["Core", "T"]
+
+T = TypeVar("T")
+
+
+class Core:
+    """A node and an account."""
+
+    def __init__(
+        self,
+        server: str,
+        key: Key | None,
+        account: str | None,
+        network: str | None,
+        store: Store | str | os.PathLike[str] | None,
+        patience: float,
+        lasts: int,
+    ) -> None:
+        if not 1 <= lasts <= LASTS_MAX:
+            raise ValueError(f"a transaction lasts 1 to {LASTS_MAX} blocks, not {lasts}")
+        self.session = Session(server, network)
+        self._sender = None
+        if isinstance(store, str | os.PathLike):
+            store = FolderStore(store)
+        store = store if store is not None else MemoryStore()
+        if key is not None:
+            own = account or key.address
+            address_bytes(own)
+            self._sender = Sender(self.session, own.lower(), key, store, patience, lasts)
+        self._store = store
+
+    @property
+    def sender(self) -> Sender:
+        """The account that sends. Raises a `ClientError` without a key."""
+        if self._sender is None:
+            raise ClientError("this client has no key: give it one, such as Client(server, key=EthereumKey(…))")
+        return self._sender
+
+    @staticmethod
+    def headers(token: str | None) -> dict[str, str]:
+        return {} if token is None else {"authorization": f"Bearer {token}"}
+
+    @staticmethod
+    def answer(status: int, body: bytes, retry_after: str | None) -> Answer:
+        seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+        return Answer(status, body, seconds)
+
+    def stream_url(self) -> str:
+        return self.session.server.replace("http", "ws", 1) + "/v1/stream"
+
+    def fate(self, id: str) -> Flow[Fate]:
+        return (yield from fate_of(self.session, id, self._store.get(id)))
+
+    def proved_account(self, address: str) -> Flow[Account]:
+        """An account that the node has proved against the state root that it names."""
+        assets = yield from self.session.assets()
+        body = yield from self.session.get(f"/v1/accounts/{address}/proof", lambda body: body)
+        server = self.session.server
+        try:
+            proved = prove_account(address_bytes(address), raw(body["root"]), raw(body["proof"]))
+            if proved is None or body["account"] is None:
+                raise NotFoundError(server, 404, "not_found", f"it is proved that there is no account {address}")
+            account = Account.of(body["account"], assets)
+            available = {assets[one.asset].number: assets[one.asset].units(one.available) for one in account.balances
+                         if one.available}
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            raise ForeignAnswerError(server, f"its proof of {address} fails: {error}") from error
+        if proved.balances != available or proved.window.highest != account.highest:
+            raise ForeignAnswerError(server, f"it states another account {address} than it proves")
+        return account
+
+    def pay(self, to: str, asset: str, amount: Number, reference: str | None, wait: bool) -> Flow[Fate]:
+        address_bytes(to)
+        assets = yield from self.session.assets()
+        of = assets[asset]
+        operation = Pay(to.lower(), of.number, of.units(amount))
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def offer(
+        self, sell: str, buy: str, amount: Number, price: Number, reference: str | None, wait: bool
+    ) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        sold, bought = assets[sell], assets[buy]
+        operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought))
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def order(
+        self,
+        side: Literal["buy", "sell"],
+        market: str,
+        amount: Number,
+        price: Number,
+        reference: str | None,
+        wait: bool,
+    ) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        base, quote = assets.market(market)
+        units, limit = base.units(amount), limit_of(price, base, quote)
+        if side == "sell":
+            operation = CreateOffer(base.number, quote.number, units, limit)
+        else:
+            cost, inverse = inverse_limit(units, limit)
+            operation = CreateOffer(quote.number, base.number, cost, inverse)
+            if quote.amount(cost) < quote.least:
+                raise AmountError(
+                    f"the order sells {plain(quote.amount(cost))} {quote.symbol}; the least is {plain(quote.least)}"
+                )
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        if isinstance(offer, int):
+            found = yield from self.session.offer(self.sender.account, offer)
+            if found is None:
+                raise NotFoundError(
+                    self.session.server, 404, "unknown_offer",
+                    f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
+                )
+            offer = found
+        operation = CancelOffer(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
+        return (yield from self.sender.send(operation, wait, None))
+
+    def cancel_all(self, market: str | None) -> Flow[list[Fate]]:
+        assets = yield from self.session.assets()
+        pair = {one.symbol for one in assets.market(market)} if market else None
+        offers = yield from self.session.offers(self.sender.account)
+        mine = [offer for offer in offers if pair is None or {offer.sell, offer.buy} == pair]
+        ids = []
+        for offer in mine:
+            try:
+                ids.append((yield from self.cancel(offer, False)).id)
+            except TransactionRefusedError as error:
+                if error.code != "unknown_offer":
+                    raise
+        fates = []
+        for id in ids:
+            try:
+                waits = self.sender.store.get(id) is not None
+                fates.append((yield from (self.sender.retry(id, True) if waits else self.fate(id))))
+            except TransactionRefusedError as error:
+                if error.code != "unknown_offer":
+                    raise
+        return fates
+

@@ -1,0 +1,278 @@
+"""Sends transactions so that none is lost and none counts twice.
+
+**Order of events.** A transaction gets a sequence number and is signed and stored, then it is sent. Whatever happens
+next, only the same bytes are sent again. The operation is signed anew, under another number, only when the first
+transaction can never count: another one has its number.
+
+**Numbers.** Threads and tasks take numbers from one `Numbers`, processes exclude one another by the store's lock. The
+number of a refused transaction is used next, with a later end: of two bodies with one number the one that ends later
+counts, so nobody can send the refused one again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from walras.client.calls import Session
+from walras.client.encoding import Body, Operation, Signed
+from walras.client.errors import (
+    BusyError,
+    ClientError,
+    NumbersError,
+    RefusedError,
+    StoreError,
+    TransactionRefusedError,
+    UndecidedError,
+    VoidError,
+)
+from walras.client.fate import fate_of, told
+from walras.client.flow import Ask, Flow, Pause, post, read
+from walras.client.keys import Key
+from walras.client.models import Fate
+from walras.client.pending import Store
+
+__all__ = ["Numbers", "Sender"]
+
+_PAUSES_S = (0.01, 0.5)
+_LAG_PATIENCE_S = 30.0
+_RENUMBERED_MAX = 20
+_STORED_MANY = 128
+"""With so many stored transactions, those that are final are looked for and removed."""
+_NUMBER_GONE = ("sequence_used", "sequence_too_old")
+_WAITS = ("sequence_conflict", "sequence_too_far", "over_quota", "duplicate")
+"""Refusals that pass: another pending transaction has the number, or the block was full of such operations."""
+
+
+class _NumberGoneError(Exception):
+    """Another transaction has the number: this one can never count."""
+
+
+class Numbers:
+    """The sequence numbers of an account, handed out once each."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._lock = threading.Lock()
+        self._highest: int | None = None
+        self._next = 1
+        self._free: dict[int, int] = {}
+        """Numbers of refused transactions, with the last block in which those may count."""
+
+    @property
+    def is_known(self) -> bool:
+        return self._highest is not None
+
+    def learn(self, highest: int, next_free: int) -> None:
+        """What a node says: the highest committed number, and a free one."""
+        with self._lock:
+            self._highest = max(self._highest or 0, highest)
+            self._next = max(self._next, next_free)
+            lowest = self._highest - self._window
+            self._free = {number: ended for number, ended in self._free.items() if number > lowest}
+
+    def take(self, stored: int) -> tuple[int, int] | None:
+        """A number and the least end of its transaction; None while the window is full. `stored` is the highest number
+        of a stored transaction."""
+        with self._lock:
+            if self._free:
+                number = min(self._free)
+                return number, self._free.pop(number) + 1
+            highest = self._highest or 0
+            above = stored + 1 if stored < highest + self._window else 0
+            number = max(self._next, above)
+            if number > highest + self._window:
+                return None
+            self._next = number + 1
+            return number, 0
+
+    def release(self, number: int, ended: int) -> None:
+        """Gives back the number of a transaction without effect, which may count up to block `ended`."""
+        with self._lock:
+            self._free[number] = max(ended, self._free.get(number, 0))
+
+
+@dataclass
+class Sender:
+    """An account, its key and its store."""
+
+    session: Session
+    account: str
+    key: Key
+    store: Store
+    patience: float
+    lasts: int
+    numbers: Numbers = field(default_factory=lambda: Numbers(64))
+
+    def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
+        """Signs an operation and sends it; with `wait` until its block."""
+        for _ in range(_RENUMBERED_MAX):
+            signed = yield from self.sign(operation, reference)
+            try:
+                return (yield from self.deliver(signed, wait))
+            except _NumberGoneError:
+                self.store.forget(signed.id)
+            except VoidError:
+                if reference is None:
+                    raise
+            if reference is not None:
+                self.store.release(reference)
+        raise NumbersError("others that use this account take every number first; nothing was done. Try again later")
+
+    def sign(self, operation: Operation, reference: str | None) -> Flow[Signed]:
+        """Signs an operation under a free number and stores it; or finds the one that the reference names."""
+        limits = yield from self.session.limits()
+        self.numbers._window = limits.sequence_window
+        if not self.numbers.is_known:
+            yield from self._wait_until_caught_up()
+            yield from self._learn()
+        height = yield from self.session.height()
+        begun, encoded = time.monotonic(), operation.encode()
+        while True:
+            with self.store.reserved():
+                if reference is not None and (known := self.store.referenced(reference)) is not None:
+                    if known.body[44:] != encoded or known.account != self.account:
+                        raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
+                    return known
+                stored = [signed for signed in self.store.all() if signed.account == self.account]
+                taken = self.numbers.take(max((signed.sequence for signed in stored), default=0))
+                if taken is not None:
+                    sequence, least = taken
+                    until = max(height + self.lasts, least)
+                    signed = self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
+                    self.store.keep(signed, reference)
+                    break
+            if time.monotonic() - begun > self.patience:
+                raise NumbersError(
+                    f"all {limits.sequence_window} numbers above the highest committed one are pending; nothing was "
+                    "done. Wait for blocks, or use another account"
+                )
+            yield Pause(0.05)
+            yield from self._learn()
+        if len(stored) > _STORED_MANY:
+            yield from self.settle()
+        return signed
+
+    def _learn(self) -> Flow[None]:
+        account = yield from self.session.account(self.account)
+        self.numbers.learn(account.highest, account.next)
+
+    def _wait_until_caught_up(self) -> Flow[None]:
+        """Waits while the node lags: it may name a used number, and a transaction that repeats one of before would seem
+        to be committed."""
+        begun = time.monotonic()
+        while True:
+            try:
+                answer = yield Ask("GET", "/readyz")
+                if answer.status != 200:
+                    read(self.session.server, answer)
+                return
+            except RefusedError as error:
+                if error.code != "catching_up":
+                    return
+                if time.monotonic() - begun > _LAG_PATIENCE_S:
+                    raise
+            yield Pause(0.2)
+
+    def deliver(self, signed: Signed, wait: bool) -> Flow[Fate]:
+        """Sends the same bytes until there is an answer."""
+        begun, pause = time.monotonic(), _PAUSES_S[0]
+        while True:
+            left = self.patience - (time.monotonic() - begun)
+            try:
+                waiting = {"wait": "committed"} if wait else {}
+                body = yield from post(
+                    self.session.server, "/v1/transactions", signed.encoded, max(left, 1.0), **waiting
+                )
+                return (yield from self._settled(told(self.session, body, signed), signed))
+            except BusyError as error:
+                why, pause = error.message, error.retry_after
+            except RefusedError as error:
+                why = error.message
+                if not error.leaves_doubt:
+                    yield from self._refused(error, signed)
+                elif (fate := (yield from self._doubt(signed))) is not None:
+                    return fate
+            except ClientError as error:
+                why = str(error)
+                if not error.leaves_doubt:
+                    raise
+                if (fate := (yield from self._doubt(signed))) is not None:
+                    return fate
+            if time.monotonic() + pause - begun > self.patience:
+                raise UndecidedError(self.session.server, signed.id, signed.until, why)
+            yield Pause(pause)
+            pause = min(pause * 2, _PAUSES_S[1])
+
+    def _refused(self, error: RefusedError, signed: Signed) -> Flow[None]:
+        """Returns if the same bytes may be sent again."""
+        if error.code in _WAITS:
+            return
+        if error.code in _NUMBER_GONE or error.code == "ended":
+            fate = yield from fate_of(self.session, signed.id, signed)
+            yield from self._settled(fate, signed)
+            if error.code in _NUMBER_GONE and fate.state == "void":
+                raise _NumberGoneError
+            return
+        self._let_go(signed)
+        server, status, code, message = error.server, error.status, error.code, error.message
+        raise TransactionRefusedError(server, status, code, message, signed.id, signed.sequence, signed.until)
+
+    def _doubt(self, signed: Signed) -> Flow[Fate | None]:
+        """After an answer that did not come: what the node knows; None if the bytes should be sent again."""
+        try:
+            fate = yield from fate_of(self.session, signed.id, signed)
+        except ClientError:
+            return None
+        if fate.state in ("unknown", "pending") or (fate.state == "refused" and fate.height is None):
+            return None
+        return (yield from self._settled(fate, signed))
+
+    def _settled(self, fate: Fate, signed: Signed) -> Flow[Fate]:
+        """Forgets what is final, and raises what had no effect."""
+        if fate.state == "executed":
+            self.store.forget(signed.id)
+        elif fate.state == "refused" and fate.height is not None:
+            if fate.code in _NUMBER_GONE:
+                raise _NumberGoneError
+            self._let_go(signed)
+            code, message = fate.code or "refused", fate.message or ""
+            numbers = (signed.id, signed.sequence, signed.until)
+            raise TransactionRefusedError(self.session.server, 422, code, message, *numbers)
+        elif fate.state == "void":
+            self.store.forget(signed.id)
+            if fate.code == "number_taken":
+                raise _NumberGoneError
+            self.numbers.release(signed.sequence, signed.until)
+            raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
+        return fate
+        yield  # A flow that asks nothing.
+
+    def _let_go(self, signed: Signed) -> None:
+        self.store.forget(signed.id)
+        self.numbers.release(signed.sequence, signed.until)
+
+    def retry(self, id: str, wait: bool) -> Flow[Fate]:
+        """Sends a stored transaction again, unchanged."""
+        signed = self.store.get(id)
+        if signed is None:
+            raise StoreError(f"transaction {id} is not stored here: it is final, or was sent by another client")
+        yield from self.session.assets()
+        try:
+            return (yield from self.deliver(signed, wait))
+        except _NumberGoneError:
+            self.store.forget(id)
+            raise VoidError(self.session.server, id, "another transaction of the account has its number") from None
+
+    def settle(self) -> Flow[list[Fate]]:
+        """The fates of all stored transactions; those that are final are no longer stored."""
+        fates = []
+        for signed in self.store.all():
+            if signed.account != self.account:
+                continue
+            fate = yield from fate_of(self.session, signed.id, signed)
+            if fate.is_final:
+                self.store.forget(signed.id)
+            fates.append(fate)
+        return fates
