@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from walras.client.amounts import inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.encoding import Body, Burn, CancelOffer, CreateAccount, CreateOffer, Issue, Operation, Pay, Signed
 from walras.client.encoding import Unstake, Withdraw, address_bytes, checked_address, raw
+from walras.client.fate import fate_of
 from walras.client.flow import Answer, Ask, Flow
-from walras.client.sending import Numbers
+from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
 PUBLISHED = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.json").read_text())
@@ -150,7 +152,7 @@ def test_numbers_are_handed_out_once_and_those_of_refused_transactions_again() -
     numbers.release(12, 300)
     numbers.learn(80, 81)
     assert numbers.take(0) == (81, 0), "a number that is too old is not used again"
-    assert numbers.take(90) == (91, 0) and numbers.take(10_000) == (92, 0)
+    assert numbers.take(90) == (91, 0) and numbers.take(10_000) is None
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -311,3 +313,74 @@ def test_frames_have_a_row_for_each_entry() -> None:
 
 def test_bytes_that_are_no_transaction_are_known_as_such() -> None:
     assert not Signed(b"").is_whole() and not Signed(bytes(200)[:-97] + b"\7" + bytes(96)).is_whole()
+
+
+ASSET = {"decimals": 2, "issuer": "0x", "least_units": "1", "issued": "0"}
+KEY = EthereumKey("0x" + "07" * 32)
+
+
+@dataclass
+class Node:
+    """A node that exists here alone: it knows no transaction, and has kept blocks from `kept` on."""
+
+    height: int = 1000
+    highest: int = 0
+    used: int = 0
+    kept: int = 1
+
+    def answer(self, ask: Ask) -> Any:
+        proof = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
+        proof += self.highest.to_bytes(8, "little") + self.used.to_bytes(8, "little") + bytes(5)
+        sequence = {"highest": str(self.highest), "next": str(self.highest + 1)}
+        match ask.path.split("/")[2:]:
+            case ["limits"]:
+                numbers = dict.fromkeys(["until_max", "block_interval_ms", "stream_channels", "chain", "fee"], 1)
+                return {"network": "0x" + "4e" * 32, "fee_asset": "USD", "sequence_window": 64, **numbers}
+            case ["assets"]:
+                return {"assets": [{"asset": 0, "symbol": "USD", **ASSET}]}
+            case ["status"]:
+                texts = dict.fromkeys(["version", "engine", "stalled"], "")
+                numbers = dict.fromkeys(["chain", "time_ms", "accounts", "offers", "transactions_per_second"], 1)
+                return {"height": self.height, "mempool": {"transactions": 0}, **texts, **numbers}
+            case ["accounts", address]:
+                return {"address": address, "height": self.height, "sequence": sequence, "balances": []}
+            case ["accounts", _, "proof"]:
+                return {"height": self.height, "proof": "0x" + proof.hex()}
+            case ["blocks", height]:
+                return None if int(height) < self.kept else block(int(height))
+            case []:
+                return {"ready": True}
+        return None
+
+
+def sender(store: MemoryStore) -> Sender:
+    return Sender(Session("http://here", None), KEY.address, KEY, store, 1.0, 256)
+
+
+def test_senders_with_one_store_take_different_numbers_whatever_the_node_says() -> None:
+    store, node = MemoryStore(), Node()
+    taken = []
+    for _ in range(3):
+        # The node does not know what was sent before, and the store has forgotten it, as when it was executed.
+        signed = run(sender(store).sign(Burn(0, 5), None), node.answer)
+        store.forget(signed.id)
+        taken.append(signed.sequence)
+    assert taken == [1, 2, 3]
+
+
+def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() -> None:
+    signed = run(sender(MemoryStore()).sign(Burn(0, 5), None), Node().answer)
+    assert 1000 < signed.until <= 1256
+
+    def fate(**node: int) -> tuple[str, str | None]:
+        told = run(fate_of(Session("http://here", None), signed.id, signed), Node(**node).answer)
+        return told.state, told.code
+
+    assert fate(height=signed.until - 1) == ("unknown", None)
+    assert fate(height=signed.until) == ("void", "ended")
+    assert fate(highest=1, used=1) == ("void", "number_taken")
+    assert fate(highest=65, used=1) == ("void", "number_taken")
+    # Another number was used, this one may still count.
+    assert fate(highest=2, used=1) == ("unknown", None)
+    # The node began from a later snapshot: it may have forgotten that the transaction was executed.
+    assert fate(highest=1, used=1, kept=1000) == ("unknown", None)

@@ -43,6 +43,7 @@ class Session:
     def __init__(self, server: str, network: str | None) -> None:
         self.server = server.rstrip("/")
         self.network = network
+        self.is_network_named = network is not None
         self._limits: Limits | None = None
         self._assets: Assets | None = None
         self._height: tuple[int, float] | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from decimal import ROUND_CEILING
 from typing import Literal, TypeVar
 
-from walras.client.amounts import Number, inverse_limit, limit_of, plain
+from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain
 from walras.client.calls import Session
 from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
 from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
@@ -101,6 +102,7 @@ class Core:
         assets = yield from self.session.assets()
         sold, bought = assets[sell], assets[buy]
         operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought))
+        _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
     def order(
@@ -120,10 +122,7 @@ class Core:
         else:
             cost, inverse = inverse_limit(units, limit)
             operation = CreateOffer(quote.number, base.number, cost, inverse)
-            if quote.amount(cost) < quote.least:
-                raise AmountError(
-                    f"the order sells {plain(quote.amount(cost))} {quote.symbol}; the least is {plain(quote.least)}"
-                )
+        _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
     def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
@@ -161,3 +160,12 @@ class Core:
                     raise
         return fates
 
+
+def _check_size(offer: CreateOffer, assets: Assets) -> None:
+    """Refuses what the ledger would refuse as too little."""
+    asked = (offer.amount * offer.limit).to_integral_value(rounding=ROUND_CEILING)
+    for what, number, units in (("sells", offer.sell, offer.amount), ("asks for", offer.buy, int(asked))):
+        asset = assets.numbered(number)
+        if asset.amount(units) < asset.least:
+            some, least = plain(asset.amount(units)), plain(asset.least)
+            raise AmountError(f"the offer {what} {some} {asset.symbol}; the least is {least} {asset.symbol}")

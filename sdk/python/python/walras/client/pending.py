@@ -50,6 +50,18 @@ class Store(Protocol):
     def release(self, reference: str) -> None:
         """Removes the record of a reference, whose transaction had no effect."""
 
+    def highest(self, account: str) -> int:
+        """The highest sequence number that a sender with this store has taken."""
+
+    def took(self, account: str, number: int) -> None:
+        """Remembers a number that was taken."""
+
+    def network(self) -> str | None:
+        """The network that the key signed for before."""
+
+    def sign_for(self, network: str) -> None:
+        """Remembers the network that the key signs for."""
+
 
 class MemoryStore:
     """Ends with the process: for tests, and for what may be lost."""
@@ -58,6 +70,8 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._all: dict[str, Signed] = {}
         self._references: dict[str, Signed] = {}
+        self._network: str | None = None
+        self._highest: dict[str, int] = {}
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
@@ -90,15 +104,27 @@ class MemoryStore:
         with self._lock:
             self._references.pop(reference, None)
 
+    def highest(self, account: str) -> int:
+        return self._highest.get(account, 0)
+
+    def took(self, account: str, number: int) -> None:
+        self._highest[account] = max(number, self.highest(account))
+
+    def network(self) -> str | None:
+        return self._network
+
+    def sign_for(self, network: str) -> None:
+        self._network = network
+
 
 class FolderStore:
-    """Beside a key file: ``KEY.pending`` holds transactions by id, ``KEY.references`` those with a reference, and
-    ``KEY.lock`` excludes other processes while a number is taken."""
+    """Beside a key file: ``KEY.pending`` holds transactions by id, ``KEY.references`` those with a reference, ``KEY.network``
+    names the network that the key signs for, ``KEY.ACCOUNT.number`` the highest number taken, and ``KEY.lock`` excludes other processes while a number is taken."""
 
     def __init__(self, key_file: str | os.PathLike[str]) -> None:
-        base = os.fspath(key_file)
+        self._base = base = os.fspath(key_file)
         self._pending, self._references = Path(base + ".pending"), Path(base + ".references")
-        self._lock_file = Path(base + ".lock")
+        self._lock_file, self._network_file = Path(base + ".lock"), Path(base + ".network")
         self._lock = threading.RLock()
 
     @contextmanager
@@ -160,10 +186,37 @@ class FolderStore:
     def release(self, reference: str) -> None:
         self._reference_file(reference).unlink(missing_ok=True)
 
+    def highest(self, account: str) -> int:
+        try:
+            return int(self._number_file(account).read_text())
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self._number_file(account)} names no number: remove it ({error})") from error
+
+    def took(self, account: str, number: int) -> None:
+        if number > self.highest(account):
+            # What a power failure takes away, the stored transactions and the node know.
+            self._write(self._number_file(account), f"{number}\n".encode(), durable=False)
+
+    def _number_file(self, account: str) -> Path:
+        return Path(f"{self._base}.{account}.number")
+
+    def network(self) -> str | None:
+        try:
+            return self._network_file.read_text().strip()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._fault(self._network_file, "cannot be read", error) from error
+
+    def sign_for(self, network: str) -> None:
+        self._write(self._network_file, f"{network}\n".encode())
+
     def _reference_file(self, reference: str) -> Path:
         return self._references / sha256(reference.encode()).hexdigest()
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, content: bytes, durable: bool = True) -> None:
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -171,8 +224,11 @@ class FolderStore:
             with os.fdopen(descriptor, "wb") as out:
                 out.write(content)
                 out.flush()
-                os.fsync(out.fileno())
+                if durable:
+                    os.fsync(out.fileno())
             unfinished.replace(path)
+            if not durable:
+                return
             folder = os.open(path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)

@@ -4,13 +4,17 @@
 next, only the same bytes are sent again. The operation is signed anew, under another number, only when the first
 transaction can never count: another one has its number.
 
-**Numbers.** Threads and tasks take numbers from one `Numbers`, processes exclude one another by the store's lock. The
+**Numbers.** Threads and tasks take numbers from one `Numbers`; clients and processes exclude one another by the store's
+lock, and the store remembers the highest number that was taken. Senders of one account without a common store may take
+the same number: the slower one signs again, unless both sign the same operation with the same end, which is one
+transaction. Ends differ by chance, so that this is rare; a common store excludes it. The
 number of a refused transaction is used next, with a later end: of two bodies with one number the one that ends later
 counts, so nobody can send the refused one again.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from dataclasses import dataclass, field
@@ -21,6 +25,7 @@ from walras.client.errors import (
     BusyError,
     ClientError,
     NumbersError,
+    OtherNetworkError,
     RefusedError,
     StoreError,
     TransactionRefusedError,
@@ -64,6 +69,11 @@ class Numbers:
     def is_known(self) -> bool:
         return self._highest is not None
 
+    @property
+    def last(self) -> int:
+        """The highest number that the ledger would take now."""
+        return (self._highest or 0) + self._window
+
     def learn(self, highest: int, next_free: int) -> None:
         """What a node says: the highest committed number, and a free one."""
         with self._lock:
@@ -79,10 +89,8 @@ class Numbers:
             if self._free:
                 number = min(self._free)
                 return number, self._free.pop(number) + 1
-            highest = self._highest or 0
-            above = stored + 1 if stored < highest + self._window else 0
-            number = max(self._next, above)
-            if number > highest + self._window:
+            number = max(self._next, stored + 1)
+            if number > self.last:
                 return None
             self._next = number + 1
             return number, 0
@@ -124,11 +132,12 @@ class Sender:
         """Signs an operation under a free number and stores it; or finds the one that the reference names."""
         limits = yield from self.session.limits()
         self.numbers._window = limits.sequence_window
+        self._check_network(limits.network)
         if not self.numbers.is_known:
             yield from self._wait_until_caught_up()
             yield from self._learn()
         height = yield from self.session.height()
-        begun, encoded = time.monotonic(), operation.encode()
+        begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
         while True:
             with self.store.reserved():
                 if reference is not None and (known := self.store.referenced(reference)) is not None:
@@ -136,23 +145,38 @@ class Sender:
                         raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
                     return known
                 stored = [signed for signed in self.store.all() if signed.account == self.account]
-                taken = self.numbers.take(max((signed.sequence for signed in stored), default=0))
+                above = max([self.store.highest(self.account), *(signed.sequence for signed in stored)])
+                if is_fresh and not stored:
+                    # Nothing is pending: numbers up there were taken by transactions without effect.
+                    above = min(above, self.numbers.last - 1)
+                taken = self.numbers.take(above)
                 if taken is not None:
                     sequence, least = taken
-                    until = max(height + self.lasts, least)
+                    until = max(height + self.lasts - secrets.randbelow(self.lasts // 4 + 1), least)
                     signed = self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
                     self.store.keep(signed, reference)
+                    self.store.took(self.account, sequence)
                     break
             if time.monotonic() - begun > self.patience:
                 raise NumbersError(
                     f"all {limits.sequence_window} numbers above the highest committed one are pending; nothing was "
                     "done. Wait for blocks, or use another account"
                 )
-            yield Pause(0.05)
+            if is_fresh:
+                yield Pause(0.05)
             yield from self._learn()
+            is_fresh = True
         if len(stored) > _STORED_MANY:
             yield from self.settle()
         return signed
+
+    def _check_network(self, network: str) -> None:
+        """A key keeps to the network that it first signed for, until its owner names another."""
+        known = self.store.network()
+        if known not in (None, network) and not self.session.is_network_named:
+            raise OtherNetworkError(self.session.server, network, str(known))
+        if known != network:
+            self.store.sign_for(network)
 
     def _learn(self) -> Flow[None]:
         account = yield from self.session.account(self.account)
@@ -176,78 +200,69 @@ class Sender:
             yield Pause(0.2)
 
     def deliver(self, signed: Signed, wait: bool) -> Flow[Fate]:
-        """Sends the same bytes until there is an answer."""
-        begun, pause = time.monotonic(), _PAUSES_S[0]
+        """Sends the same bytes until there is an answer; with `wait` until its block.
+
+        It is asked for rather than waited for at the node: a transaction that another one with its number displaces
+        gets no answer there.
+        """
+        limits = yield from self.session.limits()
+        begun = time.monotonic()
+        longest = min(max(limits.block_interval_ms / 4000, _PAUSES_S[0]), _PAUSES_S[1])
+        pause, is_pending, why = _PAUSES_S[0], False, "it waits for a block"
+        fate: Fate | None
+        refusal: RefusedError | None
         while True:
-            left = self.patience - (time.monotonic() - begun)
+            fate = refusal = None
             try:
-                waiting = {"wait": "committed"} if wait else {}
-                body = yield from post(
-                    self.session.server, "/v1/transactions", signed.encoded, max(left, 1.0), **waiting
-                )
-                return (yield from self._settled(told(self.session, body, signed), signed))
+                if is_pending:
+                    fate = yield from fate_of(self.session, signed.id, signed)
+                else:
+                    body = yield from post(self.session.server, "/v1/transactions", signed.encoded, self.patience)
+                    fate = told(self.session, body, signed)
             except BusyError as error:
-                why, pause = error.message, error.retry_after
-            except RefusedError as error:
-                why = error.message
-                if not error.leaves_doubt:
-                    yield from self._refused(error, signed)
-                elif (fate := (yield from self._doubt(signed))) is not None:
-                    return fate
+                why, pause = error.message, max(pause, error.retry_after)
             except ClientError as error:
                 why = str(error)
-                if not error.leaves_doubt:
+                if error.leaves_doubt:
+                    # The node may have it: the next question is what it knows.
+                    is_pending = True
+                elif is_pending or not isinstance(error, RefusedError):
                     raise
-                if (fate := (yield from self._doubt(signed))) is not None:
+                elif error.code in _NUMBER_GONE or error.code == "ended":
+                    is_pending = True
+                elif error.code not in _WAITS:
+                    refusal = error
+            if refusal is not None:
+                raise self._refused(signed, refusal.status, refusal.code, refusal.message)
+            if fate is not None:
+                self._settle(fate, signed)
+                is_pending, why = fate.state == "pending", fate.message or why
+                if fate.state == "executed" or (is_pending and not wait):
                     return fate
             if time.monotonic() + pause - begun > self.patience:
                 raise UndecidedError(self.session.server, signed.id, signed.until, why)
             yield Pause(pause)
-            pause = min(pause * 2, _PAUSES_S[1])
+            pause = min(pause * 2, longest)
 
-    def _refused(self, error: RefusedError, signed: Signed) -> Flow[None]:
-        """Returns if the same bytes may be sent again."""
-        if error.code in _WAITS:
-            return
-        if error.code in _NUMBER_GONE or error.code == "ended":
-            fate = yield from fate_of(self.session, signed.id, signed)
-            yield from self._settled(fate, signed)
-            if error.code in _NUMBER_GONE and fate.state == "void":
-                raise _NumberGoneError
-            return
-        self._let_go(signed)
-        server, status, code, message = error.server, error.status, error.code, error.message
-        raise TransactionRefusedError(server, status, code, message, signed.id, signed.sequence, signed.until)
-
-    def _doubt(self, signed: Signed) -> Flow[Fate | None]:
-        """After an answer that did not come: what the node knows; None if the bytes should be sent again."""
-        try:
-            fate = yield from fate_of(self.session, signed.id, signed)
-        except ClientError:
-            return None
-        if fate.state in ("unknown", "pending") or (fate.state == "refused" and fate.height is None):
-            return None
-        return (yield from self._settled(fate, signed))
-
-    def _settled(self, fate: Fate, signed: Signed) -> Flow[Fate]:
+    def _settle(self, fate: Fate, signed: Signed) -> None:
         """Forgets what is final, and raises what had no effect."""
-        if fate.state == "executed":
-            self.store.forget(signed.id)
-        elif fate.state == "refused" and fate.height is not None:
-            if fate.code in _NUMBER_GONE:
+        match fate.state:
+            case "executed":
+                self.store.forget(signed.id)
+            case "refused" if fate.height is not None and fate.code in _NUMBER_GONE:
                 raise _NumberGoneError
-            self._let_go(signed)
-            code, message = fate.code or "refused", fate.message or ""
-            numbers = (signed.id, signed.sequence, signed.until)
-            raise TransactionRefusedError(self.session.server, 422, code, message, *numbers)
-        elif fate.state == "void":
-            self.store.forget(signed.id)
-            if fate.code == "number_taken":
+            case "refused" if fate.height is not None:
+                raise self._refused(signed, 422, fate.code or "refused", fate.message or "")
+            case "void" if fate.code == "number_taken":
                 raise _NumberGoneError
-            self.numbers.release(signed.sequence, signed.until)
-            raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
-        return fate
-        yield  # A flow that asks nothing.
+            case "void":
+                self._let_go(signed)
+                raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
+
+    def _refused(self, signed: Signed, status: int, code: str, message: str) -> TransactionRefusedError:
+        self._let_go(signed)
+        numbers = (signed.id, signed.sequence, signed.until)
+        return TransactionRefusedError(self.session.server, status, code, message, *numbers)
 
     def _let_go(self, signed: Signed) -> None:
         self.store.forget(signed.id)
