@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -16,7 +15,6 @@ from typing import Any
 import httpx
 import pytest
 from conftest import KEYS, Demo
-
 from walras.client import (
     Account,
     AccountSnapshot,
@@ -99,10 +97,7 @@ def test_what_the_market_did_is_read_in_whole_assets(client: Client) -> None:
     client.sell("EUR/USD", "1", "0.5")
     filled = client.buy("EUR/USD", "1", "3")
     assert filled.outcome is not None and filled.height is not None and filled.outcome.left is not None
-    deadline = time.monotonic() + 30
-    while not (points := client.history("EUR/USD")):
-        assert time.monotonic() < deadline
-    point = points[-1]
+    point = client.history("EUR/USD")[-1]
     batch = client.batch(point.height)
     assert batch.trades and batch.time_ms == point.time_ms
     rate = batch.valuations["EUR"] / batch.valuations["USD"]
@@ -226,7 +221,9 @@ def signed_raw(demo: Demo, key: Ed25519Key | EthereumKey, operation: Any, **chan
 
 def sent_raw(demo: Demo, signed: Signed) -> tuple[int, Any]:
     headers = {"content-type": "application/octet-stream"}
-    answer = httpx.post(f"{demo.url}/v1/transactions?wait=committed", content=signed.encoded, headers=headers, timeout=60)
+    answer = httpx.post(
+        f"{demo.url}/v1/transactions?wait=committed", content=signed.encoded, headers=headers, timeout=60
+    )
     return answer.status_code, answer.json()
 
 
@@ -307,7 +304,9 @@ def test_an_unsent_transaction_that_has_ended_is_void(demo: Demo, client: Client
     assert (fate.state, fate.code) == ("void", "number_taken")
 
 
-def test_a_key_file_and_its_folder_are_those_of_the_wallet(demo: Demo, client: Client, tmp_path: Path, made: Made) -> None:
+def test_a_key_file_and_its_folder_are_those_of_the_wallet(
+    demo: Demo, client: Client, tmp_path: Path, made: Made
+) -> None:
     path, secret = tmp_path / "key.json", {"WALRAS_PASSPHRASE": "correct horse", "WALRAS_SERVER": demo.url}
     demo.walras("wallet", "new", "--key", str(path), **secret)
     key = Ed25519Key.open(path, "correct horse")
@@ -324,8 +323,24 @@ def test_a_key_file_and_its_folder_are_those_of_the_wallet(demo: Demo, client: C
         own.pay(OTHER, "EUR", "1")
     mine = tmp_path / "mine.json"
     Ed25519Key(bytes(range(32))).save(mine, "correct horse")
-    told = json.loads(demo.walras("wallet", "pay", "--to", OTHER, "--asset", "EUR", "--amount", "1", "--json", "--key",
-                                  str(path), "--network", own.limits().network, **secret))
+    told = json.loads(
+        demo.walras(
+            "wallet",
+            "pay",
+            "--to",
+            OTHER,
+            "--asset",
+            "EUR",
+            "--amount",
+            "1",
+            "--json",
+            "--key",
+            str(path),
+            "--network",
+            own.limits().network,
+            **secret,
+        )
+    )
     assert told["id"].startswith("0x")
     assert demo.walras("wallet", "address", "--key", str(mine)).strip().lower() == Ed25519Key(bytes(range(32))).address
 

@@ -11,14 +11,49 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from walras.client import AmountError, Asset, Assets, Block, Book, Ed25519Key, EthereumKey, FolderStore, Level, LocalBook
-from walras.client import AddressError, ClientError, KeyFileError, MemoryStore, StoreError, StreamError, UnknownAssetError
-from walras.client import Candle, ForeignAnswerError, Missed, Trade, to_pandas, to_polars
+from walras.client import (
+    AddressError,
+    AmountError,
+    Asset,
+    Assets,
+    Block,
+    Book,
+    Candle,
+    ClientError,
+    Ed25519Key,
+    EthereumKey,
+    FolderStore,
+    ForeignAnswerError,
+    KeyFileError,
+    Level,
+    LocalBook,
+    MemoryStore,
+    Missed,
+    StoreError,
+    StreamError,
+    Trade,
+    UnknownAssetError,
+    to_pandas,
+    to_polars,
+)
 from walras.client.amounts import inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
-from walras.client.encoding import Body, Burn, CancelOffer, CreateAccount, CreateOffer, Issue, Operation, Pay, Signed
-from walras.client.encoding import Unstake, Withdraw, address_bytes, checked_address, raw
+from walras.client.encoding import (
+    Body,
+    Burn,
+    CancelOffer,
+    CreateAccount,
+    CreateOffer,
+    Issue,
+    Operation,
+    Pay,
+    Signed,
+    Unstake,
+    Withdraw,
+    address_bytes,
+    checked_address,
+    raw,
+)
 from walras.client.fate import fate_of
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.sending import Numbers, Sender
@@ -92,7 +127,13 @@ def test_a_checksum_is_in_the_capitals_of_an_address() -> None:
     right = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
     assert checked_address(right.lower()) == right
     assert address_bytes(right) == address_bytes(right.lower())
-    for wrong in (right.replace("A", "a").replace("F6F", "f6F"), right[:-1], right[2:], "0x" + "g" * 40, "0x" + " 1" * 20):
+    for wrong in (
+        right.replace("A", "a").replace("F6F", "f6F"),
+        right[:-1],
+        right[2:],
+        "0x" + "g" * 40,
+        "0x" + " 1" * 20,
+    ):
         with pytest.raises(AddressError):
             address_bytes(wrong)
 
@@ -135,7 +176,7 @@ def test_to_buy_never_costs_more_than_was_written() -> None:
     assert inverse_limit(1, Decimal("0.000108"))[1] == Decimal("9259.2592592592593")
     for seed in range(200):
         chance = random.Random(seed)
-        price = Decimal(chance.randrange(1, 10**chance.randrange(1, 17))).scaleb(-chance.randrange(0, 17))
+        price = Decimal(chance.randrange(1, 10 ** chance.randrange(1, 17))).scaleb(-chance.randrange(0, 17))
         _, inverse = inverse_limit(chance.randrange(1, 10**12), price)
         assert inverse * price >= 1 and len(inverse.normalize().as_tuple().digits) <= 17
 

@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 
 import httpx
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
+from websockets.protocol import State
 
 from walras.client.amounts import Assets, Number
 from walras.client.book import LocalBook
@@ -62,6 +63,7 @@ class AsyncClient:
         self._core = Core(server, key, account, network, store, patience, lasts)
         self._http = httpx.AsyncClient(base_url=self._core.session.server, headers=self._core.headers(token))
         self._token = token
+        self._sockets: set[ClientConnection] = set()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -72,7 +74,8 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, those of streams too."""
+        await asyncio.gather(*(socket.close() for socket in self._sockets))
         await self._http.aclose()
 
     @property
@@ -133,7 +136,9 @@ class AsyncClient:
     async def offers(self, address: str | None = None) -> list[Offer]:
         return await self.run(self._core.session.offers(address or self.address))
 
-    async def offers_page(self, address: str, cursor: str | None = None, limit: int = 100) -> tuple[list[Offer], str | None]:
+    async def offers_page(
+        self, address: str, cursor: str | None = None, limit: int = 100
+    ) -> tuple[list[Offer], str | None]:
         return await self.run(self._core.session.offers_page(address, cursor, limit))
 
     async def offer_of(self, id: int, address: str | None = None) -> Offer | None:
@@ -167,7 +172,9 @@ class AsyncClient:
 
     # What is sent.
 
-    async def pay(self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True) -> Fate:
+    async def pay(
+        self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
         return await self.run(self._core.pay(to, asset, amount, reference, wait))
 
     async def offer(
@@ -175,7 +182,9 @@ class AsyncClient:
     ) -> Fate:
         return await self.run(self._core.offer(sell, buy, amount, price, reference, wait))
 
-    async def buy(self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True) -> Fate:
+    async def buy(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
         return await self.run(self._core.order("buy", market, amount, price, reference, wait))
 
     async def sell(
@@ -204,12 +213,15 @@ class AsyncClient:
     # What is followed.
 
     async def stream(self, *channels: str, from_height: int | None = None) -> AsyncIterator[Event]:
-        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``, ``candles:EUR/USD:1m``,
-        ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
+        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
         feed = Feed(self._core.session, channels, from_height)
         while True:
             try:
-                async with connect(self._core.stream_url(), additional_headers=self._core.headers(self._token)) as socket:
+                async with connect(
+                    self._core.stream_url(), additional_headers=self._core.headers(self._token)
+                ) as socket:
+                    self._sockets.add(socket)
                     await socket.send(feed.connected())
                     while True:
                         text = await asyncio.wait_for(socket.recv(), SILENCE_S)
@@ -219,6 +231,8 @@ class AsyncClient:
                 lost = feed.broken(f"the node has been silent for {SILENCE_S:.0f} seconds", random.random)
             except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
                 lost = feed.broken(str(error), random.random)
+            finally:
+                self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
             yield lost
             await asyncio.sleep(lost.retry_s)
 

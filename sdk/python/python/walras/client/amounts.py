@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from walras.client.errors import AmountError, UnknownAssetError
 
-__all__ = ["DIGITS", "UNITS_MAX", "Asset", "Assets", "Number", "exact", "inverse_limit", "limit_of", "plain", "price_of"]
+__all__ = [
+    "DIGITS",
+    "UNITS_MAX",
+    "Asset",
+    "Assets",
+    "Number",
+    "assets_of",
+    "exact",
+    "inverse_limit",
+    "limit_of",
+    "plain",
+    "price_of",
+]
 
 Number: TypeAlias = "Decimal | int | str"
 """A number without loss. Floating point is refused."""
@@ -116,6 +128,27 @@ class Assets(Mapping[str, Asset]):
         if not slash:
             raise UnknownAssetError(name, [f"{one}/{other}" for one in self for other in self if one != other][:20])
         return self[base], self[quote]
+
+
+def _asset_of(body: Mapping[str, Any]) -> Asset:
+    def amount(units: str) -> Decimal:
+        return _EXACT.scaleb(Decimal(units), -int(body["decimals"]))
+
+    return Asset(
+        number=int(body["asset"]),
+        symbol=str(body["symbol"]),
+        decimals=int(body["decimals"]),
+        issuer=str(body["issuer"]),
+        least=amount(body["least_units"]),
+        issued=amount(body["issued"]),
+        valuation=None if body.get("valuation") is None else Decimal(body["valuation"]),
+        token=body.get("token"),
+    )
+
+
+def assets_of(body: Mapping[str, Any]) -> Assets:
+    """The assets as a node lists them."""
+    return Assets([_asset_of(one) for one in body["assets"]])
 
 
 def limit_of(price: Number, sell: Asset, buy: Asset) -> Decimal:

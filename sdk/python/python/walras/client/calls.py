@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote as escaped
 
-from walras.client.amounts import Assets
+from walras.client.amounts import Assets, assets_of
 from walras.client.encoding import address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
@@ -23,7 +23,6 @@ from walras.client.models import (
     Offer,
     PricePoint,
     Status,
-    assets_of,
 )
 
 __all__ = ["Session"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from decimal import ROUND_CEILING
+from decimal import ROUND_CEILING, Decimal
 from typing import Literal, TypeVar
 
-from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain
+from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
 from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
@@ -81,8 +81,11 @@ class Core:
             if proved is None or body["account"] is None:
                 raise NotFoundError(server, 404, "not_found", f"it is proved that there is no account {address}")
             account = Account.of(body["account"], assets)
-            available = {assets[one.asset].number: assets[one.asset].units(one.available) for one in account.balances
-                         if one.available}
+            available = {
+                assets[one.asset].number: assets[one.asset].units(one.available)
+                for one in account.balances
+                if one.available
+            }
         except (ProofError, KeyError, TypeError, ValueError) as error:
             raise ForeignAnswerError(server, f"its proof of {address} fails: {error}") from error
         if proved.balances != available or proved.window.highest != account.highest:
@@ -125,13 +128,31 @@ class Core:
         _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
+    def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:
+        """The offer of a transaction: its fate, what it sells and buys, its amount and price, and how much of it rests."""
+        assets = yield from self.session.assets()
+        fate = yield from self.fate(id)
+        if fate.state != "executed" or fate.sequence is None:
+            return None
+        body = yield from self.session.get(f"/v1/transactions/{id}", lambda body: body)
+        operation = body.get("operation")
+        if operation is None or operation["type"] != "create_offer":
+            return None
+        sell, buy = assets[operation["sell"]], assets[operation["buy"]]
+        price = price_of(Decimal(operation["limit"]), sell, buy)
+        resting = yield from self.session.offer(str(body["account"]), fate.sequence)
+        rests = resting.amount if resting else None
+        return fate, sell.symbol, buy.symbol, sell.amount(int(operation["amount"])), price, rests
+
     def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
         assets = yield from self.session.assets()
         if isinstance(offer, int):
             found = yield from self.session.offer(self.sender.account, offer)
             if found is None:
                 raise NotFoundError(
-                    self.session.server, 404, "unknown_offer",
+                    self.session.server,
+                    404,
+                    "unknown_offer",
                     f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
                 )
             offer = found

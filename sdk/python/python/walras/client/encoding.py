@@ -68,7 +68,9 @@ def address_bytes(address: str) -> bytes:
     if not address.startswith("0x") or len(digits) != 40 or len(made) != 20:
         raise AddressError(f"{address!r} is no address: write 0x and 40 hexadecimal digits")
     if digits not in (digits.lower(), digits.upper()) and checked_address(address) != address:
-        raise AddressError(f"{address!r} has a wrong checksum in its capitals: copy it again, or write it in lower case")
+        raise AddressError(
+            f"{address!r} has a wrong checksum in its capitals: copy it again, or write it in lower case"
+        )
     return made
 
 
@@ -161,7 +163,11 @@ class Pay:
         return b"\3" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
 
     def fields(self) -> Fields:
-        return [("to", "address", self.to), ("asset", "uint32", str(self.asset)), ("amount", "uint64", str(self.amount))]
+        return [
+            ("to", "address", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +183,11 @@ class Issue:
         return b"\4" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
 
     def fields(self) -> Fields:
-        return [("to", "address", self.to), ("asset", "uint32", str(self.asset)), ("amount", "uint64", str(self.amount))]
+        return [
+            ("to", "address", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +232,11 @@ class Withdraw:
         return b"\x09" + raw(self.to) + u32(self.asset) + u64(self.amount)
 
     def fields(self) -> Fields:
-        return [("to", "bytes32", self.to), ("asset", "uint32", str(self.asset)), ("amount", "uint64", str(self.amount))]
+        return [
+            ("to", "bytes32", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
 
 
 Operation: TypeAlias = "CreateAccount | CreateOffer | CancelOffer | Pay | Issue | Burn | Unstake | Withdraw"
@@ -266,9 +280,7 @@ class Body:
         domain: Fields = [*names, ("chainId", "uint256", str(self.chain)), ("salt", "bytes32", network)]
         numbers: Fields = [("sequence", "uint64", str(self.sequence)), ("until", "uint64", str(self.until))]
         message: Fields = [("account", "address", self.account), *numbers, *self.operation.fields()]
-        return keccak256(
-            b"\x19\x01" + hash_struct("EIP712Domain", domain) + hash_struct(self.operation.NAME, message)
-        )
+        return keccak256(b"\x19\x01" + hash_struct("EIP712Domain", domain) + hash_struct(self.operation.NAME, message))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,6 @@ def _asked(session: Session, id: str, signed: Signed | None) -> Flow[Fate | None
     return told(session, body, signed)
 
 
-
 def _window(session: Session, account: str) -> Flow[tuple[int, Window]]:
     """The account's used numbers after a block."""
 

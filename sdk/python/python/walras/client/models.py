@@ -37,26 +37,6 @@ def decimal(value: str | None) -> Decimal | None:
     return None if value is None else Decimal(value)
 
 
-def asset_of(body: Json) -> Asset:
-    def amount(units: str) -> Decimal:
-        return Decimal(units).scaleb(-int(body["decimals"]))
-
-    return Asset(
-        number=int(body["asset"]),
-        symbol=str(body["symbol"]),
-        decimals=int(body["decimals"]),
-        issuer=str(body["issuer"]),
-        least=amount(body["least_units"]),
-        issued=amount(body["issued"]),
-        valuation=decimal(body.get("valuation")),
-        token=body.get("token"),
-    )
-
-
-def assets_of(body: Json) -> Assets:
-    return Assets([asset_of(one) for one in body["assets"]])
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
     """The status of a node."""

@@ -118,8 +118,9 @@ class MemoryStore:
 
 
 class FolderStore:
-    """Beside a key file: ``KEY.pending`` holds transactions by id, ``KEY.references`` those with a reference, ``KEY.network``
-    names the network that the key signs for, ``KEY.ACCOUNT.number`` the highest number taken, and ``KEY.lock`` excludes other processes while a number is taken."""
+    """Beside a key file: ``KEY.pending`` holds transactions by id, ``KEY.references`` those with a reference.
+    ``KEY.network`` names the network that the key signs for, ``KEY.ACCOUNT.number`` the highest number taken, and
+    ``KEY.lock`` excludes other processes while a number is taken."""
 
     def __init__(self, key_file: str | os.PathLike[str]) -> None:
         self._base = base = os.fspath(key_file)

@@ -1,8 +1,8 @@
 """The live stream as pure logic: messages in, events out, and what was missed asked for over HTTP.
 
 **Protocol.** A connection sends each channel's snapshot first, then increments, and a heartbeat every second. Messages
-are numbered from 0. A gap in the numbers, a message that is none, or five seconds of silence break the connection; it is
-made again after a pause that grows.
+are numbered from 0. A gap in the numbers, a message that is none, or five seconds of silence break the connection; it
+is made again after a pause that grows.
 
 **Resuming.** The node sends no increments of before. So after a reconnection, or from a height that the caller names,
 a `Feed` asks for the blocks, batches and trades between the last event and the snapshot, and hands them out in order,
@@ -219,7 +219,9 @@ class Feed:
                 return [Trade.of(message, assets)]
         return [account_update(message, assets)]
 
-    def _fresh(self, channel: str, found: Iterable[Any], height: Callable[[Any], int], again: bool = False) -> list[Event]:
+    def _fresh(
+        self, channel: str, found: Iterable[Any], height: Callable[[Any], int], again: bool = False
+    ) -> list[Event]:
         """Those above the last one; with `again` the last one too, since it changes."""
         last = self._last.get(channel, -1)
         fresh = [one for one in found if height(one) > last or (again and height(one) == last)]

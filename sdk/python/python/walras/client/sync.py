@@ -193,7 +193,9 @@ class Client:
         """Offers `amount` of `sell` for at least `price` of `buy` each."""
         return self.run(self._core.offer(sell, buy, amount, price, reference, wait))
 
-    def buy(self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True) -> Fate:
+    def buy(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
         """Buys up to `amount` of a market's base for at most `price` of its quote each."""
         return self.run(self._core.order("buy", market, amount, price, reference, wait))
 
@@ -230,8 +232,8 @@ class Client:
     # What is followed.
 
     def stream(self, *channels: str, from_height: int | None = None) -> Iterator[Event]:
-        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``, ``candles:EUR/USD:1m``,
-        ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
+        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
         feed = Feed(self._core.session, channels, from_height)
         while True:
             try:
