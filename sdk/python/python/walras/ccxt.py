@@ -97,9 +97,9 @@ def _refusal(error: RefusedError) -> type[Exception]:
 
 
 class walras(ccxt.Exchange):  # type: ignore[misc]
-    """The exchange. ``privateKey`` is a secp256k1 key, or with ``options["keyType"] = "ed25519"`` a seed. ``store`` among
-    the options is a key file beside which transactions are kept until they are final, ``network`` the identity of the
-    network."""
+    """The exchange. ``privateKey`` is a secp256k1 key, or with ``options["keyType"] = "ed25519"`` a seed. ``store``
+    among the options is a key file beside which transactions are kept until they are final, ``network`` the identity of
+    the network."""
 
     def describe(self) -> Any:
         no = ["fetchMyTrades", "fetchOrders", "fetchClosedOrders", "createMarketOrder", "editOrder", "fetchOrderTrades"]

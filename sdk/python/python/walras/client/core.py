@@ -129,7 +129,7 @@ class Core:
         return (yield from self.sender.send(operation, wait, reference))
 
     def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:
-        """The offer of a transaction: its fate, what it sells and buys, its amount and price, and how much of it rests."""
+        """The offer of a transaction: its fate, what it sells and buys, amount, price, and how much of it rests."""
         assets = yield from self.session.assets()
         fate = yield from self.fate(id)
         if fate.state != "executed" or fate.sequence is None:
