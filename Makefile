@@ -27,7 +27,8 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	touch $@
 
 # Built when its sources have changed: the binary embeds it, so that a new page makes a new binary.
-web/dist/index.html: web/node_modules/.package-lock.json web/index.html $(wildcard web/*.ts) $(shell find web/src web/public -type f)
+web/dist/index.html: web/node_modules/.package-lock.json web/index.html $(wildcard web/*.ts) \
+  $(shell find web/src web/public sdk/typescript/src -type f)
 	cd web && npm run --silent build
 
 page: $(if $(HAS_NODE),web/dist/index.html) ## Build the page, which the binary embeds

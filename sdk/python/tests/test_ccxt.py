@@ -22,7 +22,7 @@ def test_ccxt_loads_markets_and_their_data(exchange: Any) -> None:
     markets = exchange.load_markets()
     assert list(markets) == ["EUR/USD"] and markets["EUR/USD"]["precision"]["amount"] == 1e-6
     assert exchange.currencies["EUR"]["precision"] == 1e-6 and exchange.fetch_status()["status"] == "ok"
-    exchange.create_order("EUR/USD", "limit", "sell", 4, 0.5)
+    exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
     exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
     exchange.cancel_all_orders()
     trades = exchange.fetch_trades("EUR/USD")
@@ -30,7 +30,8 @@ def test_ccxt_loads_markets_and_their_data(exchange: Any) -> None:
     assert exchange.fetch_trades("EUR/USD", since=trades[-1]["timestamp"])[0]["timestamp"] >= trades[-1]["timestamp"]
     ticker = exchange.fetch_ticker("EUR/USD")
     assert ticker["low"] <= ticker["last"] <= ticker["high"] and ticker["baseVolume"] > 0
-    assert exchange.fetch_tickers()["EUR/USD"]["symbol"] == "EUR/USD"
+    assert exchange.fetch_tickers(["EUR/USD"])["EUR/USD"]["symbol"] == "EUR/USD"
+    assert set(exchange.fetch_tickers()) <= {"EUR/USD"}
     book = exchange.fetch_order_book("EUR/USD", 5)
     assert len(book["asks"]) <= 5 and book["asks"] == sorted(book["asks"]) and book["nonce"] > 0
     candles = exchange.fetch_ohlcv("EUR/USD", "1m")
@@ -65,7 +66,7 @@ def test_ccxt_orders_live_their_lives(exchange: Any) -> None:
 
 
 def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any) -> None:
-    exchange.create_order("EUR/USD", "limit", "sell", 4, 0.5)
+    exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
     filled = exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
     assert filled["status"] == "closed" and filled["filled"] >= 2 and filled["average"] <= 3
     assert filled["cost"] == pytest.approx(6)

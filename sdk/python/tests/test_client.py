@@ -93,10 +93,11 @@ def test_a_payment_and_an_offer_live_their_lives(client: Client) -> None:
 def test_what_the_market_did_is_read_in_whole_assets(client: Client) -> None:
     status, limits, assets = client.status(), client.limits(), client.assets()
     assert status.chain == limits.chain == 31337 and assets["EUR"].decimals == 6
-    # Two offers that cross.
-    client.sell("EUR/USD", "1", "0.5")
+    # Two offers that cross, whatever the demo's traders do.
+    client.sell("EUR/USD", "20", "2.5")
     filled = client.buy("EUR/USD", "1", "3")
-    assert filled.outcome is not None and filled.height is not None and filled.outcome.left is not None
+    assert filled.outcome is not None and (filled.outcome.left, filled.outcome.sold) == (0, 3)
+    client.cancel_all()
     point = client.history("EUR/USD")[-1]
     batch = client.batch(point.height)
     assert batch.trades and batch.time_ms == point.time_ms

@@ -27,10 +27,10 @@ def example(demo: Demo, name: str, *arguments: str, **environment: str) -> str:
 
 def test_the_example_of_market_data_shows_a_market(demo: Demo) -> None:
     with Client(demo.url, key=EthereumKey(KEYS[2])) as client:
-        client.sell("EUR/USD", "3", "0.5")
+        client.sell("EUR/USD", "20", "2.5")
         client.buy("EUR/USD", "2", "3")
+        told = example(demo, "market_data.py")
         client.cancel_all()
-    told = example(demo, "market_data.py")
     assert "EUR/USD: last " in told and "close" in told
 
 

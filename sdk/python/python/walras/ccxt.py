@@ -225,40 +225,37 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
     def fetch_ticker(self, symbol: str, params: Any = None) -> Any:
         self.load_markets()
         symbol = self.market(symbol)["symbol"]
-        return self._tickers([symbol])[symbol]
+        return self.fetch_tickers([symbol])[symbol]
 
     def fetch_tickers(self, symbols: Any = None, params: Any = None) -> Any:
+        """Of some markets, or of all with offers or trades."""
         self.load_markets()
-        return self._tickers(self.market_symbols(symbols) or list(self.symbols))
-
-    def _tickers(self, symbols: list[str]) -> dict[str, Any]:
         with _translated():
-            traded = {market.market: market for market in self.client.markets()}
+            names = self.market_symbols(symbols) or [market.market for market in self.client.markets()]
             now = self.client.status().time_ms
-            tickers = {}
-            for symbol in symbols:
-                market = traded.get(symbol)
-                candles = self.client.candles(symbol, "15m", 97) if market else []
-                day = [candle for candle in candles if candle.time_ms > now - DAY_MS]
-                tickers[symbol] = self.safe_ticker(
-                    {
-                        "symbol": symbol,
-                        "timestamp": now,
-                        "datetime": self.iso8601(now),
-                        "last": _text(market.price if market else None),
-                        "close": _text(market.price if market else None),
-                        "bid": _text(market.best_buy if market else None),
-                        "ask": _text(market.best_sell if market else None),
-                        "open": _text(day[0].open if day else None),
-                        "high": _text(max((candle.high for candle in day), default=None)),
-                        "low": _text(min((candle.low for candle in day), default=None)),
-                        "baseVolume": _text(sum((candle.base_volume for candle in day), Decimal(0))),
-                        "quoteVolume": _text(sum((candle.quote_volume for candle in day), Decimal(0))),
-                        "info": market,
-                    },
-                    self.market(symbol),
-                )
-        return tickers
+            return {name: self._ticker(name, now) for name in names}
+
+    def _ticker(self, symbol: str, now: int) -> Any:
+        book = self.client.book(symbol, 1)
+        day = [one for one in self.client.candles(symbol, "15m", 97) if one.time_ms > now - DAY_MS]
+        ticker = {
+            "symbol": symbol,
+            "timestamp": now,
+            "datetime": self.iso8601(now),
+            "last": _text(book.price),
+            "close": _text(book.price),
+            "bid": _text(book.buys[0].price if book.buys else None),
+            "bidVolume": _text(book.buys[0].amount if book.buys else None),
+            "ask": _text(book.sells[0].price if book.sells else None),
+            "askVolume": _text(book.sells[0].amount if book.sells else None),
+            "open": _text(day[0].open if day else None),
+            "high": _text(max((one.high for one in day), default=None)),
+            "low": _text(min((one.low for one in day), default=None)),
+            "baseVolume": _text(sum((one.base_volume for one in day), Decimal(0))),
+            "quoteVolume": _text(sum((one.quote_volume for one in day), Decimal(0))),
+            "info": {"book": book, "indicative": _text(book.indicative)},
+        }
+        return self.safe_ticker(ticker, self.market(symbol))
 
     def fetch_order_book(self, symbol: str, limit: Any = None, params: Any = None) -> Any:
         self.load_markets()

@@ -6,7 +6,7 @@
  * means that what is shown may be wrong: the connection is closed and made again, after a pause that doubles from half a
  * second to fifteen seconds until a message arrives, and the fresh snapshots replace what was known.
  */
-import type { Account, Balance, Batch, Block, IdOutcome, Offer } from "./api";
+import type { Account, Balance, Batch, Block, IdOutcome, Offer } from "./bodies.js";
 
 export const SILENCE_MS = 5_000;
 export const PAUSE_MS_MIN = 500;
