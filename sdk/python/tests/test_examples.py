@@ -53,7 +53,7 @@ def test_the_example_of_the_stream_sees_past_and_present(demo: Demo) -> None:
 
 
 def test_the_market_maker_quotes_both_sides_and_leaves_nothing(demo: Demo) -> None:
-    told = example(demo, "market_maker.py", "EUR/USD", "--size", "5", "--blocks", "20", WALRAS_KEY=KEYS[2])
+    told = example(demo, "market_maker.py", "EUR/USD", "--size", "5", "--blocks", "4", WALRAS_KEY=KEYS[2])
     assert re.search(r"buys 5\.0+ at 1\.\d+, sells 5\.0+ at 1\.\d+|buys .* at .*, sells .* at ", told), told
     with Client(demo.url, key=EthereumKey(KEYS[2])) as client:
         assert client.offers() == []

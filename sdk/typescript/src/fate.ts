@@ -1,0 +1,117 @@
+/**
+ * What became of a transaction, as definitely as the node can say it.
+ *
+ * The node is asked for the transaction by its id. If it knows none, the account's window of used numbers decides: a number
+ * that is still free after block `until` was never used, so the transaction is void. A used number means that another
+ * transaction has it, provided that the node keeps all blocks since the signing; a node that began from a later snapshot
+ * may have forgotten the transaction, and then the answer is *unknown*, never *void*.
+ */
+import type { Operation as OperationBody, Outcome as OutcomeBody } from "./bodies.js";
+import { number, type Signed } from "./encoding.js";
+import { NotFoundError } from "./errors.js";
+import * as models from "./models.js";
+import type { Fate } from "./models.js";
+import type { Session } from "./session.js";
+import { fromHex } from "./typed.js";
+
+/** Blocks for which a transaction may count after it is signed. A node that keeps so many blocks knows its fate. */
+export const LASTS_MAX = 256;
+
+export type TransactionBody = {
+  id: string;
+  status: "pending" | "committed";
+  height?: number;
+  outcome?: OutcomeBody;
+  account?: string;
+  sequence?: string;
+  until?: string;
+  operation?: OperationBody;
+};
+
+/** Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to it. */
+export type Window = { highest: bigint; used: bigint };
+
+/** The used numbers that the proof of an account states, unverified; none for an account that does not exist. */
+export function windowOf(proof: Uint8Array): Window {
+  const parts = Number(number(proof, 0, 4));
+  let at = 4 + 33 * parts;
+  if (proof[at] !== 1) return { highest: 0n, used: 0n };
+  at += 1 + 20;
+  at += proof[at] === 1 ? 33 : 1;
+  if (at + 16 > proof.length) throw new Error("the proof is cut off");
+  return { highest: number(proof, at, 8), used: number(proof, at + 8, 8) };
+}
+
+export function isFree(window: Window, sequence: bigint): boolean {
+  const behind = window.highest - sequence;
+  return behind < 0n || (behind < 64n && ((window.used >> behind) & 1n) === 0n);
+}
+
+/** What the node's answer about a transaction means. */
+export async function told(session: Session, body: TransactionBody, signed: Signed | null): Promise<Fate> {
+  const assets = await session.assets();
+  return session.http.decoded(() => {
+    const own = signed ? { sequence: signed.sequence, until: signed.until } : {};
+    if (body.status === "pending") return { id: body.id, state: "pending", ...own };
+    const known = body.sequence === undefined || body.sequence === null ? own : { sequence: BigInt(body.sequence), until: BigInt(body.until ?? 0) };
+    const { operation } = body;
+    let pair: [string, string] | null = operation?.type === "create_offer" ? [operation.sell, operation.buy] : null;
+    if (!operation && signed && signed.operation[0] === 1) {
+      const [sell, buy] = [1, 5].map((at) => assets.numbered(Number(number(signed.operation, at, 4))).symbol) as [string, string];
+      pair = [sell, buy];
+    }
+    const height = Number(body.height);
+    session.saw(height);
+    const outcome = models.outcome(body.outcome ?? { result: "applied" }, assets, pair);
+    const place = { id: body.id, ...known, height };
+    if (outcome.result === "refused") return { ...place, state: "refused", code: outcome.code, message: outcome.message };
+    // What is void at a venue has its number and its fee: it is executed, to no effect.
+    return { ...place, state: "executed", outcome };
+  });
+}
+
+/** What became of a transaction; see the top. */
+export async function fateOf(session: Session, id: string, signed: Signed | null): Promise<Fate> {
+  const first = await asked(session, id, signed);
+  if (signed === null) return first ?? { id, state: "unknown", message: "it is not stored here, and the node does not know it" };
+  if (first && (first.state !== "refused" || first.height !== undefined)) return first;
+  // The window is read first: a transaction whose number it shows as used was indexed before.
+  const body = await session.http.get<{ height: number; proof: string }>(`/v1/accounts/${signed.account}/proof`);
+  const window = session.http.decoded(() => windowOf(fromHex(body.proof)));
+  const again = await asked(session, id, signed);
+  if (again && (again.state !== "refused" || again.height !== undefined)) return again;
+  const verdict = await judge(session, signed, body.height, window);
+  return verdict.state === "void" ? verdict : (again ?? verdict);
+}
+
+async function asked(session: Session, id: string, signed: Signed | null): Promise<Fate | null> {
+  try {
+    return await told(session, await session.http.get<TransactionBody>(`/v1/transactions/${id}`), signed);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    if (error.code !== "refused") return null;
+    const own = signed ? { sequence: signed.sequence, until: signed.until } : {};
+    return { id, state: "refused", ...own, code: error.code, message: error.remedy };
+  }
+}
+
+/** The fate of a transaction that the node does not know, after a block of `height`. */
+async function judge(session: Session, signed: Signed, height: number, window: Window): Promise<Fate> {
+  const place = { id: signed.id, sequence: signed.sequence, until: signed.until };
+  if (isFree(window, signed.sequence)) {
+    if (BigInt(height) < signed.until) {
+      return { ...place, state: "unknown", message: `the node does not know it; it may count up to block ${signed.until}` };
+    }
+    const message = `it could count up to block ${signed.until}, and its number is unused after block ${height}`;
+    return { ...place, state: "void", code: "ended", message };
+  }
+  try {
+    const signedAt = signed.until - BigInt(LASTS_MAX);
+    await session.block(Number(signedAt > 1n ? signedAt : 1n));
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const message = "its number is used, and the node does not keep the blocks since it was signed: ask another node";
+    return { ...place, state: "unknown", message };
+  }
+  return { ...place, state: "void", code: "number_taken", message: `another transaction of the account has number ${signed.sequence}` };
+}
