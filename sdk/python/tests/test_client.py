@@ -97,13 +97,13 @@ def test_what_the_market_did_is_read_in_whole_assets(client: Client) -> None:
     client.sell("EUR/USD", "20", "2.5")
     filled = client.buy("EUR/USD", "1", "3")
     assert filled.outcome is not None and (filled.outcome.left, filled.outcome.sold) == (0, 3)
+    assert any(market.market == "EUR/USD" and market.price for market in client.markets())
     client.cancel_all()
     point = client.history("EUR/USD")[-1]
     batch = client.batch(point.height)
     assert batch.trades and batch.time_ms == point.time_ms
     rate = batch.valuations["EUR"] / batch.valuations["USD"]
     assert abs(rate / point.price - 1) < Decimal("1e-9")
-    assert any(market.market == "EUR/USD" and market.price for market in client.markets())
     candle = client.candles("EUR/USD", "1m")[-1]
     assert candle.low <= candle.close <= candle.high and candle.base_volume > 0
     assert client.block(point.height).pairs > 0 and client.blocks(limit=3, before=4)[-1].height == 1

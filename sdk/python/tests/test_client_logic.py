@@ -424,4 +424,4 @@ def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() 
     # Another number was used, this one may still count.
     assert fate(highest=2, used=1) == ("unknown", None)
     # The node began from a later snapshot: it may have forgotten that the transaction was executed.
-    assert fate(highest=1, used=1, kept=1000) == ("unknown", None)
+    assert fate(highest=1, used=1, kept=1001) == ("unknown", None)

@@ -51,6 +51,7 @@ export function isFree(window: Window, sequence: bigint): boolean {
 export async function told(session: Session, body: TransactionBody, signed: Signed | null): Promise<Fate> {
   const assets = await session.assets();
   return session.http.decoded(() => {
+    if (signed && body.id !== signed.id) throw new Error(`it names the transaction ${signed.id} as ${body.id}`);
     const own = signed ? { sequence: signed.sequence, until: signed.until } : {};
     if (body.status === "pending") return { id: body.id, state: "pending", ...own };
     const known = body.sequence === undefined || body.sequence === null ? own : { sequence: BigInt(body.sequence), until: BigInt(body.until ?? 0) };
@@ -76,12 +77,21 @@ export async function fateOf(session: Session, id: string, signed: Signed | null
   if (signed === null) return first ?? { id, state: "unknown", message: "it is not stored here, and the node does not know it" };
   if (first && (first.state !== "refused" || first.height !== undefined)) return first;
   // The window is read first: a transaction whose number it shows as used was indexed before.
-  const body = await session.http.get<{ height: number; proof: string }>(`/v1/accounts/${signed.account}/proof`);
-  const window = session.http.decoded(() => windowOf(fromHex(body.proof)));
+  const { height, window } = await usedNumbers(session, signed.account);
   const again = await asked(session, id, signed);
   if (again && (again.state !== "refused" || again.height !== undefined)) return again;
-  const verdict = await judge(session, signed, body.height, window);
+  const verdict = await judge(session, signed, height, window);
   return verdict.state === "void" ? verdict : (again ?? verdict);
+}
+
+/** Whether the number of a transaction is used, by it or by another one. */
+export async function isNumberUsed(session: Session, signed: Signed): Promise<boolean> {
+  return !isFree((await usedNumbers(session, signed.account)).window, signed.sequence);
+}
+
+async function usedNumbers(session: Session, account: string): Promise<{ height: number; window: Window }> {
+  const body = await session.http.get<{ height: number; proof: string }>(`/v1/accounts/${account}/proof`);
+  return session.http.decoded(() => ({ height: body.height, window: windowOf(fromHex(body.proof)) }));
 }
 
 async function asked(session: Session, id: string, signed: Signed | null): Promise<Fate | null> {

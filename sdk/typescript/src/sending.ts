@@ -22,7 +22,7 @@ import {
   UndecidedError,
   VoidError,
 } from "./errors.js";
-import { fateOf, told, type TransactionBody } from "./fate.js";
+import { fateOf, isNumberUsed, told, type TransactionBody } from "./fate.js";
 import { pause } from "./http.js";
 import type { Key } from "./keys.js";
 import type { Fate } from "./models.js";
@@ -223,6 +223,9 @@ export class Sender {
         }
       }
       if (fate) {
+        // In its block another one with its number came first, which may itself have been refused.
+        const conflicts = fate.state === "refused" && fate.height !== undefined && fate.code === "sequence_conflict";
+        if (conflicts && (await isNumberUsed(this.session, signed))) throw new NumberGone();
         await this.settled(fate, signed);
         isPending = fate.state === "pending";
         why = fate.message ?? why;

@@ -18,53 +18,58 @@ blocks). Certificates are not verified: `proved_account` shows that a balance be
 that root.
 """
 
-from walras.client.aio import AsyncClient
-from walras.client.amounts import Asset, Assets, Number
-from walras.client.book import Change, LocalBook
-from walras.client.encoding import checked_address
-from walras.client.errors import (
-    AddressError,
-    AmountError,
-    BusyError,
-    ClientError,
-    ForeignAnswerError,
-    KeyFileError,
-    NoAnswerError,
-    NotFoundError,
-    NumbersError,
-    OtherNetworkError,
-    RefusedError,
-    StoreError,
-    StreamError,
-    TransactionRefusedError,
-    UndecidedError,
-    UnknownAssetError,
-    VoidError,
-)
-from walras.client.frames import to_pandas, to_polars
-from walras.client.keys import Ed25519Key, EthereumKey, Key
-from walras.client.models import (
-    Account,
-    Balance,
-    Batch,
-    BatchTrade,
-    Block,
-    Book,
-    Candle,
-    Fate,
-    Fill,
-    Level,
-    Limits,
-    Market,
-    Offer,
-    Outcome,
-    PricePoint,
-    Status,
-    Trade,
-)
-from walras.client.pending import FolderStore, MemoryStore, Store
-from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
-from walras.client.sync import Client
+try:
+    from walras.client.aio import AsyncClient
+    from walras.client.amounts import Asset, Assets, Number
+    from walras.client.book import Change, LocalBook
+    from walras.client.encoding import checked_address
+    from walras.client.errors import (
+        AddressError,
+        AmountError,
+        BusyError,
+        ClientError,
+        ForeignAnswerError,
+        KeyFileError,
+        NoAnswerError,
+        NotFoundError,
+        NumbersError,
+        OtherNetworkError,
+        RefusedError,
+        StoreError,
+        StreamError,
+        TransactionRefusedError,
+        UndecidedError,
+        UnknownAssetError,
+        VoidError,
+    )
+    from walras.client.frames import to_pandas, to_polars
+    from walras.client.keys import Ed25519Key, EthereumKey, Key
+    from walras.client.models import (
+        Account,
+        Balance,
+        Batch,
+        BatchTrade,
+        Block,
+        Book,
+        Candle,
+        Fate,
+        Fill,
+        Level,
+        Limits,
+        Market,
+        Offer,
+        Outcome,
+        PricePoint,
+        Status,
+        Trade,
+    )
+    from walras.client.pending import FolderStore, MemoryStore, Store
+    from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
+    from walras.client.sync import Client
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{error}; the client needs more: pip install 'walras[client]'", name=error.name
+    ) from error
 
 __all__ = [
     "Account",

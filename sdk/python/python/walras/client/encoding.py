@@ -55,7 +55,9 @@ def checked_address(address: str) -> str:
     """An address with its checksum in its capitals (EIP-55)."""
     digits = address.removeprefix("0x").lower()
     pattern = keccak256(digits.encode()).hex()
-    return "0x" + "".join(digit.upper() if int(mark, 16) >= 8 else digit for digit, mark in zip(digits, pattern, strict=False))
+    return "0x" + "".join(
+        digit.upper() if int(mark, 16) >= 8 else digit for digit, mark in zip(digits, pattern, strict=False)
+    )
 
 
 def address_bytes(address: str) -> bytes:

@@ -17,7 +17,7 @@ from walras.client.flow import Flow, decoded
 from walras.client.models import Fate, Outcome
 from walras.client.proof import Window, window_of
 
-__all__ = ["LASTS_MAX", "fate_of", "told"]
+__all__ = ["LASTS_MAX", "fate_of", "is_number_used", "told"]
 
 LASTS_MAX = 256
 """Blocks for which a transaction may count after it is signed. A node that keeps so many blocks knows its fate."""
@@ -31,6 +31,8 @@ def told(session: Session, body: Any, signed: Signed | None) -> Fate:
 def _told(session: Session, body: Any, signed: Signed | None) -> Fate:
     """What the node's answer about a transaction means."""
     id = str(body["id"])
+    if signed is not None and id != signed.id:
+        raise ValueError(f"it names the transaction {signed.id} as {id}")
     numbers: tuple[int | None, int | None] = (signed.sequence, signed.until) if signed else (None, None)
     if body["status"] == "pending":
         return Fate(id, "pending", *numbers)
@@ -78,6 +80,12 @@ def _asked(session: Session, id: str, signed: Signed | None) -> Flow[Fate | None
         sequence, until = (signed.sequence, signed.until) if signed else (None, None)
         return Fate(id, "refused", sequence, until, code=error.code, message=error.message)
     return told(session, body, signed)
+
+
+def is_number_used(session: Session, signed: Signed) -> Flow[bool]:
+    """Whether the number of a transaction is used, by it or by another one."""
+    _, window = yield from _window(session, signed.account)
+    return not window.is_free(signed.sequence)
 
 
 def _window(session: Session, account: str) -> Flow[tuple[int, Window]]:

@@ -32,7 +32,7 @@ from walras.client.errors import (
     UndecidedError,
     VoidError,
 )
-from walras.client.fate import fate_of, told
+from walras.client.fate import fate_of, is_number_used, told
 from walras.client.flow import Ask, Flow, Pause, post, read
 from walras.client.keys import Key
 from walras.client.models import Fate
@@ -235,6 +235,10 @@ class Sender:
             if refusal is not None:
                 raise self._refused(signed, refusal.status, refusal.code, refusal.message)
             if fate is not None:
+                if fate.state == "refused" and fate.height is not None and fate.code == "sequence_conflict":
+                    # In its block another one with its number came first, which may itself have been refused.
+                    if (yield from is_number_used(self.session, signed)):
+                        raise _NumberGoneError
                 self._settle(fate, signed)
                 is_pending, why = fate.state == "pending", fate.message or why
                 if fate.state == "executed" or (is_pending and not wait):
