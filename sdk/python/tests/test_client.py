@@ -26,6 +26,7 @@ from walras.client import (
     Block,
     Client,
     ClientError,
+    Committee,
     Ed25519Key,
     EthereumKey,
     FolderStore,
@@ -42,6 +43,7 @@ from walras.client import (
     VoidError,
     checked_address,
 )
+from walras.client.certificate import check_certificate, prove_outcome
 from walras.client.encoding import Body, Pay, Signed, address_bytes, raw
 from walras.client.flow import Answer, Ask
 from walras.client.proof import ProofError, prove_account
@@ -402,6 +404,43 @@ def test_a_balance_is_proved_and_a_changed_proof_proves_nothing(demo: Demo, clie
         prove_account(address, raw(told["root"]), raw(told["proof"]))
     with pytest.raises(NotFoundError, match="proved"):
         client.proved_account("0x" + absent.hex())
+
+
+def test_what_a_quorum_signed_needs_no_trust_in_a_node(demo: Demo, client: Client) -> None:
+    committee = client.committee()
+    assert (len(committee.keys), committee.quorum) == (1, 1)
+    assert client.proved_account(committee=committee).address == client.address
+    placed = client.sell("EUR/USD", "3", "500")
+    proved = client.proved_fate(placed.id, committee=committee)
+    assert proved.outcome == placed.outcome and proved.height == placed.height
+    client.cancel_all()
+    # Another validator's key, or one that signed nothing, proves nothing; nor does another epoch's.
+    strangers = [
+        Committee((Ed25519Key.generate().public,)),
+        Committee(committee.keys, epoch=1),
+        Committee((*committee.keys, Ed25519Key.generate().public)),
+    ]
+    for stranger in strangers:
+        for ask in (
+            lambda: client.proved_account(committee=stranger),
+            lambda: client.proved_fate(placed.id, committee=stranger),
+        ):
+            with pytest.raises(ForeignAnswerError, match="fails"):
+                ask()
+    told = httpx.get(f"{demo.url}/v1/transactions/{placed.id}?proof=true&certified=true", timeout=60).json()
+    id, root, proof = raw(placed.id), raw(told["receipts_root"]), raw(told["proof"])
+    assert prove_outcome(id, root, proof) is not None
+    for at in range(len(proof)):
+        with pytest.raises(ProofError):
+            prove_outcome(id, root, proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :])
+    signed = told["certificate"]
+    certificate, roots = raw(signed["certificate"]), (raw(signed["state_root"]), root)
+    network = client.limits().network
+    assert check_certificate(certificate, network, committee, *roots) >= (placed.height or 0)
+    for at in range(len(certificate)):
+        with pytest.raises(ProofError):
+            changed = certificate[:at] + bytes([certificate[at] ^ 1]) + certificate[at + 1 :]
+            check_certificate(changed, network, committee, *roots)
 
 
 def test_a_foreign_server_is_told_apart_from_a_refusal(demo: Demo, made: Made) -> None:

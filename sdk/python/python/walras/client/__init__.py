@@ -8,20 +8,22 @@
 - **Definite.** A transaction is pending, executed, refused, void, or unknown to the node, and the answer says which
   (`Fate`). An error names the server, what it said and what to do.
 - **Parallel.** Threads, tasks and processes that share a store never take the same sequence number.
+- **Verified.** `proved_account` and `proved_fate` check balances and outcomes against what a quorum of a known
+  `Committee` has signed.
 
 **Invariant.** Everything but `sync` and `aio` is without sockets; a node never chooses what is signed.
 
 **What nodes lack, and this client does not pretend**: a stream of the book (a `LocalBook` reads it again when a block
 changed it); a stream from a past height (what can be read is read, the rest is a `Missed` event); a look-up by the
 caller's own reference (the store has it); the first height that a node's index knows (it is inferred from kept
-blocks). Certificates are not verified: `proved_account` shows that a balance belongs to a state root, not who signed
-that root.
+blocks).
 """
 
 try:
     from walras.client.aio import AsyncClient
     from walras.client.amounts import Asset, Assets, Number
     from walras.client.book import Change, LocalBook
+    from walras.client.certificate import Committee
     from walras.client.encoding import checked_address
     from walras.client.errors import (
         AddressError,
@@ -90,6 +92,7 @@ __all__ = [
     "Change",
     "Client",
     "ClientError",
+    "Committee",
     "Disconnected",
     "Ed25519Key",
     "EthereumKey",

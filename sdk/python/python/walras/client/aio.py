@@ -15,6 +15,7 @@ from websockets.protocol import State
 
 from walras.client.amounts import Assets, Number
 from walras.client.book import LocalBook
+from walras.client.certificate import Committee
 from walras.client.core import Core, T
 from walras.client.encoding import Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
@@ -130,8 +131,14 @@ class AsyncClient:
     async def account(self, address: str | None = None) -> Account:
         return await self.run(self._core.session.account(address or self.address))
 
-    async def proved_account(self, address: str | None = None) -> Account:
-        return await self.run(self._core.proved_account(address or self.address))
+    async def committee(self) -> Committee:
+        return await self.run(self._core.committee())
+
+    async def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
+        return await self.run(self._core.proved_account(address or self.address, committee))
+
+    async def proved_fate(self, id: str, *, committee: Committee) -> Fate:
+        return await self.run(self._core.proved_fate(id, committee))
 
     async def offers(self, address: str | None = None) -> list[Offer]:
         return await self.run(self._core.session.offers(address or self.address))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from decimal import ROUND_CEILING, Decimal
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
+from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
 from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
 from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
-from walras.client.fate import LASTS_MAX, fate_of
+from walras.client.fate import LASTS_MAX, fate_of, told
 from walras.client.flow import Answer, Flow
 from walras.client.keys import Key
 from walras.client.models import Account, Fate, Offer
@@ -71,26 +72,60 @@ class Core:
     def fate(self, id: str) -> Flow[Fate]:
         return (yield from fate_of(self.session, id, self._store.get(id)))
 
-    def proved_account(self, address: str) -> Flow[Account]:
-        """An account that the node has proved against the state root that it names."""
-        assets = yield from self.session.assets()
-        body = yield from self.session.get(f"/v1/accounts/{address}/proof", lambda body: body)
+    def committee(self) -> Flow[Committee]:
+        """The committee that decides now, as the node names it."""
+
+        def decode(body: Any) -> Committee:
+            epoch = int(body["epoch"])
+            (members,) = [one["members"] for one in body["committees"] if one["epoch"] == epoch]
+            return Committee(tuple(str(member["key"]) for member in members), epoch)
+
+        return (yield from self.session.get("/v1/validators", decode))
+
+    def proved_account(self, address: str, committee: Committee | None) -> Flow[Account]:
+        """An account that the node has proved against a state root; with a committee, one that its quorum signed."""
+        limits, assets = (yield from self.session.limits()), (yield from self.session.assets())
+        asked = {"certified": "true"} if committee else {}
+        body = yield from self.session.get(f"/v1/accounts/{address}/proof", lambda body: body, **asked)
         server = self.session.server
         try:
-            proved = prove_account(address_bytes(address), raw(body["root"]), raw(body["proof"]))
+            root = raw(body["root"])
+            if committee:
+                signed = body["certificate"]
+                if raw(signed["state_root"]) != root:
+                    raise ProofError("the certificate is for another state root")
+                roots = (root, raw(signed["receipts_root"]))
+                check_certificate(raw(signed["certificate"]), limits.network, committee, *roots)
+            proved = prove_account(address_bytes(address), root, raw(body["proof"]))
             if proved is None or body["account"] is None:
                 raise NotFoundError(server, 404, "not_found", f"it is proved that there is no account {address}")
             account = Account.of(body["account"], assets)
-            available = {
-                assets[one.asset].number: assets[one.asset].units(one.available)
-                for one in account.balances
-                if one.available
-            }
+            held = [(assets[one.asset], one.available) for one in account.balances if one.available]
+            available = {asset.number: asset.units(amount) for asset, amount in held}
         except (ProofError, KeyError, TypeError, ValueError) as error:
             raise ForeignAnswerError(server, f"its proof of {address} fails: {error}") from error
         if proved.balances != available or proved.window.highest != account.highest:
             raise ForeignAnswerError(server, f"it states another account {address} than it proves")
         return account
+
+    def proved_fate(self, id: str, committee: Committee) -> Flow[Fate]:
+        """The fate of a committed transaction, proved against a receipts root that a committee's quorum signed."""
+        limits = yield from self.session.limits()
+        yield from self.session.assets()
+        body = yield from self.session.get(f"/v1/transactions/{id}", lambda body: body, proof="true", certified="true")
+        server = self.session.server
+        try:
+            root, signed = raw(body["receipts_root"]), body["certificate"]
+            if raw(signed["receipts_root"]) != root:
+                raise ProofError("the certificate is for another receipts root")
+            roots = (raw(signed["state_root"]), root)
+            check_certificate(raw(signed["certificate"]), limits.network, committee, *roots)
+            proved = prove_outcome(raw(id), root, raw(body["proof"]))
+            if proved != outcome_bytes(body["outcome"], proved):
+                raise ProofError("the proof has another outcome than the node states")
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            raise ForeignAnswerError(server, f"its proof of {id} fails: {error}") from error
+        return told(self.session, body, self._store.get(id))
 
     def pay(self, to: str, asset: str, amount: Number, reference: str | None, wait: bool) -> Flow[Fate]:
         address_bytes(to)

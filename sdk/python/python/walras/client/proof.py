@@ -1,7 +1,6 @@
 """Proofs of accounts: the used sequence numbers and the balances, and whether they belong to a state root.
 
-The layouts are those of the `ledger` and `trie` crates' documentation. What signs a root is not verified here: compare
-roots of nodes that different operators run.
+The layouts are those of the `ledger` and `trie` crates' documentation. `certificate` checks who signed a root.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from blake3 import blake3
 
 from walras.client.encoding import derived
 
-__all__ = ["ProofError", "ProvedAccount", "Window", "prove_account", "window_of"]
+__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "read_outcome", "window_of"]
 
 _NODE, _FORK, _LEAF, _OTHER = 1, 2, 3, 4
 
@@ -43,7 +42,9 @@ class ProvedAccount:
     balances: dict[int, int]
 
 
-class _Reader:
+class Reader:
+    """Reads an encoding from its beginning."""
+
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
@@ -57,8 +58,13 @@ class _Reader:
     def number(self, count: int) -> int:
         return int.from_bytes(self.take(count), "little")
 
+    def end(self) -> None:
+        """Refuses bytes after the end."""
+        if self.at != len(self.data):
+            raise ProofError("there are bytes after the end of the proof")
 
-def _head(reader: _Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
+
+def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
     """The parts as they are hashed, the parts by tag, the account as it is hashed, and what it says."""
     begun = reader.at
     roots: dict[int, bytes] = {}
@@ -83,7 +89,7 @@ def _head(reader: _Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccoun
 
 def window_of(proof: bytes) -> Window:
     """The used numbers that a proof states, unverified; none for an account that does not exist."""
-    account = _head(_Reader(proof))[3]
+    account = _head(Reader(proof))[3]
     return account.window if account else Window(0, 0)
 
 
@@ -92,28 +98,40 @@ def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | 
 
     Raises a `ProofError` if the proof proves neither.
     """
-    reader = _Reader(proof)
+    reader = Reader(proof)
     parts, roots, stated, account = _head(reader)
     if derived("walras 2026 state root v4", parts) != root:
         raise ProofError("the proof is for another state root: request the proof of this block")
     if 1 not in roots:
         raise ProofError("the state has no accounts")
     path = reader.take(reader.number(4))
-    if reader.at != len(proof):
-        raise ProofError("the proof has bytes after its end")
-    found = _prove(address, roots[1], path)
+    reader.end()
+    found = prove(address, roots[1], path)
     value = derived("walras 2026 account state v2", stated) if account else None
     if found != value or (account is not None and account.address != address):
         raise ProofError("the proof states another account than its path proves")
     return account
 
 
+def read_outcome(reader: Reader) -> bytes | None:
+    """The bytes of the outcome that a receipt's proof states; None if it states none."""
+    if not reader.number(1):
+        return None
+    begun, kind = reader.at, reader.number(1)
+    # Applied, offered (four amounts and a reason), refused (place and number), void.
+    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0}
+    if kind not in lengths:
+        raise ProofError(f"{kind} is no kind of outcome")
+    reader.take(lengths[kind])
+    return reader.data[begun : reader.at]
+
+
 _VALUE = 32
 
 
-def _prove(key: bytes, root: bytes, path: bytes) -> bytes | None:
+def prove(key: bytes, root: bytes, path: bytes) -> bytes | None:
     """The value of a key in the trie with this root, from the way down to its place."""
-    reader, done = _Reader(path), False
+    reader, done = Reader(path), False
     nodes: list[_Node] = []
     below: bytes | tuple[bytes, bytes] | None = None
     found = None
@@ -138,8 +156,7 @@ def _prove(key: bytes, root: bytes, path: bytes) -> bytes | None:
             below = fork.digest(key, None)
         elif kind != 0 or nodes:
             raise ProofError("the proof has an item that is not allowed there")
-    if reader.at != len(path):
-        raise ProofError("the path has bytes after its end")
+    reader.end()
     for node in reversed(nodes):
         below = node.digest(key, below)
     if below is None:
@@ -181,7 +198,7 @@ class _Node:
         return bool((self.nodes | self.leaves) >> _nibble(key, self.depth) & 1)
 
     @classmethod
-    def read(cls, reader: _Reader, key: bytes, least: int, way: bytes | None) -> _Node:
+    def read(cls, reader: Reader, key: bytes, least: int, way: bytes | None) -> _Node:
         """A node on the key's way; or, without a `way`, one that the key does not begin with."""
         depth, nodes, leaves = reader.number(1), reader.number(2), reader.number(2)
         if not least <= depth < 2 * len(key) or nodes & leaves:

@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 
 from walras.client.amounts import Assets, Number
 from walras.client.book import LocalBook
+from walras.client.certificate import Committee
 from walras.client.core import Core, T
 from walras.client.encoding import Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
@@ -131,9 +132,17 @@ class Client:
         """An account, by default the client's own. Raises `NotFoundError` where there is none."""
         return self.run(self._core.session.account(address or self.address))
 
-    def proved_account(self, address: str | None = None) -> Account:
-        """An account whose balances and numbers the node has proved against the state root that it names."""
-        return self.run(self._core.proved_account(address or self.address))
+    def committee(self) -> Committee:
+        """The validators that decide now, as the node names them: keep them, to check certificates with them later."""
+        return self.run(self._core.committee())
+
+    def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
+        """An account with a proof of its state root; with a `committee`, of one that a quorum of it has signed."""
+        return self.run(self._core.proved_account(address or self.address, committee))
+
+    def proved_fate(self, id: str, *, committee: Committee) -> Fate:
+        """What a block did with a transaction, proved against a receipts root that a quorum of the committee signed."""
+        return self.run(self._core.proved_fate(id, committee))
 
     def offers(self, address: str | None = None) -> list[Offer]:
         """All resting offers of an account, by id."""
