@@ -2,10 +2,11 @@
 import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import { LocalBook } from "./book.js";
+import type { Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
 import { plainAddress, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, TransactionRefusedError } from "./errors.js";
-import { LASTS_MAX, fateOf } from "./fate.js";
+import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
 import { Http, type Fetch } from "./http.js";
 import type { Key } from "./keys.js";
@@ -79,6 +80,18 @@ export class Client {
   /** An account, by default the client's own. A `NotFoundError` where there is none. */
   account(address = this.address): Promise<models.Account> {
     return this.session.account(address);
+  }
+  /** The validators that decide now, as the node names them: keep them, to check certificates with them later. */
+  committee(): Promise<Committee> {
+    return this.session.committee();
+  }
+  /** An account with a proof of its state root; with a committee, of one that a quorum of it has signed. */
+  provedAccount(address = this.address, committee: Committee | null = null): Promise<models.Account> {
+    return this.session.provedAccount(plainAddress(address), committee);
+  }
+  /** What a block did with a transaction, proved against a receipts root that a quorum of the committee signed. */
+  async provedFate(id: string, committee: Committee): Promise<models.Fate> {
+    return provedFate(this.session, id, await this.store.get(id), committee);
   }
   /** All resting offers of an account, by id. */
   offers(address = this.address): Promise<models.Offer[]> {

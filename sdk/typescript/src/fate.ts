@@ -7,8 +7,10 @@
  * may have forgotten the transaction, and then the answer is *unknown*, never *void*.
  */
 import type { Operation as OperationBody, Outcome as OutcomeBody } from "./bodies.js";
+import { checkCertificate, isProved, type CertificateBody, type Committee } from "./certificate.js";
 import { number, type Signed } from "./encoding.js";
 import { NotFoundError } from "./errors.js";
+import { ProofError, isFree, proveOutcome, windowOf, type Window } from "./proof.js";
 import * as models from "./models.js";
 import type { Fate } from "./models.js";
 import type { Session } from "./session.js";
@@ -26,26 +28,10 @@ export type TransactionBody = {
   sequence?: string;
   until?: string;
   operation?: OperationBody;
+  receipts_root?: string;
+  proof?: string;
+  certificate?: CertificateBody;
 };
-
-/** Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to it. */
-export type Window = { highest: bigint; used: bigint };
-
-/** The used numbers that the proof of an account states, unverified; none for an account that does not exist. */
-export function windowOf(proof: Uint8Array): Window {
-  const parts = Number(number(proof, 0, 4));
-  let at = 4 + 33 * parts;
-  if (proof[at] !== 1) return { highest: 0n, used: 0n };
-  at += 1 + 20;
-  at += proof[at] === 1 ? 33 : 1;
-  if (at + 16 > proof.length) throw new Error("the proof is cut off");
-  return { highest: number(proof, at, 8), used: number(proof, at + 8, 8) };
-}
-
-export function isFree(window: Window, sequence: bigint): boolean {
-  const behind = window.highest - sequence;
-  return behind < 0n || (behind < 64n && ((window.used >> behind) & 1n) === 0n);
-}
 
 /** What the node's answer about a transaction means. */
 export async function told(session: Session, body: TransactionBody, signed: Signed | null): Promise<Fate> {
@@ -87,6 +73,22 @@ export async function fateOf(session: Session, id: string, signed: Signed | null
 /** Whether the number of a transaction is used, by it or by another one. */
 export async function isNumberUsed(session: Session, signed: Signed): Promise<boolean> {
   return !isFree((await usedNumbers(session, signed.account)).window, signed.sequence);
+}
+
+/** The fate of a committed transaction, proved against a receipts root that a quorum of the committee signed. */
+export async function provedFate(session: Session, id: string, signed: Signed | null, committee: Committee): Promise<Fate> {
+  const { network } = await session.limits();
+  const body = await session.http.get<TransactionBody>(`/v1/transactions/${id}`, { proof: "true", certified: "true" });
+  session.http.decoded(() => {
+    const { receipts_root, certificate, proof } = body;
+    if (!receipts_root || !certificate || !proof || !body.outcome) throw new ProofError("it is without its proof");
+    if (certificate.receipts_root !== receipts_root) throw new ProofError("the certificate is for another receipts root");
+    checkCertificate(certificate, network, committee);
+    if (!isProved(body.outcome, proveOutcome(fromHex(id), fromHex(receipts_root), fromHex(proof)))) {
+      throw new ProofError("the proof has another outcome than the node states");
+    }
+  });
+  return told(session, body, signed);
 }
 
 async function usedNumbers(session: Session, account: string): Promise<{ height: number; window: Window }> {

@@ -1,10 +1,13 @@
 /** What a client knows of a node: network, assets, height; and every question to it. */
 import { Assets } from "./assets.js";
 import type * as bodies from "./bodies.js";
+import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
 import { plainAddress } from "./encoding.js";
-import { OtherNetworkError } from "./errors.js";
+import { NotFoundError, OtherNetworkError } from "./errors.js";
 import type { Http } from "./http.js";
 import * as models from "./models.js";
+import { ProofError, proveAccount } from "./proof.js";
+import { fromHex } from "./typed.js";
 
 export type Limits = { chain: bigint; network: string; sequenceWindow: bigint; blockIntervalMs: number; feeAsset: string; feeUnits: bigint };
 type LimitsBody = { chain: string; network: string; sequence_window: number; block_interval_ms: number; fee_asset: string; fee: string };
@@ -87,6 +90,37 @@ export class Session {
 
   account(address: string): Promise<models.Account> {
     return this.ask(`/v1/accounts/${plainAddress(address)}`, models.account);
+  }
+
+  async committee(): Promise<Committee> {
+    type Members = { epoch: number; committees: { epoch: number; members: { key: string }[] }[] };
+    const { epoch, committees } = await this.http.get<Members>("/v1/validators");
+    return this.http.decoded(() => {
+      const now = committees.find((one) => one.epoch === epoch);
+      if (!now) throw new Error("it names no committee of this epoch");
+      return { epoch, keys: now.members.map((member) => member.key) };
+    });
+  }
+
+  /** An account that the node has proved against a state root; with a committee, one that its quorum signed. */
+  async provedAccount(address: string, committee: Committee | null): Promise<models.Account> {
+    type Proved = { root: string; proof: string; account?: bodies.Account | null; certificate?: CertificateBody };
+    const [{ network }, assets] = [await this.limits(), await this.assets()];
+    const body = await this.http.get<Proved>(`/v1/accounts/${address}/proof`, committee ? { certified: "true" } : {});
+    return this.http.decoded(() => {
+      if (committee) {
+        if (body.certificate?.state_root !== body.root) throw new ProofError("the certificate is for another state root");
+        checkCertificate(body.certificate, network, committee);
+      }
+      const proved = proveAccount(fromHex(address), fromHex(body.root), fromHex(body.proof));
+      if (!proved || !body.account) throw new NotFoundError(this.http.server, 404, "not_found", `it is proved that there is no account ${address}`);
+      const account = models.account(body.account, assets);
+      const held = account.balances.map((one): [number, bigint] => [assets.get(one.asset).number, BigInt(body.account?.balances.find((units) => units.asset === one.asset)?.available ?? 0)]);
+      const stated = held.filter(([, units]) => units > 0n);
+      const isSame = stated.length === proved.balances.size && stated.every(([asset, units]) => proved.balances.get(asset) === units);
+      if (!isSame || proved.window.highest !== account.highest) throw new ProofError("it states another account than it proves");
+      return account;
+    });
   }
 
   offersPage(address: string, cursor: string | undefined, limit: number): Promise<{ offers: models.Offer[]; next: string | null }> {

@@ -15,17 +15,23 @@ import {
   ClientError,
   EthereumKey,
   Ed25519Key,
+  ForeignAnswerError,
   MemoryStore,
   NoAnswerError,
   NotFoundError,
   OtherNetworkError,
+  ProofError,
   RefusedError,
   TransactionRefusedError,
   UndecidedError,
   UnknownAssetError,
   VoidError,
   WalletKey,
+  checkCertificate,
   checkedAddress,
+  proveAccount,
+  proveOutcome,
+  quorumOf,
   type Key,
   type Options,
 } from "../src/index.js";
@@ -33,7 +39,7 @@ import { FolderStore } from "../src/node-store.js";
 import { typedDataOf, type Body } from "../src/encoding.js";
 import { signTyped } from "../src/ethereum.js";
 import type { Socket } from "../src/stream.js";
-import { fromHex } from "../src/typed.js";
+import { fromHex, toHex } from "../src/typed.js";
 
 const SERVER = process.env["WALRAS_HTTP"] ?? "";
 const skip = SERVER === "" ? "WALRAS_HTTP is not set: run `make test-typescript`" : false;
@@ -260,6 +266,40 @@ test("a local book follows the blocks", { skip }, async () => {
   }
   await placed;
   await client.cancelAll();
+});
+
+test("what a quorum signed needs no trust in a node", { skip }, async () => {
+  const committee = await client.committee();
+  assert.deepEqual([committee.keys.length, quorumOf(committee)], [1, 1]);
+  assert.equal((await client.provedAccount(client.address, committee)).address, client.address);
+  const placed = await client.sell("EUR/USD", "3", "500");
+  const proved = await client.provedFate(placed.id, committee);
+  assert.deepEqual([proved.outcome, proved.height], [placed.outcome, placed.height]);
+  await client.cancelAll();
+  const key = Ed25519Key.generate().public;
+  const strangers = [{ keys: [key], epoch: 0 }, { ...committee, epoch: 1 }, { keys: [...committee.keys, key], epoch: 0 }];
+  for (const stranger of strangers) {
+    await assert.rejects(client.provedAccount(client.address, stranger), ForeignAnswerError);
+    await assert.rejects(client.provedFate(placed.id, stranger), ForeignAnswerError);
+  }
+  const ask = async (path: string) => (await fetch(SERVER + path)).json() as Promise<Record<string, string>>;
+  const flipped = (bytes: Uint8Array, at: number) => bytes.map((byte, position) => (position === at ? byte ^ 1 : byte));
+  const told = await ask(`/v1/transactions/${placed.id}?proof=true&certified=true`);
+  const [id, receipts, proof] = [placed.id, told["receipts_root"]!, told["proof"]!].map(fromHex) as [Uint8Array, Uint8Array, Uint8Array];
+  assert.ok(proveOutcome(id, receipts, proof));
+  for (let at = 0; at < proof.length; at += 1) assert.throws(() => proveOutcome(id, receipts, flipped(proof, at)), ProofError);
+  const certificate = told["certificate"] as unknown as { certificate: string; state_root: string; receipts_root: string };
+  const { network } = await client.limits();
+  for (let at = 0; at < fromHex(certificate.certificate).length; at += 1) {
+    const changed = { ...certificate, certificate: toHex(flipped(fromHex(certificate.certificate), at)) };
+    assert.throws(() => checkCertificate(changed, network, committee), ProofError);
+  }
+  for (const address of [client.address, "0x" + "77".repeat(20)]) {
+    const body = await ask(`/v1/accounts/${address}/proof`);
+    const [root, bytes] = [fromHex(body["root"]!), fromHex(body["proof"]!)];
+    assert.equal(proveAccount(fromHex(address), root, bytes)?.address ?? null, address === client.address ? address : null);
+    for (let at = 0; at < bytes.length; at += 1) assert.throws(() => proveAccount(fromHex(address), root, flipped(bytes, at)), ProofError);
+  }
 });
 
 const run = async (file: string, ...given: string[]) => {

@@ -8,11 +8,13 @@ import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
 import { LocalBook } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
 import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
-import { fateOf, isFree, windowOf } from "../src/fate.js";
+import { fateOf } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
 import { Http, type Fetch } from "../src/http.js";
-import { AddressError, AmountError, Ed25519Key, EthereumKey, MemoryStore, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { AddressError, AmountError, Ed25519Key, EthereumKey, KeyError, MemoryStore, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
+import { isFree, windowOf } from "../src/proof.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
 import type { Message } from "../src/stream.js";
@@ -275,4 +277,15 @@ test("a local book tells what changed, and never goes back", () => {
     { side: "sell", price: "1.1", amount: "4" },
   ]);
   assert.deepEqual([local.apply(book(5, [])), local.height], [[], 6]);
+});
+
+test("a key file of the command line's form opens with its passphrase alone", async () => {
+  const kept = readFileSync(new URL("../../tests/key.json", import.meta.url), "utf8");
+  assert.equal((await openKey(kept, "correct horse")).address, JSON.parse(kept).address);
+  await assert.rejects(openKey(kept, "wrong"), KeyError);
+  await assert.rejects(openKey(kept.replace(/"memory_kib": \d+/, '"memory_kib": 99999999'), "correct horse"), /at most/);
+  await assert.rejects(openKey("{}", "correct horse"), KeyError);
+  const seed = new Uint8Array(32).fill(7);
+  const text = await sealKey(seed, "secret", [1 << 10, 1]);
+  assert.equal((await openKey(text, "secret")).address, new Ed25519Key(seed).address);
 });
