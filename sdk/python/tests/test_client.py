@@ -36,6 +36,7 @@ from walras.client import (
     NotFoundError,
     OtherNetworkError,
     RefusedError,
+    SentBeforeError,
     StoreError,
     TransactionRefusedError,
     UndecidedError,
@@ -167,6 +168,8 @@ def test_a_lost_answer_never_pays_twice(client: Client, made: Made) -> None:
         fate = hopeless.pay(OTHER, "EUR", "5")
     except UndecidedError as error:
         assert error.leaves_doubt and hopeless.stored() == [error.id]
+        with pytest.raises(SentBeforeError, match="give it a `reference`"):
+            hopeless.run(hopeless._core.sender._refuse_repeat(Pay(OTHER, 1, 5_000_000).encode()))
         hopeless.lost, hopeless._core.sender.patience = 0, 60
         fate = hopeless.retry(error.id)
     assert fate.state == "executed" and hopeless.stored() == []
@@ -182,7 +185,7 @@ def test_a_reference_is_paid_once_also_after_a_crash(client: Client, tmp_path: P
         return again
 
     first = begun()
-    signed = first.run(first._core.sender.sign(Pay(OTHER, 1, 5_000_000), "invoice 7"))
+    signed, _ = first.run(first._core.sender.sign(Pay(OTHER, 1, 5_000_000), "invoice 7"))
     # The process ended before the bytes were sent: the next one sends the same.
     assert begun().pay(OTHER, "EUR", "5", reference="invoice 7").id == signed.id
     assert begun().pay(OTHER, "EUR", "5", reference="invoice 7").id == signed.id
@@ -289,7 +292,7 @@ def test_an_unsent_transaction_that_has_ended_is_void(demo: Demo, client: Client
     key = EthereumKey.generate()
     address = funded(client, key)
     own = made(key=key, lasts=1)
-    signed = own.run(own._core.sender.sign(Pay(OTHER, 1, 5), None))
+    signed, _ = own.run(own._core.sender.sign(Pay(OTHER, 1, 5), None))
     for event in own.stream("blocks"):
         if isinstance(event, Block) and event.height > signed.until:
             break
@@ -300,7 +303,7 @@ def test_an_unsent_transaction_that_has_ended_is_void(demo: Demo, client: Client
     assert own.stored() == [] and client.account(address).highest == 0
     # Its number is used by another one: void too, and for another reason.
     other = made(key=key)
-    signed = own.run(own._core.sender.sign(Pay(OTHER, 1, 5), None))
+    signed, _ = own.run(own._core.sender.sign(Pay(OTHER, 1, 5), None))
     sent = sent_raw(demo, signed_raw(demo, key, Pay(OTHER, 1, 6), sequence=signed.sequence))
     assert sent[0] == 200 and other.account(address).highest == signed.sequence
     fate = own.fate(signed.id)
@@ -315,7 +318,7 @@ def test_a_key_file_and_its_folder_are_those_of_the_wallet(
     key = Ed25519Key.open(path, "correct horse")
     assert funded(client, key) == demo.walras("wallet", "address", "--key", str(path)).strip().lower()
     own = made(key=key, store=path)
-    signed = own.run(own._core.sender.sign(Pay(OTHER, 1, 5_000_000), None))
+    signed, _ = own.run(own._core.sender.sign(Pay(OTHER, 1, 5_000_000), None))
     # The command line finishes what the client began, and numbers its own above it.
     demo.walras("wallet", "retry", signed.id, "--key", str(path), **secret)
     assert own.fate(signed.id).state == "executed" and own.stored() == []

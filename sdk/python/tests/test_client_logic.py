@@ -29,6 +29,7 @@ from walras.client import (
     LocalBook,
     MemoryStore,
     Missed,
+    SentBeforeError,
     StoreError,
     StreamError,
     Trade,
@@ -368,6 +369,8 @@ class Node:
     highest: int = 0
     used: int = 0
     kept: int = 1
+    user: str = ""
+    """The transaction that used number 1, in block 990."""
 
     def answer(self, ask: Ask) -> Any:
         proof = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
@@ -387,8 +390,17 @@ class Node:
                 return {"address": address, "height": self.height, "sequence": sequence, "balances": []}
             case ["accounts", _, "proof"]:
                 return {"height": self.height, "proof": "0x" + proof.hex()}
-            case ["blocks", height]:
-                return None if int(height) < self.kept else block(int(height))
+            case ["blocks", height, *_] if int(height) < self.kept:
+                return None
+            case ["blocks", height, "accounts", _]:
+                return {"changed": int(height) == 990 and self.user != ""}
+            case ["blocks", _]:
+                used = {"account": KEY.address, "sequence": "1", "operation": {"type": "burn"}}
+                refused = {"id": "0x00", "outcome": {"result": "refused"}, **used}
+                return {
+                    "outcomes": [refused, {"id": self.user, "outcome": {"result": "applied"}, **used}],
+                    "next": None,
+                }
             case []:
                 return {"ready": True}
         return None
@@ -403,17 +415,30 @@ def test_senders_with_one_store_take_different_numbers_whatever_the_node_says() 
     taken = []
     for _ in range(3):
         # The node does not know what was sent before, and the store has forgotten it, as when it was executed.
-        signed = run(sender(store).sign(Burn(0, 5), None), node.answer)
+        signed, _ = run(sender(store).sign(Burn(0, 5), None), node.answer)
         store.forget(signed.id)
         taken.append(signed.sequence)
     assert taken == [1, 2, 3]
 
 
+def test_what_was_sent_without_a_result_is_not_signed_again_without_a_reference() -> None:
+    store, node = MemoryStore(), Node()
+    first, _ = run(sender(store).sign(Burn(0, 5), None), node.answer)
+    again = sender(store)
+    with pytest.raises(SentBeforeError, match=first.id):
+        run(again.sign(Burn(0, 5), None), node.answer)
+    assert run(again.sign(Burn(0, 6), None), node.answer)[0].sequence == 2
+    assert run(again.sign(Burn(0, 5), "the second one"), node.answer)[0].sequence == 3
+    # When it can never count, its number is used again, with a later end.
+    signed, is_new = run(sender(store).sign(Burn(0, 5), None), Node(height=first.until).answer)
+    assert is_new and signed.sequence == 1 and signed.until > first.until
+
+
 def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() -> None:
-    signed = run(sender(MemoryStore()).sign(Burn(0, 5), None), Node().answer)
+    signed, _ = run(sender(MemoryStore()).sign(Burn(0, 5), None), Node().answer)
     assert 1000 < signed.until <= 1256
 
-    def fate(**node: int) -> tuple[str, str | None]:
+    def fate(**node: Any) -> tuple[str, str | None]:
         told = run(fate_of(Session("http://here", None), signed.id, signed), Node(**node).answer)
         return told.state, told.code
 
@@ -421,6 +446,9 @@ def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() 
     assert fate(height=signed.until) == ("void", "ended")
     assert fate(highest=1, used=1) == ("void", "number_taken")
     assert fate(highest=65, used=1) == ("void", "number_taken")
+    assert fate(highest=1, used=1, user="0x" + "77" * 32) == ("void", "number_taken")
+    # The index has forgotten it, the blocks have not.
+    assert fate(highest=1, used=1, user=signed.id) == ("executed", None)
     # Another number was used, this one may still count.
     assert fate(highest=2, used=1) == ("unknown", None)
     # The node began from a later snapshot: it may have forgotten that the transaction was executed.

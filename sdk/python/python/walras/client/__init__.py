@@ -4,7 +4,8 @@
 
 - **Exact.** Amounts and prices are `decimal.Decimal` in whole assets. What would lose a part of a unit is refused.
 - **Never twice.** A transaction is stored before it is sent, and only its bytes are sent again. With a `reference` a
-  payment happens once, also when the program asks again after a crash.
+  payment happens once, also when the program asks again after a crash; without one, an operation whose result is
+  unknown is not signed a second time.
 - **Definite.** A transaction is pending, executed, refused, void, or unknown to the node, and the answer says which
   (`Fate`). An error names the server, what it said and what to do.
 - **Parallel.** Threads, tasks and processes that share a store never take the same sequence number.
@@ -37,6 +38,7 @@ try:
         NumbersError,
         OtherNetworkError,
         RefusedError,
+        SentBeforeError,
         StoreError,
         StreamError,
         TransactionRefusedError,
@@ -119,6 +121,7 @@ __all__ = [
     "Outcome",
     "PricePoint",
     "RefusedError",
+    "SentBeforeError",
     "Status",
     "Store",
     "StoreError",

@@ -17,6 +17,7 @@ __all__ = [
     "NumbersError",
     "OtherNetworkError",
     "RefusedError",
+    "SentBeforeError",
     "StoreError",
     "StreamError",
     "TransactionRefusedError",
@@ -125,6 +126,19 @@ class UndecidedError(ClientError):
     @property
     def leaves_doubt(self) -> bool:
         return True
+
+
+class SentBeforeError(ClientError):
+    """The same operation was sent before, and nobody knows yet what becomes of it: a second one might pay twice."""
+
+    def __init__(self, server: str, id: str, until: int) -> None:
+        super().__init__(
+            f"the same operation was sent before as {id} through {server}, and its result is unknown; it may count up to "
+            f"block {until}. Ask `fate({id!r})` or `retry({id!r})`; to do it a second time, give it a `reference`"
+        )
+        self.server = server
+        self.id = id
+        self.until = until
 
 
 class NumbersError(ClientError):

@@ -1,23 +1,23 @@
 """What became of a transaction, as definitely as the node can say it.
 
-The node is asked for the transaction by its id. If it knows none, the account's window of used numbers decides: a
-number that is still free after block `until` was never used, so the transaction is void. A used number means that
-another transaction has it, provided that the node keeps all blocks since the signing; a node that began from a later
-snapshot may have forgotten the transaction, and then the answer is *unknown*, never *void*.
+The node is asked for the transaction by its id. Its index is bounded, so that it may have forgotten one that was
+executed. If it knows none, the account's window of used numbers decides: a number that is still free after block
+`until` was never used, so the transaction is void. Of a used number the blocks since the signing say which transaction
+used it. Where the node does not keep them all, the answer is *unknown*, never *void*.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from walras.client.calls import Session
+from walras.client.calls import PAGE, Session
 from walras.client.encoding import Signed, raw
 from walras.client.errors import NotFoundError
 from walras.client.flow import Flow, decoded
 from walras.client.models import Fate, Outcome
 from walras.client.proof import Window, window_of
 
-__all__ = ["LASTS_MAX", "fate_of", "is_number_used", "told"]
+__all__ = ["LASTS_MAX", "fate_of", "fate_of_number", "told"]
 
 LASTS_MAX = 256
 """Blocks for which a transaction may count after it is signed. A node that keeps so many blocks knows its fate."""
@@ -82,10 +82,10 @@ def _asked(session: Session, id: str, signed: Signed | None) -> Flow[Fate | None
     return told(session, body, signed)
 
 
-def is_number_used(session: Session, signed: Signed) -> Flow[bool]:
-    """Whether the number of a transaction is used, by it or by another one."""
-    _, window = yield from _window(session, signed.account)
-    return not window.is_free(signed.sequence)
+def fate_of_number(session: Session, signed: Signed) -> Flow[Fate | None]:
+    """The fate of a transaction that a block refused for its number; None if the number is free."""
+    height, window = yield from _window(session, signed.account)
+    return None if window.is_free(signed.sequence) else (yield from number_user(session, signed, height))
 
 
 def _window(session: Session, account: str) -> Flow[tuple[int, Window]]:
@@ -105,11 +105,40 @@ def _verdict(session: Session, signed: Signed, height: int, window: Window) -> F
         why = f"it could count up to block {signed.until}, and its number is unused after block {height}"
         return Fate(signed.id, "void", *numbers, code="ended", message=why)
     if not free:
+        return (yield from number_user(session, signed, height))
+    return Fate(signed.id, "unknown", *numbers, message=f"the node does not know it; it may count up to {signed.until}")
+
+
+def number_user(session: Session, signed: Signed, height: int) -> Flow[Fate]:
+    """The fate of a transaction whose number is used after a block of `height`: the blocks say by which transaction."""
+    numbers = (signed.sequence, signed.until)
+    for at in range(min(height, signed.until), max(1, signed.until - LASTS_MAX) - 1, -1):
         try:
-            yield from session.block(max(1, signed.until - LASTS_MAX))
+            found = yield from _user_in_block(session, signed, at)
         except NotFoundError:
             why = "its number is used, and the node does not keep the blocks since it was signed: ask another node"
             return Fate(signed.id, "unknown", *numbers, message=why)
-        why = f"another transaction of the account has number {signed.sequence}"
-        return Fate(signed.id, "void", *numbers, code="number_taken", message=why)
-    return Fate(signed.id, "unknown", *numbers, message=f"the node does not know it; it may count up to {signed.until}")
+        if found is not None:
+            return found
+    why = f"number {signed.sequence} was used before it was signed"
+    return Fate(signed.id, "void", *numbers, code="number_taken", message=why)
+
+
+def _user_in_block(session: Session, signed: Signed, height: int) -> Flow[Fate | None]:
+    """What a block says about the transaction, or about the one that used its number; None if neither is in it."""
+    account = signed.account
+    changed = yield from session.get(f"/v1/blocks/{height}/accounts/{account}", lambda body: bool(body["changed"]))
+    cursor: str | None = None
+    while changed:
+        page = yield from session.get(f"/v1/blocks/{height}", lambda body: body, limit=PAGE, cursor=cursor)
+        for one in page["outcomes"]:
+            used = one["account"] == account and int(one["sequence"]) == signed.sequence
+            if used and one["outcome"]["result"] != "refused":
+                if one["id"] == signed.id:
+                    committed = {"status": "committed", "height": height, "until": signed.until, **one}
+                    return told(session, committed, signed)
+                why = f"transaction {one['id']} used its number, {signed.sequence}, in block {height}"
+                return Fate(signed.id, "void", signed.sequence, signed.until, code="number_taken", message=why)
+        cursor = page.get("next")
+        changed = cursor is not None
+    return None

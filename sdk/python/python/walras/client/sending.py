@@ -27,12 +27,13 @@ from walras.client.errors import (
     NumbersError,
     OtherNetworkError,
     RefusedError,
+    SentBeforeError,
     StoreError,
     TransactionRefusedError,
     UndecidedError,
     VoidError,
 )
-from walras.client.fate import fate_of, is_number_used, told
+from walras.client.fate import fate_of, fate_of_number, told
 from walras.client.flow import Ask, Flow, Pause, post, read
 from walras.client.keys import Key
 from walras.client.models import Fate
@@ -46,6 +47,7 @@ _RENUMBERED_MAX = 20
 _STORED_MANY = 128
 """With so many stored transactions, those that are final are looked for and removed."""
 _NUMBER_GONE = ("sequence_used", "sequence_too_old")
+_NUMBER_REFUSED = (*_NUMBER_GONE, "sequence_conflict", "duplicate")
 _WAITS = ("sequence_conflict", "sequence_too_far", "over_quota", "duplicate")
 """Refusals that pass: another pending transaction has the number, or the block was full of such operations."""
 
@@ -111,14 +113,16 @@ class Sender:
     store: Store
     patience: float
     lasts: int
+    _doubtful: set[str] | None = None
+    """Stored transactions whose call has ended without a result; None before the store was looked at."""
     numbers: Numbers = field(default_factory=lambda: Numbers(64))
 
     def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
         """Signs an operation and sends it; with `wait` until its block."""
         for _ in range(_RENUMBERED_MAX):
-            signed = yield from self.sign(operation, reference)
+            signed, is_new = yield from self.sign(operation, reference)
             try:
-                return (yield from self.deliver(signed, wait))
+                return (yield from self.deliver(signed, wait, is_new))
             except _NumberGoneError:
                 self.store.forget(signed.id)
             except VoidError:
@@ -128,22 +132,25 @@ class Sender:
                 self.store.release(reference)
         raise NumbersError("others that use this account take every number first; nothing was done. Try again later")
 
-    def sign(self, operation: Operation, reference: str | None) -> Flow[Signed]:
-        """Signs an operation under a free number and stores it; or finds the one that the reference names."""
+    def sign(self, operation: Operation, reference: str | None) -> Flow[tuple[Signed, bool]]:
+        """Signs an operation under a free number and stores it; or finds the one that the reference names. Says
+        whether it is new."""
         limits = yield from self.session.limits()
         self.numbers._window = limits.sequence_window
         self._check_network(limits.network)
         if not self.numbers.is_known:
             yield from self._wait_until_caught_up()
             yield from self._learn()
-        height = yield from self.session.height()
         begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
+        if reference is None:
+            yield from self._refuse_repeat(encoded)
+        height = yield from self.session.height()
         while True:
             with self.store.reserved():
                 if reference is not None and (known := self.store.referenced(reference)) is not None:
                     if known.body[44:] != encoded or known.account != self.account:
                         raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
-                    return known
+                    return known, False
                 stored = [signed for signed in self.store.all() if signed.account == self.account]
                 above = max([self.store.highest(self.account), *(signed.sequence for signed in stored)])
                 if is_fresh and not stored:
@@ -168,7 +175,24 @@ class Sender:
             is_fresh = True
         if len(stored) > _STORED_MANY:
             yield from self.settle()
-        return signed
+        return signed, True
+
+    def _refuse_repeat(self, encoded: bytes) -> Flow[None]:
+        """Refuses an operation that was sent before, by a call or a process that has not seen its result."""
+        if self._doubtful is None:
+            self._doubtful = {signed.id for signed in self.store.all()}
+        for id in list(self._doubtful):
+            signed = self.store.get(id)
+            if signed is None or signed.body[44:] != encoded or signed.account != self.account:
+                continue
+            fate = yield from fate_of(self.session, id, signed)
+            if fate.state in ("unknown", "pending"):
+                raise SentBeforeError(self.session.server, id, signed.until)
+            if fate.state == "executed":
+                self.store.forget(id)
+            else:
+                # The next one takes its number, and ends it.
+                self._let_go(signed)
 
     def _check_network(self, network: str) -> None:
         """A key keeps to the network that it first signed for, until its owner names another."""
@@ -199,8 +223,9 @@ class Sender:
                     raise
             yield Pause(0.2)
 
-    def deliver(self, signed: Signed, wait: bool) -> Flow[Fate]:
-        """Sends the same bytes until there is an answer; with `wait` until its block.
+    def deliver(self, signed: Signed, wait: bool, is_new: bool = False) -> Flow[Fate]:
+        """Sends the same bytes until there is an answer; with `wait` until its block. `is_new` says that nobody has seen
+        them yet.
 
         It is asked for rather than waited for at the node: a transaction that another one with its number displaces
         gets no answer there.
@@ -223,6 +248,9 @@ class Sender:
                 why, pause = error.message, max(pause, error.retry_after)
             except ClientError as error:
                 why = str(error)
+                if is_new and isinstance(error, RefusedError) and error.code in _NUMBER_GONE:
+                    # Nobody has seen the bytes before, and the node did not take them.
+                    raise _NumberGoneError from error
                 if error.leaves_doubt:
                     # The node may have it: the next question is what it knows.
                     is_pending = True
@@ -232,18 +260,19 @@ class Sender:
                     is_pending = True
                 elif error.code not in _WAITS:
                     refusal = error
+            is_new = False
             if refusal is not None:
                 raise self._refused(signed, refusal.status, refusal.code, refusal.message)
             if fate is not None:
-                if fate.state == "refused" and fate.height is not None and fate.code == "sequence_conflict":
-                    # In its block another one with its number came first, which may itself have been refused.
-                    if (yield from is_number_used(self.session, signed)):
-                        raise _NumberGoneError
+                if fate.state == "refused" and fate.height is not None and fate.code in _NUMBER_REFUSED:
+                    # It may be a copy of one that was executed, or come after another with its number.
+                    fate = (yield from fate_of_number(self.session, signed)) or fate
                 self._settle(fate, signed)
                 is_pending, why = fate.state == "pending", fate.message or why
                 if fate.state == "executed" or (is_pending and not wait):
                     return fate
             if time.monotonic() + pause - begun > self.patience:
+                self._doubtful = (self._doubtful or set()) | {signed.id}
                 raise UndecidedError(self.session.server, signed.id, signed.until, why)
             yield Pause(pause)
             pause = min(pause * 2, longest)
@@ -253,8 +282,6 @@ class Sender:
         match fate.state:
             case "executed":
                 self.store.forget(signed.id)
-            case "refused" if fate.height is not None and fate.code in _NUMBER_GONE:
-                raise _NumberGoneError
             case "refused" if fate.height is not None:
                 raise self._refused(signed, 422, fate.code or "refused", fate.message or "")
             case "void" if fate.code == "number_taken":
