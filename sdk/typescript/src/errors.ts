@@ -115,6 +115,20 @@ export class UndecidedError extends ClientError {
   }
 }
 
+/** The same operation was sent before, and nobody knows yet what becomes of it: a second one might pay twice. */
+export class SentBeforeError extends ClientError {
+  constructor(
+    readonly server: string,
+    readonly id: string,
+    readonly until: bigint,
+  ) {
+    super(
+      `the same operation was sent before as ${id} through ${server}, and its result is unknown; it may count up to block ` +
+        `${until}. Ask fate("${id}") or retry("${id}"); to do it a second time, give it a \`reference\``,
+    );
+  }
+}
+
 /** No sequence number is free for the account. */
 export class NumbersError extends ClientError {}
 

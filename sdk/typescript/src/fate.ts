@@ -1,10 +1,10 @@
 /**
  * What became of a transaction, as definitely as the node can say it.
  *
- * The node is asked for the transaction by its id. If it knows none, the account's window of used numbers decides: a number
- * that is still free after block `until` was never used, so the transaction is void. A used number means that another
- * transaction has it, provided that the node keeps all blocks since the signing; a node that began from a later snapshot
- * may have forgotten the transaction, and then the answer is *unknown*, never *void*.
+ * The node is asked for the transaction by its id. Its index is bounded, so that it may have forgotten one that was
+ * executed. If it knows none, the account's window of used numbers decides: a number that is still free after block `until`
+ * was never used, so the transaction is void. Of a used number the blocks since the signing say which transaction used it.
+ * Where the node does not keep them all, the answer is *unknown*, never *void*.
  */
 import type { Operation as OperationBody, Outcome as OutcomeBody } from "./bodies.js";
 import { checkCertificate, isProved, type CertificateBody, type Committee } from "./certificate.js";
@@ -13,7 +13,7 @@ import { NotFoundError } from "./errors.js";
 import { ProofError, isFree, proveOutcome, windowOf, type Window } from "./proof.js";
 import * as models from "./models.js";
 import type { Fate } from "./models.js";
-import type { Session } from "./session.js";
+import { PAGE, type Session } from "./session.js";
 import { fromHex } from "./typed.js";
 
 /** Blocks for which a transaction may count after it is signed. A node that keeps so many blocks knows its fate. */
@@ -70,9 +70,10 @@ export async function fateOf(session: Session, id: string, signed: Signed | null
   return verdict.state === "void" ? verdict : (again ?? verdict);
 }
 
-/** Whether the number of a transaction is used, by it or by another one. */
-export async function isNumberUsed(session: Session, signed: Signed): Promise<boolean> {
-  return !isFree((await usedNumbers(session, signed.account)).window, signed.sequence);
+/** The fate of a transaction that a block refused for its number; null if the number is free. */
+export async function fateOfNumber(session: Session, signed: Signed): Promise<Fate | null> {
+  const { height, window } = await usedNumbers(session, signed.account);
+  return isFree(window, signed.sequence) ? null : numberUser(session, signed, height);
 }
 
 /** The fate of a committed transaction, proved against a receipts root that a quorum of the committee signed. */
@@ -117,13 +118,41 @@ async function judge(session: Session, signed: Signed, height: number, window: W
     const message = `it could count up to block ${signed.until}, and its number is unused after block ${height}`;
     return { ...place, state: "void", code: "ended", message };
   }
-  try {
-    const signedAt = signed.until - BigInt(LASTS_MAX);
-    await session.block(Number(signedAt > 1n ? signedAt : 1n));
-  } catch (error) {
-    if (!(error instanceof NotFoundError)) throw error;
-    const message = "its number is used, and the node does not keep the blocks since it was signed: ask another node";
-    return { ...place, state: "unknown", message };
+  return numberUser(session, signed, height);
+}
+
+/** The fate of a transaction whose number is used after a block of `height`: the blocks say by which transaction. */
+async function numberUser(session: Session, signed: Signed, height: number): Promise<Fate> {
+  const place = { id: signed.id, sequence: signed.sequence, until: signed.until };
+  const last = Math.min(height, Number(signed.until));
+  for (let at = last; at >= Math.max(1, Number(signed.until) - LASTS_MAX); at -= 1) {
+    try {
+      const found = await userInBlock(session, signed, at);
+      if (found) return found;
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      const message = "its number is used, and the node does not keep the blocks since it was signed: ask another node";
+      return { ...place, state: "unknown", message };
+    }
   }
-  return { ...place, state: "void", code: "number_taken", message: `another transaction of the account has number ${signed.sequence}` };
+  return { ...place, state: "void", code: "number_taken", message: `number ${signed.sequence} was used before it was signed` };
+}
+
+type BlockPage = { outcomes: { id: string; account: string; sequence: string; outcome: OutcomeBody; operation: OperationBody }[]; next?: string | null };
+
+/** What a block says about the transaction, or about the one that used its number; null if neither is in it. */
+async function userInBlock(session: Session, signed: Signed, height: number): Promise<Fate | null> {
+  const { account, sequence, until } = signed;
+  let { changed } = await session.http.get<{ changed: boolean }>(`/v1/blocks/${height}/accounts/${account}`);
+  for (let cursor: string | undefined; changed; changed = cursor !== undefined) {
+    const page: BlockPage = await session.http.get<BlockPage>(`/v1/blocks/${height}`, { limit: PAGE, cursor });
+    const user = page.outcomes.find((one) => one.account === account && BigInt(one.sequence) === sequence && one.outcome.result !== "refused");
+    if (user?.id === signed.id) return told(session, { ...user, status: "committed", height, until: String(until) }, signed);
+    if (user) {
+      const message = `transaction ${user.id} used its number, ${sequence}, in block ${height}`;
+      return { id: signed.id, sequence, until, state: "void", code: "number_taken", message };
+    }
+    cursor = page.next ?? undefined;
+  }
+  return null;
 }

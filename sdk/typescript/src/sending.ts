@@ -17,12 +17,13 @@ import {
   NumbersError,
   OtherNetworkError,
   RefusedError,
+  SentBeforeError,
   StoreError,
   TransactionRefusedError,
   UndecidedError,
   VoidError,
 } from "./errors.js";
-import { fateOf, isNumberUsed, told, type TransactionBody } from "./fate.js";
+import { fateOf, fateOfNumber, told, type TransactionBody } from "./fate.js";
 import { pause } from "./http.js";
 import type { Key } from "./keys.js";
 import type { Fate } from "./models.js";
@@ -36,6 +37,8 @@ const RENUMBERED_MAX = 20;
 /** With so many stored transactions, those that are final are looked for and removed. */
 const STORED_MANY = 128;
 const NUMBER_GONE = ["sequence_used", "sequence_too_old"];
+/** Codes with which a block refuses a transaction for its number. */
+const NUMBER_REFUSED = [...NUMBER_GONE, "sequence_conflict", "duplicate"];
 /** Refusals that pass: another pending transaction has the number, or the block was full of such operations. */
 const WAITS = ["sequence_conflict", "sequence_too_far", "over_quota", "duplicate"];
 
@@ -87,9 +90,13 @@ export class Numbers {
 
 export type SendOptions = { reference?: string; wait?: boolean };
 
+type Taken = { signed: Signed; isNew: boolean };
+
 /** An account, its key and its store. */
 export class Sender {
   readonly numbers = new Numbers();
+  /** Stored transactions whose call has ended without a result; null before the store was looked at. */
+  private doubtful: Set<string> | null = null;
 
   constructor(
     private readonly session: Session,
@@ -107,9 +114,9 @@ export class Sender {
   /** Signs an operation and sends it; unless `wait` is false, until its block. */
   async send(operation: Operation, { reference, wait = true }: SendOptions): Promise<Fate> {
     for (let tries = 0; tries < RENUMBERED_MAX; tries += 1) {
-      const signed = await this.sign(operation, reference ?? null);
+      const { signed, isNew } = await this.sign(operation, reference ?? null);
       try {
-        return await this.deliver(signed, wait);
+        return await this.deliver(signed, wait, isNew);
       } catch (error) {
         if (!(error instanceof NumberGone) && !(error instanceof VoidError && reference !== undefined)) throw error;
         await this.store.forget(signed.id);
@@ -119,17 +126,17 @@ export class Sender {
     throw new NumbersError("others that use this account take every number first; nothing was done. Try again later");
   }
 
-  /** Signs an operation under a free number and stores it; or finds the one that the reference names. */
-  async sign(operation: Operation, reference: string | null): Promise<Signed> {
+  /** Signs an operation under a free number and stores it; or finds the one that the reference names, which is not new. */
+  async sign(operation: Operation, reference: string | null): Promise<Taken> {
     const limits = await this.session.limits();
     this.numbers.window = limits.sequenceWindow;
     await this.checkNetwork(limits.network);
     const begun = performance.now();
-    let signed: Signed | null = null;
-    while (signed === null) {
+    let taken: Taken | null = null;
+    while (taken === null) {
       // While others wait, the node may be asked: a browser has one thread.
-      signed = await this.store.reserved(() => this.take(operation, reference, limits));
-      if (signed !== null) break;
+      taken = await this.store.reserved(() => this.take(operation, reference, limits));
+      if (taken !== null) break;
       if (performance.now() - begun > this.patienceMs) {
         throw new NumbersError(
           `all ${limits.sequenceWindow} numbers above the highest committed one are pending; nothing was done. Wait for blocks, or use another account`,
@@ -137,16 +144,17 @@ export class Sender {
       }
       await pause(50);
     }
-    return signed;
+    return taken;
   }
 
-  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }): Promise<Signed | null> {
+  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }): Promise<Taken | null> {
     const known = reference === null ? null : await this.store.referenced(reference);
     if (known) {
-      if (toHex(known.operation) === toHex(encodeOperation(operation)) && known.account === this.account) return known;
+      if (toHex(known.operation) === toHex(encodeOperation(operation)) && known.account === this.account) return { signed: known, isNew: false };
       throw new StoreError(`the reference ${JSON.stringify(reference)} stands for another operation: choose a new one`);
     }
     const stored = (await this.store.all()).filter((one) => one.account === this.account);
+    if (reference === null) await this.refuseRepeat(operation);
     if (stored.length > STORED_MANY) await this.settle();
     if (!this.numbers.isKnown) await this.waitUntilCaughtUp();
     const above = largest([await this.store.highest(this.account), ...stored.map((one) => one.sequence)]);
@@ -168,7 +176,22 @@ export class Sender {
     });
     await this.store.keep(signed, reference);
     await this.store.took(this.account, signed.sequence);
-    return signed;
+    return { signed, isNew: true };
+  }
+
+  /** Refuses an operation that was sent before, by a call or a page that has not seen its result. */
+  private async refuseRepeat(operation: Operation): Promise<void> {
+    this.doubtful ??= new Set((await this.store.all()).map((one) => one.id));
+    const encoded = toHex(encodeOperation(operation));
+    for (const id of this.doubtful) {
+      const signed = await this.store.get(id);
+      if (!signed || toHex(signed.operation) !== encoded || signed.account !== this.account) continue;
+      const { state } = await fateOf(this.session, id, signed);
+      if (state === "unknown" || state === "pending") throw new SentBeforeError(this.server, id, signed.until);
+      // After one without effect the next takes its number, and ends it.
+      if (state === "executed") await this.store.forget(id);
+      else await this.letGo(signed);
+    }
   }
 
   /** A key keeps to the network that it first signed for, until its owner names another. */
@@ -195,9 +218,10 @@ export class Sender {
 
   /**
    * Sends the same bytes until there is an answer; with `wait` until its block. It is asked for rather than waited for at the
-   * node: a transaction that another one with its number displaces gets no answer there.
+   * node: a transaction that another one with its number displaces gets no answer there. `isNew` says that nobody has seen the
+   * bytes yet.
    */
-  async deliver(signed: Signed, wait: boolean): Promise<Fate> {
+  async deliver(signed: Signed, wait: boolean, isNew = false): Promise<Fate> {
     const { blockIntervalMs } = await this.session.limits();
     const longest = Math.min(Math.max(blockIntervalMs / 4, PAUSES_MS[0]), PAUSES_MS[1]);
     const begun = performance.now();
@@ -209,6 +233,8 @@ export class Sender {
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
         why = error instanceof RefusedError ? error.remedy : error.message;
+        // Nobody has seen the bytes before, and the node did not take them.
+        if (isNew && error instanceof RefusedError && NUMBER_GONE.includes(error.code)) throw new NumberGone();
         if (error instanceof BusyError) {
           wait_ms = Math.max(wait_ms, error.retryAfterMs);
         } else if (error.leavesDoubt) {
@@ -222,16 +248,20 @@ export class Sender {
           throw await this.refused(signed, error.status, error.code, error.remedy);
         }
       }
+      isNew = false;
       if (fate) {
-        // In its block another one with its number came first, which may itself have been refused.
-        const conflicts = fate.state === "refused" && fate.height !== undefined && fate.code === "sequence_conflict";
-        if (conflicts && (await isNumberUsed(this.session, signed))) throw new NumberGone();
+        // It may be a copy of one that was executed, or come after another with its number.
+        const forItsNumber = fate.state === "refused" && fate.height !== undefined && NUMBER_REFUSED.includes(fate.code ?? "");
+        if (forItsNumber) fate = (await fateOfNumber(this.session, signed)) ?? fate;
         await this.settled(fate, signed);
         isPending = fate.state === "pending";
         why = fate.message ?? why;
         if (fate.state === "executed" || (isPending && !wait)) return fate;
       }
-      if (performance.now() + wait_ms - begun > this.patienceMs) throw new UndecidedError(this.server, signed.id, signed.until, why);
+      if (performance.now() + wait_ms - begun > this.patienceMs) {
+        (this.doubtful ??= new Set()).add(signed.id);
+        throw new UndecidedError(this.server, signed.id, signed.until, why);
+      }
       await pause(wait_ms);
       wait_ms = Math.min(wait_ms * 2, longest);
     }
@@ -245,7 +275,6 @@ export class Sender {
   private async settled(fate: Fate, signed: Signed): Promise<void> {
     if (fate.state === "executed") await this.store.forget(signed.id);
     if (fate.state === "refused" && fate.height !== undefined) {
-      if (NUMBER_GONE.includes(fate.code ?? "")) throw new NumberGone();
       throw await this.refused(signed, 422, fate.code ?? "refused", fate.message ?? "");
     }
     if (fate.state === "void") {

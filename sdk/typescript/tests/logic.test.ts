@@ -11,7 +11,7 @@ import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, ty
 import { fateOf } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
 import { Http, type Fetch } from "../src/http.js";
-import { AddressError, AmountError, Ed25519Key, EthereumKey, KeyError, MemoryStore, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { AddressError, AmountError, Ed25519Key, EthereumKey, KeyError, MemoryStore, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { isFree, windowOf } from "../src/proof.js";
@@ -176,8 +176,8 @@ for (const [name, made] of stores) {
   });
 }
 
-/** A node that exists here alone: it knows no transaction, and has kept blocks from `kept` on. */
-function session({ height = 1000, highest = 0, used = 0, kept = 1 } = {}): Session {
+/** A node that exists here alone: it knows no transaction, has kept blocks from `kept` on, and `user` used number 1 in block 990. */
+function session({ height = 1000, highest = 0, used = 0, kept = 1, user = "" } = {}): Session {
   const proof = new Uint8Array([0, 0, 0, 0, 1, ...new Array<number>(20).fill(7), 0, highest, 0, 0, 0, 0, 0, 0, 0, used, ...new Array<number>(12).fill(0)]);
   const answers: [RegExp, unknown][] = [
     [/limits$/, { chain: "1", network: NETWORK, sequence_window: 64, block_interval_ms: 1, fee_asset: "USD", fee: "1" }],
@@ -191,7 +191,11 @@ function session({ height = 1000, highest = 0, used = 0, kept = 1 } = {}): Sessi
   const fetch: Fetch = async (url) => {
     const path = String(url);
     const block = /blocks\/(\d+)/.exec(path);
-    const found = block && Number(block[1]) >= kept ? { height: Number(block[1]) } : answers.find(([form]) => form.test(path))?.[1];
+    const of = { account: KEY.address, sequence: "1", operation: { type: "burn" } };
+    const outcomes = [{ id: "0x00", outcome: { result: "refused" }, ...of }, { id: user, outcome: { result: "applied" }, ...of }];
+    const content = { changed: block?.[1] === "990" && user !== "", outcomes, next: null };
+    const isKept = block && Number(block[1]) >= kept;
+    const found = block ? isKept && content : answers.find(([form]) => form.test(path))?.[1];
     const before = /blocks\?limit=1000&before=(\d+)/.exec(path);
     if (before) return Response.json({ blocks: range(Math.max(7, Number(before[1]) - 4), Number(before[1]) - 1).reverse() });
     return found ? Response.json(found) : Response.json({ error: { code: "not_found", message: "it is not kept" } }, { status: 404 });
@@ -206,24 +210,36 @@ test("senders with one store take different numbers, whatever the node says", as
   const store = new MemoryStore();
   const taken: bigint[] = [];
   for (let at = 0; at < 3; at += 1) {
-    const signed = await sender(store).sign(burn, null);
+    const { signed } = await sender(store).sign(burn, null);
     await store.forget(signed.id);
     taken.push(signed.sequence);
   }
   assert.deepEqual(taken, [1n, 2n, 3n]);
-  const many = await Promise.all(Array.from({ length: 40 }, () => sender(store).sign(burn, null)));
-  assert.equal(new Set(many.map((signed) => signed.sequence)).size, 40);
+  const many = await Promise.all(Array.from({ length: 40 }, (_, at) => sender(store).sign({ ...burn, amount: BigInt(10 + at) }, null)));
+  assert.equal(new Set(many.map(({ signed }) => signed.sequence)).size, 40);
 });
 
 test("a reference stands for one operation", async () => {
   const store = new MemoryStore();
-  const signed = await sender(store).sign(burn, "invoice 7");
-  assert.equal((await sender(store).sign(burn, "invoice 7")).id, signed.id);
+  const { signed } = await sender(store).sign(burn, "invoice 7");
+  assert.equal((await sender(store).sign(burn, "invoice 7")).signed.id, signed.id);
   await assert.rejects(sender(store).sign({ ...burn, amount: 6n }, "invoice 7"), StoreError);
 });
 
+test("what was sent without a result is not signed again without a reference", async () => {
+  const store = new MemoryStore();
+  const { signed: first } = await sender(store).sign(burn, null);
+  const again = sender(store);
+  await assert.rejects(again.sign(burn, null), SentBeforeError);
+  assert.equal((await again.sign({ ...burn, amount: 6n }, null)).signed.sequence, 2n);
+  assert.equal((await again.sign(burn, "the second one")).signed.sequence, 3n);
+  // When it can never count, its number is used again, with a later end.
+  const { signed, isNew } = await sender(store, session({ height: 2000 })).sign(burn, null);
+  assert.ok(isNew && signed.sequence === 1n && signed.until > first.until && signed.until > 2000n);
+});
+
 test("a transaction that nobody knows is void only when it can never count", async () => {
-  const signed = await sender(new MemoryStore()).sign(burn, null);
+  const { signed } = await sender(new MemoryStore()).sign(burn, null);
   assert.ok(signed.until > 1000n && signed.until <= 1256n);
   const fate = async (node: Parameters<typeof session>[0]) => {
     const { state, code } = await fateOf(session(node), signed.id, signed);
@@ -233,6 +249,9 @@ test("a transaction that nobody knows is void only when it can never count", asy
   assert.deepEqual(await fate({ height: Number(signed.until) }), ["void", "ended"]);
   assert.deepEqual(await fate({ highest: 1, used: 1 }), ["void", "number_taken"]);
   assert.deepEqual(await fate({ highest: 65, used: 1 }), ["void", "number_taken"]);
+  assert.deepEqual(await fate({ highest: 1, used: 1, user: "0x" + "77".repeat(32) }), ["void", "number_taken"]);
+  // The index has forgotten it, the blocks have not.
+  assert.deepEqual(await fate({ highest: 1, used: 1, user: signed.id }), ["executed", undefined]);
   // Another number was used, this one may still count.
   assert.deepEqual(await fate({ highest: 2, used: 1 }), ["unknown", undefined]);
   // The node began from a later snapshot: it may have forgotten that the transaction was executed.
