@@ -177,6 +177,42 @@ def test_a_lost_answer_never_pays_twice(client: Client, made: Made) -> None:
     assert client.account(address).balance("EUR").available == 10
 
 
+class Slow(AsyncClient):
+    """Its answers to what it sends come too late."""
+
+    slow = True
+
+    async def _answer(self, ask: Ask) -> Answer:
+        answer = await super()._answer(ask)
+        if ask.method == "POST" and self.slow:
+            await asyncio.sleep(60)
+        return answer
+
+
+def test_a_call_that_is_given_up_does_not_pay_twice(demo: Demo, client: Client) -> None:
+    key = EthereumKey.generate()
+    address = funded(client, key)
+
+    async def given_up() -> None:
+        async with Slow(demo.url, key=key) as slow:
+            await slow.assets()
+            calling = asyncio.create_task(slow.pay(OTHER, "EUR", "5"))
+            while not slow.stored() or (await slow.account()).highest == 0:
+                await asyncio.sleep(0)
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+            slow.slow = False
+            with pytest.raises(SentBeforeError, match="executed in block"):
+                await slow.pay(OTHER, "EUR", "5")
+            assert client.account(address).balance("EUR").available == 15
+            # Whoever has been told can do it again.
+            await slow.pay(OTHER, "EUR", "5")
+
+    asyncio.run(given_up())
+    assert client.account(address).balance("EUR").available == 10
+
+
 def test_a_reference_is_paid_once_also_after_a_crash(client: Client, tmp_path: Path, made: Made) -> None:
     key = EthereumKey.generate()
     address = funded(client, key)

@@ -115,17 +115,21 @@ export class UndecidedError extends ClientError {
   }
 }
 
-/** The same operation was sent before, and nobody knows yet what becomes of it: a second one might pay twice. */
+/**
+ * The same operation was sent before, by a call that has not told its result: a second one might pay twice. `height` is that
+ * of its block, if it was executed meanwhile.
+ */
 export class SentBeforeError extends ClientError {
   constructor(
     readonly server: string,
     readonly id: string,
     readonly until: bigint,
+    readonly height: number | null,
   ) {
-    super(
-      `the same operation was sent before as ${id} through ${server}, and its result is unknown; it may count up to block ` +
-        `${until}. Ask fate("${id}") or retry("${id}"); to do it a second time, give it a \`reference\``,
-    );
+    const unknown = `its result is unknown; it may count up to block ${until}. Ask fate("${id}") or retry("${id}")`;
+    const result = height === null ? unknown : `it was executed in block ${height}`;
+    const again = "to do it a second time, give it a `reference`" + (height === null ? "" : ", or call again");
+    super(`the same operation was sent before as ${id} through ${server}, and ${result}; ${again}`);
   }
 }
 

@@ -186,11 +186,18 @@ export class Sender {
     for (const id of this.doubtful) {
       const signed = await this.store.get(id);
       if (!signed || toHex(signed.operation) !== encoded || signed.account !== this.account) continue;
-      const { state } = await fateOf(this.session, id, signed);
-      if (state === "unknown" || state === "pending") throw new SentBeforeError(this.server, id, signed.until);
-      // After one without effect the next takes its number, and ends it.
-      if (state === "executed") await this.store.forget(id);
-      else await this.letGo(signed);
+      const { state, height } = await fateOf(this.session, id, signed);
+      if (state === "refused" || state === "void") {
+        // The next one takes its number, and ends it.
+        await this.letGo(signed);
+        continue;
+      }
+      if (state === "executed") {
+        // Who called has not been told: it is told now, once.
+        await this.store.forget(id);
+        this.doubtful.delete(id);
+      }
+      throw new SentBeforeError(this.server, id, signed.until, height ?? null);
     }
   }
 
@@ -216,12 +223,24 @@ export class Sender {
     }
   }
 
+  /** Sends a transaction, see `untilTold`. If the call ends without a result, that is noted. */
+  async deliver(signed: Signed, wait: boolean, isNew = false): Promise<Fate> {
+    let isTold = false;
+    try {
+      const fate = await this.untilTold(signed, wait, isNew);
+      isTold = true;
+      return fate;
+    } finally {
+      if (!isTold && (await this.store.get(signed.id))) (this.doubtful ??= new Set()).add(signed.id);
+    }
+  }
+
   /**
    * Sends the same bytes until there is an answer; with `wait` until its block. It is asked for rather than waited for at the
    * node: a transaction that another one with its number displaces gets no answer there. `isNew` says that nobody has seen the
    * bytes yet.
    */
-  async deliver(signed: Signed, wait: boolean, isNew = false): Promise<Fate> {
+  private async untilTold(signed: Signed, wait: boolean, isNew: boolean): Promise<Fate> {
     const { blockIntervalMs } = await this.session.limits();
     const longest = Math.min(Math.max(blockIntervalMs / 4, PAUSES_MS[0]), PAUSES_MS[1]);
     const begun = performance.now();
@@ -258,10 +277,7 @@ export class Sender {
         why = fate.message ?? why;
         if (fate.state === "executed" || (isPending && !wait)) return fate;
       }
-      if (performance.now() + wait_ms - begun > this.patienceMs) {
-        (this.doubtful ??= new Set()).add(signed.id);
-        throw new UndecidedError(this.server, signed.id, signed.until, why);
-      }
+      if (performance.now() + wait_ms - begun > this.patienceMs) throw new UndecidedError(this.server, signed.id, signed.until, why);
       await pause(wait_ms);
       wait_ms = Math.min(wait_ms * 2, longest);
     }

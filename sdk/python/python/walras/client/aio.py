@@ -116,6 +116,9 @@ class AsyncClient:
         except StopIteration as end:
             result: T = end.value
             return result
+        finally:
+            # A call that is given up in the middle is told so.
+            flow.close()
 
     # What is asked.
 

@@ -129,16 +129,20 @@ class UndecidedError(ClientError):
 
 
 class SentBeforeError(ClientError):
-    """The same operation was sent before, and nobody knows yet what becomes of it: a second one might pay twice."""
+    """The same operation was sent before, by a call that has not told its result: a second one might pay twice.
+    `height` is that of its block, if it was executed meanwhile."""
 
-    def __init__(self, server: str, id: str, until: int) -> None:
-        super().__init__(
-            f"the same operation was sent before as {id} through {server}, and its result is unknown; it may count up to "
-            f"block {until}. Ask `fate({id!r})` or `retry({id!r})`; to do it a second time, give it a `reference`"
-        )
+    def __init__(self, server: str, id: str, until: int, height: int | None) -> None:
+        if height is None:
+            result = f"its result is unknown; it may count up to block {until}. Ask `fate({id!r})` or `retry({id!r})`"
+        else:
+            result = f"it was executed in block {height}"
+        again = "to do it a second time, give it a `reference`" + ("" if height is None else ", or call again")
+        super().__init__(f"the same operation was sent before as {id} through {server}, and {result}; {again}")
         self.server = server
         self.id = id
         self.until = until
+        self.height = height
 
 
 class NumbersError(ClientError):

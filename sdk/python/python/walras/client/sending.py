@@ -172,7 +172,7 @@ class Sender:
             if is_fresh:
                 yield Pause(0.05)
             yield from self._learn()
-            is_fresh = True
+            height, is_fresh = (yield from self.session.height()), True
         if len(stored) > _STORED_MANY:
             yield from self.settle()
         return signed, True
@@ -186,13 +186,15 @@ class Sender:
             if signed is None or signed.body[44:] != encoded or signed.account != self.account:
                 continue
             fate = yield from fate_of(self.session, id, signed)
-            if fate.state in ("unknown", "pending"):
-                raise SentBeforeError(self.session.server, id, signed.until)
-            if fate.state == "executed":
-                self.store.forget(id)
-            else:
+            if fate.state in ("refused", "void"):
                 # The next one takes its number, and ends it.
                 self._let_go(signed)
+                continue
+            if fate.state == "executed":
+                # Who called has not been told: it is told now, once.
+                self.store.forget(id)
+                self._doubtful.discard(id)
+            raise SentBeforeError(self.session.server, id, signed.until, fate.height)
 
     def _check_network(self, network: str) -> None:
         """A key keeps to the network that it first signed for, until its owner names another."""
@@ -224,13 +226,25 @@ class Sender:
             yield Pause(0.2)
 
     def deliver(self, signed: Signed, wait: bool, is_new: bool = False) -> Flow[Fate]:
-        """Sends the same bytes until there is an answer; with `wait` until its block. `is_new` says that nobody has seen
-        them yet.
+        """Sends a transaction, see `_deliver`. If the call ends without a result, however it ends, that is noted."""
+        is_told = False
+        try:
+            fate = yield from self._deliver(signed, wait, is_new)
+            is_told = True
+            return fate
+        finally:
+            if not is_told and self.store.get(signed.id) is not None:
+                self._doubtful = (self._doubtful or set()) | {signed.id}
+
+    def _deliver(self, signed: Signed, wait: bool, is_new: bool) -> Flow[Fate]:
+        """Sends the same bytes until there is an answer; with `wait` until its block. `is_new` says that nobody has
+        seen them yet.
 
         It is asked for rather than waited for at the node: a transaction that another one with its number displaces
         gets no answer there.
         """
         limits = yield from self.session.limits()
+        yield from self.session.assets()
         begun = time.monotonic()
         longest = min(max(limits.block_interval_ms / 4000, _PAUSES_S[0]), _PAUSES_S[1])
         pause, is_pending, why = _PAUSES_S[0], False, "it waits for a block"
@@ -272,7 +286,6 @@ class Sender:
                 if fate.state == "executed" or (is_pending and not wait):
                     return fate
             if time.monotonic() + pause - begun > self.patience:
-                self._doubtful = (self._doubtful or set()) | {signed.id}
                 raise UndecidedError(self.session.server, signed.id, signed.until, why)
             yield Pause(pause)
             pause = min(pause * 2, longest)

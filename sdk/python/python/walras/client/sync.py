@@ -113,6 +113,9 @@ class Client:
         except StopIteration as end:
             result: T = end.value
             return result
+        finally:
+            # A call that is given up in the middle is told so.
+            flow.close()
 
     # What is asked.
 
