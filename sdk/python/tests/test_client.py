@@ -170,7 +170,7 @@ def test_a_lost_answer_never_pays_twice(client: Client, made: Made) -> None:
     except UndecidedError as error:
         assert error.leaves_doubt and hopeless.stored() == [error.id]
         with pytest.raises(SentBeforeError, match="give it a `reference`"):
-            hopeless.run(hopeless._core.sender._refuse_repeat(Pay(OTHER, 1, 5_000_000).encode()))
+            hopeless.run(hopeless._core.sender._sent_before(Pay(OTHER, 1, 5_000_000).encode()))
         hopeless.lost, hopeless._core.sender.patience = 0, 60
         fate = hopeless.retry(error.id)
     assert fate.state == "executed" and hopeless.stored() == []

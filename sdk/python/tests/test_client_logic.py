@@ -370,7 +370,7 @@ class Node:
     used: int = 0
     kept: int = 1
     user: str = ""
-    """The transaction that used number 1, in block 990."""
+    """The transaction that used number 1, in block 1000."""
 
     def answer(self, ask: Ask) -> Any:
         proof = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
@@ -393,7 +393,7 @@ class Node:
             case ["blocks", height, *_] if int(height) < self.kept:
                 return None
             case ["blocks", height, "accounts", _]:
-                return {"changed": int(height) == 990 and self.user != ""}
+                return {"changed": int(height) == 1000 and self.user != ""}
             case ["blocks", _]:
                 used = {"account": KEY.address, "sequence": "1", "operation": {"type": "burn"}}
                 refused = {"id": "0x00", "outcome": {"result": "refused"}, **used}

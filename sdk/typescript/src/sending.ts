@@ -7,8 +7,11 @@
  *
  * Numbers are taken one at a time by all senders with one store, which remembers the highest. Senders of one account without
  * a common store may take the same number: the slower one signs again, unless both sign the same operation with the same
- * end, which is one transaction; ends differ by chance. The number of a refused transaction is used next, with a later end:
- * of two bodies with one number the one that ends later counts, so nobody can send the refused one again.
+ * end, which is one transaction; ends differ by chance.
+ *
+ * Whoever has seen a refused transaction may send it again until it ends. So it stays stored, its number is used next with a
+ * later end (of two bodies with one number the one that ends later counts), and the same operation, asked for again, is sent
+ * as the same bytes.
  */
 import { encodeOperation, type Operation, type Signed } from "./encoding.js";
 import {
@@ -33,7 +36,7 @@ import { toHex } from "./typed.js";
 
 const PAUSES_MS = [10, 500] as const;
 const LAG_PATIENCE_MS = 30_000;
-const RENUMBERED_MAX = 20;
+const RENUMBERED_MAX = 100;
 /** With so many stored transactions, those that are final are looked for and removed. */
 const STORED_MANY = 128;
 const NUMBER_GONE = ["sequence_used", "sequence_too_old"];
@@ -95,8 +98,10 @@ type Taken = { signed: Signed; isNew: boolean };
 /** An account, its key and its store. */
 export class Sender {
   readonly numbers = new Numbers();
-  /** Stored transactions whose call has ended without a result; null before the store was looked at. */
+  /** Stored transactions that no call attends to; null before the store was looked at. */
   private doubtful: Set<string> | null = null;
+  /** Those of them that were refused here, as their callers know. */
+  private readonly knownRefused = new Set<string>();
 
   constructor(
     private readonly session: Session,
@@ -154,7 +159,8 @@ export class Sender {
       throw new StoreError(`the reference ${JSON.stringify(reference)} stands for another operation: choose a new one`);
     }
     const stored = (await this.store.all()).filter((one) => one.account === this.account);
-    if (reference === null) await this.refuseRepeat(operation);
+    const before = reference === null ? await this.sentBefore(operation) : null;
+    if (before) return { signed: before, isNew: false };
     if (stored.length > STORED_MANY) await this.settle();
     if (!this.numbers.isKnown) await this.waitUntilCaughtUp();
     const above = largest([await this.store.highest(this.account), ...stored.map((one) => one.sequence)]);
@@ -179,26 +185,29 @@ export class Sender {
     return { signed, isNew: true };
   }
 
-  /** Refuses an operation that was sent before, by a call or a page that has not seen its result. */
-  private async refuseRepeat(operation: Operation): Promise<void> {
+  /**
+   * A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send them.
+   * Refuses an operation that was sent by a call or a page that has not told its result.
+   */
+  private async sentBefore(operation: Operation): Promise<Signed | null> {
     this.doubtful ??= new Set((await this.store.all()).map((one) => one.id));
     const encoded = toHex(encodeOperation(operation));
     for (const id of this.doubtful) {
       const signed = await this.store.get(id);
       if (!signed || toHex(signed.operation) !== encoded || signed.account !== this.account) continue;
       const { state, height } = await fateOf(this.session, id, signed);
-      if (state === "refused" || state === "void") {
-        // The next one takes its number, and ends it.
+      const isRefused = state === "refused" || (state === "unknown" && this.knownRefused.has(id));
+      if (isRefused || state === "executed" || state === "void") this.doubtful.delete(id);
+      if (isRefused) return signed;
+      if (state === "void") {
         await this.letGo(signed);
         continue;
       }
-      if (state === "executed") {
-        // Who called has not been told: it is told now, once.
-        await this.store.forget(id);
-        this.doubtful.delete(id);
-      }
+      // Who called has not been told that it was executed: it is told now, once.
+      if (state === "executed") await this.store.forget(id);
       throw new SentBeforeError(this.server, id, signed.until, height ?? null);
     }
+    return null;
   }
 
   /** A key keeps to the network that it first signed for, until its owner names another. */
@@ -263,8 +272,9 @@ export class Sender {
           throw error;
         } else if (NUMBER_GONE.includes(error.code) || error.code === "ended") {
           isPending = true;
+          this.session.forgetHeight();
         } else if (!WAITS.includes(error.code)) {
-          throw await this.refused(signed, error.status, error.code, error.remedy);
+          throw this.refused(signed, error.status, error.code, error.remedy);
         }
       }
       isNew = false;
@@ -291,7 +301,7 @@ export class Sender {
   private async settled(fate: Fate, signed: Signed): Promise<void> {
     if (fate.state === "executed") await this.store.forget(signed.id);
     if (fate.state === "refused" && fate.height !== undefined) {
-      throw await this.refused(signed, 422, fate.code ?? "refused", fate.message ?? "");
+      throw this.refused(signed, 422, fate.code ?? "refused", fate.message ?? "");
     }
     if (fate.state === "void") {
       if (fate.code === "number_taken") throw new NumberGone();
@@ -300,8 +310,10 @@ export class Sender {
     }
   }
 
-  private async refused(signed: Signed, status: number, code: string, remedy: string): Promise<TransactionRefusedError> {
-    await this.letGo(signed);
+  private refused(signed: Signed, status: number, code: string, remedy: string): TransactionRefusedError {
+    // It stays stored until it can never count: anybody may send it again.
+    this.knownRefused.add(signed.id);
+    this.numbers.release(signed.sequence, signed.until);
     return new TransactionRefusedError(this.server, status, code, remedy, signed.id, signed.sequence, signed.until);
   }
 

@@ -75,6 +75,11 @@ export class Session {
     if (this.seen === null || height >= this.seen.height) this.seen = { height, at: performance.now() };
   }
 
+  /** The height is asked for again: blocks came faster than thought. */
+  forgetHeight(): void {
+    this.seen = null;
+  }
+
   /** The node's height, at most a second old. */
   async height(): Promise<number> {
     if (this.seen !== null && performance.now() - this.seen.at < HEIGHT_LASTS_MS) return this.seen.height;

@@ -176,7 +176,7 @@ for (const [name, made] of stores) {
   });
 }
 
-/** A node that exists here alone: it knows no transaction, has kept blocks from `kept` on, and `user` used number 1 in block 990. */
+/** A node that exists here alone: it knows no transaction, has kept blocks from `kept` on, and `user` used number 1 in block 1000. */
 function session({ height = 1000, highest = 0, used = 0, kept = 1, user = "" } = {}): Session {
   const proof = new Uint8Array([0, 0, 0, 0, 1, ...new Array<number>(20).fill(7), 0, highest, 0, 0, 0, 0, 0, 0, 0, used, ...new Array<number>(12).fill(0)]);
   const answers: [RegExp, unknown][] = [
@@ -193,7 +193,7 @@ function session({ height = 1000, highest = 0, used = 0, kept = 1, user = "" } =
     const block = /blocks\/(\d+)/.exec(path);
     const of = { account: KEY.address, sequence: "1", operation: { type: "burn" } };
     const outcomes = [{ id: "0x00", outcome: { result: "refused" }, ...of }, { id: user, outcome: { result: "applied" }, ...of }];
-    const content = { changed: block?.[1] === "990" && user !== "", outcomes, next: null };
+    const content = { changed: block?.[1] === "1000" && user !== "", outcomes, next: null };
     const isKept = block && Number(block[1]) >= kept;
     const found = block ? isKept && content : answers.find(([form]) => form.test(path))?.[1];
     const before = /blocks\?limit=1000&before=(\d+)/.exec(path);

@@ -85,6 +85,11 @@ class Session:
             if self._height is None or height >= self._height[0]:
                 self._height = (height, time.monotonic())
 
+    def forget_height(self) -> None:
+        """The height is asked for again: blocks came faster than thought."""
+        with self._lock:
+            self._height = None
+
     def height(self) -> Flow[int]:
         """The node's height, at most a second old."""
         known = self._height

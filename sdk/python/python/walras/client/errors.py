@@ -92,7 +92,7 @@ class BusyError(RefusedError):
 
 class TransactionRefusedError(RefusedError):
     """A transaction was refused. Until block `until` anybody who has its bytes may send it again; the next transaction
-    of this client takes its number, and ends that."""
+    of this client takes its number, and ends that. The same operation, asked for again, is sent as the same bytes."""
 
     def __init__(self, server: str, status: int, code: str, message: str, id: str, sequence: int, until: int) -> None:
         super().__init__(server, status, code, message)

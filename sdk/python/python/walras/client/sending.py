@@ -7,9 +7,11 @@ transaction can never count: another one has its number.
 **Numbers.** Threads and tasks take numbers from one `Numbers`; clients and processes exclude one another by the store's
 lock, and the store remembers the highest number that was taken. Senders of one account without a common store may take
 the same number: the slower one signs again, unless both sign the same operation with the same end, which is one
-transaction. Ends differ by chance, so that this is rare; a common store excludes it. The
-number of a refused transaction is used next, with a later end: of two bodies with one number the one that ends later
-counts, so nobody can send the refused one again.
+transaction. Ends differ by chance, so that this is rare; a common store excludes it.
+
+**Refusals.** Whoever has seen a refused transaction may send it again until it ends. So it stays stored, its number is
+used next with a later end (of two bodies with one number the one that ends later counts), and the same operation, asked
+for again, is sent as the same bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ __all__ = ["Numbers", "Sender"]
 
 _PAUSES_S = (0.01, 0.5)
 _LAG_PATIENCE_S = 30.0
-_RENUMBERED_MAX = 20
+_RENUMBERED_MAX = 100
 _STORED_MANY = 128
 """With so many stored transactions, those that are final are looked for and removed."""
 _NUMBER_GONE = ("sequence_used", "sequence_too_old")
@@ -114,7 +116,10 @@ class Sender:
     patience: float
     lasts: int
     _doubtful: set[str] | None = None
-    """Stored transactions whose call has ended without a result; None before the store was looked at."""
+    """Stored transactions that no call attends to; None before the store was looked at."""
+    _refused: set[str] = field(default_factory=set)
+    """Those of them that were refused here, as their callers know."""
+    _claims: threading.Lock = field(default_factory=threading.Lock)
     numbers: Numbers = field(default_factory=lambda: Numbers(64))
 
     def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
@@ -142,8 +147,8 @@ class Sender:
             yield from self._wait_until_caught_up()
             yield from self._learn()
         begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
-        if reference is None:
-            yield from self._refuse_repeat(encoded)
+        if reference is None and (before := (yield from self._sent_before(encoded))) is not None:
+            return before, False
         height = yield from self.session.height()
         while True:
             with self.store.reserved():
@@ -177,24 +182,35 @@ class Sender:
             yield from self.settle()
         return signed, True
 
-    def _refuse_repeat(self, encoded: bytes) -> Flow[None]:
-        """Refuses an operation that was sent before, by a call or a process that has not seen its result."""
-        if self._doubtful is None:
-            self._doubtful = {signed.id for signed in self.store.all()}
-        for id in list(self._doubtful):
+    def _sent_before(self, encoded: bytes) -> Flow[Signed | None]:
+        """A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send
+        them. Refuses an operation that was sent by a call or a process that has not told its result."""
+        with self._claims:
+            if self._doubtful is None:
+                self._doubtful = {signed.id for signed in self.store.all()}
+            doubtful = list(self._doubtful)
+        for id in doubtful:
             signed = self.store.get(id)
             if signed is None or signed.body[44:] != encoded or signed.account != self.account:
                 continue
             fate = yield from fate_of(self.session, id, signed)
-            if fate.state in ("refused", "void"):
-                # The next one takes its number, and ends it.
+            with self._claims:
+                if id not in self._doubtful:
+                    # Another call has taken it.
+                    continue
+                is_refused = fate.state == "refused" or (fate.state == "unknown" and id in self._refused)
+                if is_refused or fate.is_final:
+                    self._doubtful.discard(id)
+            if is_refused:
+                return signed
+            if fate.state == "void":
                 self._let_go(signed)
                 continue
             if fate.state == "executed":
                 # Who called has not been told: it is told now, once.
                 self.store.forget(id)
-                self._doubtful.discard(id)
             raise SentBeforeError(self.session.server, id, signed.until, fate.height)
+        return None
 
     def _check_network(self, network: str) -> None:
         """A key keeps to the network that it first signed for, until its owner names another."""
@@ -234,7 +250,8 @@ class Sender:
             return fate
         finally:
             if not is_told and self.store.get(signed.id) is not None:
-                self._doubtful = (self._doubtful or set()) | {signed.id}
+                with self._claims:
+                    self._doubtful = (self._doubtful or set()) | {signed.id}
 
     def _deliver(self, signed: Signed, wait: bool, is_new: bool) -> Flow[Fate]:
         """Sends the same bytes until there is an answer; with `wait` until its block. `is_new` says that nobody has
@@ -272,11 +289,12 @@ class Sender:
                     raise
                 elif error.code in _NUMBER_GONE or error.code == "ended":
                     is_pending = True
+                    self.session.forget_height()
                 elif error.code not in _WAITS:
                     refusal = error
             is_new = False
             if refusal is not None:
-                raise self._refused(signed, refusal.status, refusal.code, refusal.message)
+                raise self._refusal(signed, refusal.status, refusal.code, refusal.message)
             if fate is not None:
                 if fate.state == "refused" and fate.height is not None and fate.code in _NUMBER_REFUSED:
                     # It may be a copy of one that was executed, or come after another with its number.
@@ -296,15 +314,17 @@ class Sender:
             case "executed":
                 self.store.forget(signed.id)
             case "refused" if fate.height is not None:
-                raise self._refused(signed, 422, fate.code or "refused", fate.message or "")
+                raise self._refusal(signed, 422, fate.code or "refused", fate.message or "")
             case "void" if fate.code == "number_taken":
                 raise _NumberGoneError
             case "void":
                 self._let_go(signed)
                 raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
 
-    def _refused(self, signed: Signed, status: int, code: str, message: str) -> TransactionRefusedError:
-        self._let_go(signed)
+    def _refusal(self, signed: Signed, status: int, code: str, message: str) -> TransactionRefusedError:
+        # It stays stored until it can never count: anybody may send it again.
+        self._refused.add(signed.id)
+        self.numbers.release(signed.sequence, signed.until)
         numbers = (signed.id, signed.sequence, signed.until)
         return TransactionRefusedError(self.session.server, status, code, message, *numbers)
 
