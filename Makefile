@@ -10,9 +10,10 @@ HAS_NODE = $(shell [ "$(NODE_MAJOR)" -ge 20 ] 2>/dev/null && command -v npm >/de
 PYTHON ?= python3
 VENV = sdk/python/.venv
 CLIENTS = sdk/ethereum
+TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python python net-test check api-reference bench soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test check api-reference bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -27,7 +28,8 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	touch $@
 
 # Built when its sources have changed: the binary embeds it, so that a new page makes a new binary.
-web/dist/index.html: web/node_modules/.package-lock.json web/index.html $(wildcard web/*.ts) $(shell find web/src web/public -type f)
+web/dist/index.html: web/node_modules/.package-lock.json web/index.html $(wildcard web/*.ts) \
+  $(shell find web/src web/public sdk/typescript/src -type f)
 	cd web && npm run --silent build
 
 page: $(if $(HAS_NODE),web/dist/index.html) ## Build the page, which the binary embeds
@@ -48,7 +50,7 @@ HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --
 # tests is not built again.
 test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
-	  test-rust test-networks test-golden test-python test-page test-ethereum
+	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript
 
 test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
@@ -99,6 +101,19 @@ test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
 	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh && \
 	  $(CLIENTS)/with-demo.sh --developer target/debug/walras ./test-developer.sh; \
 	else echo "Node.js 20 and Python 3.10 are needed: Ethereum's libraries are not tested."; fi
+
+$(TYPESCRIPT)/node_modules/.ready: $(TYPESCRIPT)/package-lock.json
+	cd $(TYPESCRIPT) && npm ci --no-audit --no-fund
+	touch $@
+
+test-typescript: ## The client for TypeScript, its examples and its README, against a node
+ifeq ($(HAS_NODE),yes)
+	@$(MAKE) --no-print-directory --silent $(TYPESCRIPT)/node_modules/.ready
+	@$(if $(BUILT),,$(CARGO) build --locked --quiet -p walras)
+	$(CLIENTS)/with-demo.sh target/debug/walras npm --prefix ../typescript test
+else
+	@echo "Node.js 20 or later is missing: the TypeScript client is not tested."
+endif
 
 # What the Python package is built and tested with; installed again when the list changes.
 $(VENV)/.ready: sdk/python/requirements.txt
@@ -167,4 +182,5 @@ soak: build ## Long simulations, and a million hostile books
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules $(VENV) $(CLIENTS)/node_modules $(CLIENTS)/.venv $(CLIENTS)/build
+	rm -rf web/dist web/node_modules $(VENV) $(CLIENTS)/node_modules $(CLIENTS)/.venv $(CLIENTS)/build \
+	  $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist

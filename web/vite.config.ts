@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
 
 // The built page carries its own policy, whatever headers the server adds: nothing but its own files and its own node.
@@ -25,7 +26,14 @@ const contentSecurityPolicy: Plugin = {
 
 const node = process.env["WALRAS_URL"] ?? "http://127.0.0.1:8080";
 
+/** The page stands on the client's sources; what both need of npm is the page's. */
+export const resolve = {
+  alias: { "@walras/client": fileURLToPath(new URL("../sdk/typescript/src", import.meta.url)) },
+  dedupe: ["@noble/curves", "@noble/hashes"],
+};
+
 export default defineConfig({
+  resolve,
   base: "./",
   plugins: [contentSecurityPolicy],
   build: {

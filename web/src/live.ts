@@ -2,9 +2,10 @@
  * What the page knows of the chain at this moment: assets, status, the latest blocks and the latest batches. It is fed
  * by the stream's snapshots and increments and by a few HTTP answers, and tells its listeners once per frame.
  */
-import { get, path, type Asset, type Batch, type Block, type Market, type Status } from "./api";
+import type { Asset, Batch, Block, Market, Status } from "@walras/client/bodies";
+import { get, path } from "./api";
 import { refresh } from "./refresh";
-import { Stream, type Connection, type Message, type Socket } from "./stream";
+import { Stream, type Connection, type Message, type Socket } from "@walras/client/stream";
 
 export const BLOCKS_KEPT = 240;
 export const BATCHES_KEPT = 120;

@@ -1,7 +1,8 @@
 /** Contracts that the page can name, and amounts of them: the tokens of the assets, WETH9, and the exchange's offers. */
-import { format, shift, trimZeros } from "./amount";
+import { shift, trimZeros } from "@walras/client/decimal";
+import { format } from "./amount";
 import { OFFERS, WETH9, decodeError, offerName, panicText, type Counts, type Said, type Value } from "./abi";
-import type { Asset } from "./api";
+import type { Asset } from "@walras/client/bodies";
 import { numeraire } from "./value";
 import { brief, stranger } from "./words";
 

@@ -1,6 +1,6 @@
 /** Valuations turned into prices and worth that people count: only their ratios mean anything. */
-import { divide, fromUnits, multiply, parseDecimal, round, shift, toNumber, type Decimal } from "./amount";
-import type { Asset, Batch } from "./api";
+import { divide, fromUnits, multiply, parseDecimal, round, shift, toNumber, type Decimal } from "@walras/client/decimal";
+import type { Asset, Batch } from "@walras/client/bodies";
 
 type Assets = ReadonlyMap<string, Asset>;
 

@@ -1,5 +1,6 @@
 /** Times, counts, codes and errors as people say them. */
-import { ApiError, type IdOutcome, type Operation, type Outcome } from "./api";
+import type { IdOutcome, Operation, Outcome } from "@walras/client/bodies";
+import { ApiError } from "./api";
 import { formatAmount } from "./amount";
 import { Told } from "./trade/told";
 

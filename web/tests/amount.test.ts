@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  divide, format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, multiply, parseDecimal, placesFor, plainText, round,
-  roundSignificant, shift, shorten, subtract, toNumber,
-} from "../src/amount";
+import { divide, fromUnits, multiply, parseDecimal, plainText, round, roundSignificant, shift, subtract, toNumber } from "@walras/client/decimal";
+import { format, formatAmount, formatPrice, formatShort, humanPrice, placesFor, shorten } from "../src/amount";
 
 const decimal = (text: string) => parseDecimal(text)!;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Block, Candle, Curves } from "../src/api";
+import type { Block, Candle, Curves } from "@walras/client/bodies";
 import { rates, stagesOf, sums, total } from "../src/charts/series";
 import { drawn } from "../src/charts/bodies";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf } from "../src/charts/shape";

@@ -3,7 +3,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { describe, expect, it } from "vitest";
 import { ENTRIES, OFFERS, WETH9, decodeCall, decodeError, decodeLog, offerName, panicText, type Said } from "../src/abi";
-import type { Asset } from "../src/api";
+import type { Asset } from "@walras/client/bodies";
 import { bytesText, contractName, reasonText, valueText, weiText } from "../src/tokens";
 import { stranger } from "../src/words";
 import abi from "../../sdk/ethereum/abi/IOffers.json";

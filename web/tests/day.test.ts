@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Candle } from "../src/api";
-import { plainText } from "../src/amount";
+import type { Candle } from "@walras/client/bodies";
+import { plainText } from "@walras/client/decimal";
 import { dayOf } from "../src/views/day";
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 /** The words of the payment lane's view. */
 import { expect, test } from "vitest";
-import type { Lane } from "../src/api";
+import type { Lane } from "@walras/client/bodies";
 import { inWords } from "../src/views/lane";
 
 const lane: Lane = {

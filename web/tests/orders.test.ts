@@ -1,10 +1,12 @@
 /** Orders and keys of the page, held against the published vectors and against a node that lies. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Asset } from "../src/api";
-import { addressOf, demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
-import { check, previewOf, termsOf, type Order } from "../src/trade/orders";
-import { fromHex, hashTypedData, toHex, type TypedData } from "../src/trade/typed";
+import type { Asset } from "@walras/client/bodies";
+import { addressOf } from "@walras/client/ethereum";
+import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
+import { termsOf, type Order } from "@walras/client/terms";
+import { check, previewOf } from "../src/trade/orders";
+import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
 const vectors = (JSON.parse(readFileSync(new URL("../../docs/vectors.json", import.meta.url), "utf8")) as { typed_data: Vector[] }).typed_data;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { PAUSE_MS_MAX, PAUSE_MS_MIN, SILENCE_MS, Stream, type Connection, type Message, type Socket } from "../src/stream";
+import { PAUSE_MS_MAX, PAUSE_MS_MIN, SILENCE_MS, Stream, type Connection, type Message, type Socket } from "@walras/client/stream";
 
 /** A socket in the test's hand. */
 class FakeSocket implements Socket {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Validator } from "../src/api";
+import type { Validator } from "@walras/client/bodies";
 import { latency, rows } from "../src/views/validators";
 
 const peer = (validator: number, connected = true) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { format } from "../src/amount";
-import type { Asset, Batch } from "../src/api";
+import type { Asset, Batch } from "@walras/client/bodies";
 import { tradedWorth } from "../src/value";
 
 const asset = (number: number, symbol: string): [string, Asset] => [

@@ -1,6 +1,6 @@
 /** Amounts of transactions stand in the decimals of their assets. */
 import { describe, expect, it } from "vitest";
-import type { Operation, Outcome } from "../src/api";
+import type { Operation, Outcome } from "@walras/client/bodies";
 import { metText, operationText } from "../src/words";
 
 const decimals = (symbol: string): number => ({ USD: 2, BTC: 8, JPY: 0 })[symbol] ?? 0;

@@ -1,15 +1,32 @@
-"""The example of the README runs as it stands."""
+"""The examples of the README run as they stand, those of the client against a running exchange."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
+from typing import Any
+
+from conftest import Demo
+
+CODE = re.findall(r"```python\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text(), re.DOTALL)
 
 
-def test_the_example_runs() -> None:
-    text = (Path(__file__).parent.parent / "README.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert "'EUR': Decimal(" in printed.getvalue() and "500000 USD at 148.5 JPY or better: " in printed.getvalue()
+def printed(code: str, known: dict[str, Any]) -> str:
+    """What a piece of code prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), known)
+    return out.getvalue()
+
+
+def test_the_example_of_the_solver_runs() -> None:
+    told = printed(CODE[0], {})
+    assert "'EUR': Decimal(" in told and "500000 USD at 148.5 JPY or better: " in told
+
+
+def test_the_examples_of_the_client_run(demo: Demo) -> None:
+    known: dict[str, Any] = {}
+    told = [printed(code.replace("http://127.0.0.1:8080", demo.url), known) for code in CODE[1:]]
+    assert len(told) == 4
+    assert "executed" in told[0] and "overdraft the account cannot pay" in told[1] and "6 places" in told[1]
+    assert re.search(r"^1 \[.*\n2 \[.*\n3 \[", told[2], re.MULTILINE) and told[3].startswith("open [[")

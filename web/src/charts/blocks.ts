@@ -1,6 +1,6 @@
 /** The latest blocks as bars: transactions with the rate beside them, and the time each stage took. */
 import uPlot from "uplot";
-import type { Block } from "../api";
+import type { Block } from "@walras/client/bodies";
 import { clock, milliseconds, rate, stageName } from "../words";
 import { rates, stagesOf, sums, total } from "./series";
 import { axis, chart, colour, legend, tick, tipOf } from "./theme";

@@ -1,6 +1,6 @@
 /** The numbers behind candles. */
-import { fromUnits, parseDecimal, toNumber } from "../amount";
-import type { Candle } from "../api";
+import { fromUnits, parseDecimal, toNumber } from "@walras/client/decimal";
+import type { Candle } from "@walras/client/bodies";
 
 /** A candle in whole assets. */
 export type Drawn = { at: number; open: number; high: number; low: number; close: number; volume: number };

@@ -1,7 +1,8 @@
 /** A pair's prices by interval: a body from open to close, a wick from low to high, and the volume below. */
 import uPlot from "uplot";
-import { formatPrice, parseDecimal, shorten } from "../amount";
-import type { Candle } from "../api";
+import { parseDecimal } from "@walras/client/decimal";
+import { formatPrice, shorten } from "../amount";
+import type { Candle } from "@walras/client/bodies";
 import { clock, dateAndClock } from "../words";
 import { drawn, type Drawn } from "./bodies";
 import { axis, chart, colour, pixels, tick, tipOf } from "./theme";

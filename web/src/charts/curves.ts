@@ -1,7 +1,7 @@
 /** A batch's picture for one pair: what is offered and what would be taken at each price, and the price that cleared. */
 import uPlot from "uplot";
 import { formatShort } from "../amount";
-import type { Curves } from "../api";
+import type { Curves } from "@walras/client/bodies";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf, type Shape, type Window } from "./shape";
 import { axis, chart, colour, pixels, plate, tick, tipOf } from "./theme";
 

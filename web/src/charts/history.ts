@@ -1,7 +1,8 @@
 /** A pair's batch prices over time with the volume of each batch below. */
 import uPlot from "uplot";
-import { formatPrice, fromUnits, parseDecimal, shorten, toNumber } from "../amount";
-import type { HistoryPoint } from "../api";
+import { fromUnits, parseDecimal, toNumber } from "@walras/client/decimal";
+import { formatPrice, shorten } from "../amount";
+import type { HistoryPoint } from "@walras/client/bodies";
 import { clock, dateAndClock } from "../words";
 import { axis, chart, colour, tick, tipOf } from "./theme";
 import { ABOVE, BELOW, volumeBars } from "./volume";

@@ -1,5 +1,5 @@
 /** The numbers behind the bars of the latest blocks. */
-import type { Block } from "../api";
+import type { Block } from "@walras/client/bodies";
 
 /** Blocks over which the rate is averaged. */
 const RATE_BLOCKS = 10;

@@ -1,6 +1,7 @@
 /** The numbers behind the picture of a batch: both curves as steps, and the part of them worth showing. */
-import { formatPrice, fromUnits, parseDecimal, toNumber } from "../amount";
-import type { CurvePoint, Curves } from "../api";
+import { fromUnits, parseDecimal, toNumber } from "@walras/client/decimal";
+import { formatPrice } from "../amount";
+import type { CurvePoint, Curves } from "@walras/client/bodies";
 
 export type Point = { x: number; y: number };
 export type Shape = { price: number | null; label: string; supply: Point[]; demand: Point[] };

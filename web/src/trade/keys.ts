@@ -3,9 +3,9 @@
  * key is its Ethereum address.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { keccak_256 } from "@noble/hashes/sha3.js";
+import { addressOf, signTyped } from "@walras/client/ethereum";
+import { fromHex, toHex, type TypedData } from "@walras/client/typed";
 import { Told } from "./told";
-import { fromHex, hashTypedData, toHex, type TypedData } from "./typed";
 
 export type Trader = {
   kind: "demo" | "local" | "wallet";
@@ -33,18 +33,7 @@ export const DEMO_CHAIN = "31337";
 export const demoTraders = (): Trader[] => DEMO_KEYS.map((key, at) => ofKey("demo", `Public demo account ${at + 1}`, fromHex(key)));
 
 function ofKey(kind: "demo" | "local", name: string, key: Uint8Array): Trader {
-  return { kind, name, address: addressOf(key), sign: async (data) => signed(key, hashTypedData(data)) };
-}
-
-/** The address of the account of a private key. */
-export function addressOf(key: Uint8Array): string {
-  const point = secp256k1.getPublicKey(key, false);
-  return toHex(keccak_256(point.slice(1)).slice(12));
-}
-
-function signed(key: Uint8Array, hash: Uint8Array): string {
-  const [recovery, ...compact] = secp256k1.sign(hash, key, { prehash: false, format: "recovered" });
-  return toHex(new Uint8Array([...compact, 27 + (recovery ?? 0)]));
+  return { kind, name, address: addressOf(key), sign: async (data) => signTyped(key, data) };
 }
 
 /** A key as this browser keeps it: AES-256-GCM under a key that PBKDF2 derives from the passphrase. */

@@ -2,17 +2,13 @@
  * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
-import { divide, fromUnits, multiply, parseDecimal, plainText, round, shift, subtract, toNumber, trimZeros, type Decimal } from "../amount";
-import { ApiError, get, path, post, type Account, type Asset, type Book, type Offer, type TransactionStatus } from "../api";
+import type { Account, Asset, Book, Offer, TransactionStatus } from "@walras/client/bodies";
+import { fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
+import type { Order, Terms } from "@walras/client/terms";
+import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
+import { ApiError, get, path, post } from "../api";
 import type { Trader } from "./keys";
 import { Told } from "./told";
-import { hashTypedData, toHex, type TypedData } from "./typed";
-
-export type Side = "buy" | "sell";
-/** An order for `base`, as written: amount of base, and quote per base, in whole assets. */
-export type Order = { side: Side; base: string; quote: string; amount: string; price: string };
-/** An offer that the ledger keeps: what is sold, in units, and the least rate, in units of `buy` per unit of `sell`. */
-export type Terms = { sell: string; buy: string; amount: string; limit: string };
 
 export type OrderState =
   | { is: "sent" }
@@ -36,59 +32,6 @@ export type KeptOrder = {
 const KEPT_MOST = 200;
 /** Heights for which a transaction may count after it is signed. */
 const LASTS = 64n;
-/** Digits of the ledger's prices. */
-const DIGITS = 17;
-
-/** What the ledger is asked for, or a sentence that says what is wrong. */
-export function termsOf(order: Order, assets: Map<string, Asset>): Terms | string {
-  const [base, quote] = [assets.get(order.base), assets.get(order.quote)];
-  const [amount, price] = [parseDecimal(order.amount.trim()), parseDecimal(order.price.trim())];
-  if (!base || !quote) return `${base ? order.quote : order.base} is not an asset of this exchange.`;
-  if (!amount || amount.digits <= 0n) return `Write the amount of ${order.base} as a number above 0, such as 12.5.`;
-  if (!price || price.digits <= 0n) return `Write the price in ${order.quote} for one ${order.base} as a number above 0, such as 1.05.`;
-  const units = unitsOf(amount, base.decimals);
-  if (units === null) return `${order.base} has ${base.decimals} places after the point: write fewer.`;
-  if (trimZeros(price, 0).digits >= 10n ** BigInt(DIGITS)) return `Write the price with at most ${DIGITS} digits.`;
-  const perUnit = shift(price, quote.decimals - base.decimals);
-  const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
-  const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
-  const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
-  const least = BigInt(asset.least_units);
-  if (gives < least) return `The order sells ${plainText({ digits: gives, scale: asset.decimals })} ${asset.symbol}; the least is ${plainText({ digits: least, scale: asset.decimals })} ${asset.symbol}.`;
-  const other = order.side === "sell" ? quote : base;
-  const leastOther = BigInt(other.least_units);
-  if (takes < leastOther) return `The order asks for ${plainText({ digits: takes, scale: other.decimals })} ${other.symbol}; the least is ${plainText({ digits: leastOther, scale: other.decimals })} ${other.symbol}.`;
-  return terms;
-}
-
-function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
-  return { sell: order.base, buy: order.quote, amount: units.toString(), limit: plainText(perUnit) };
-}
-
-/** To buy is to sell the quote asset: as much as the amount costs at the price, for no less of the base than the inverse. */
-function buying(order: Order, units: bigint, perUnit: Decimal): Terms {
-  const cost = ceiling(multiply({ digits: units, scale: 0 }, perUnit));
-  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: plainText(inverse(perUnit)) };
-}
-
-/** 1 ÷ `price` in the ledger's digits, rounded up: nobody pays more than was written. */
-function inverse(price: Decimal): Decimal {
-  const nearest = divide({ digits: 1n, scale: 0 }, price, DIGITS) ?? { digits: 0n, scale: 0 };
-  const short = subtract({ digits: 1n, scale: 0 }, multiply(nearest, price)).digits > 0n;
-  return short ? { digits: nearest.digits + 1n, scale: nearest.scale } : nearest;
-}
-
-/** An exact number of units, or null where there are parts of one. */
-function unitsOf(amount: Decimal, decimals: number): bigint | null {
-  const units = round(shift(amount, decimals), 0);
-  return subtract(shift(amount, decimals), units).digits === 0n ? units.digits : null;
-}
-
-function ceiling(value: Decimal): bigint {
-  if (value.scale <= 0) return value.digits * 10n ** BigInt(-value.scale);
-  const one = 10n ** BigInt(value.scale);
-  return (value.digits + one - 1n) / one;
-}
 
 export type Preview = { share: number; gives: Decimal; gets: Decimal };
 

@@ -1,13 +1,15 @@
 /** One account: balances, resting offers, and fills as they happen. */
 import type { View } from "./view";
-import { format, formatAmount, humanPrice, parseDecimal, roundSignificant, trimZeros } from "../amount";
+import { parseDecimal, roundSignificant, trimZeros } from "@walras/client/decimal";
+import { format, formatAmount, humanPrice } from "../amount";
 import { OFFERS, WETH9 } from "../abi";
-import { ApiError, get, path, type Account, type AccountEthereum, type Balance, type IdOutcome, type Offer } from "../api";
+import type { Account, AccountEthereum, Balance, IdOutcome, Offer } from "@walras/client/bodies";
+import { ApiError, get, path } from "../api";
 import { copyable, facts, fill, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { find, href } from "../router";
-import type { AccountMessage, Fill, Message } from "../stream";
+import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
 import { numeraire } from "../value";

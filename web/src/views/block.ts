@@ -1,8 +1,10 @@
 /** One block: its summary, its valuations, its trades and what became of each transaction. */
 import type { View } from "./view";
-import { divide, formatAmount, formatPrice, formatShort, fromUnits } from "../amount";
+import { divide, fromUnits } from "@walras/client/decimal";
+import { formatAmount, formatPrice, formatShort } from "../amount";
 import { methodName } from "../abi";
-import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type BlockOutcome, type EthereumBlock, type EthereumExecuted } from "../api";
+import type { Batch, BatchTrade, Block, BlockDetail, BlockOutcome, EthereumBlock, EthereumExecuted } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { stageColour } from "../charts/blocks";
 import { stagesOf, total } from "../charts/series";
 import { facts, h, notice, panel, setText } from "../dom";

@@ -1,6 +1,7 @@
 /** The latest blocks, and all that the node still has, page by page. */
 import type { View } from "./view";
-import { get, type Block } from "../api";
+import type { Block } from "@walras/client/bodies";
+import { get } from "../api";
 import { total } from "../charts/series";
 import { h, notice, panel } from "../dom";
 import type { Live } from "../live";

@@ -1,6 +1,8 @@
 /** The picture of a batch for one pair, kept at the latest batch. */
-import { formatAmount, formatPrice, formatShort, parseDecimal } from "../amount";
-import { get, path, type Curves } from "../api";
+import { parseDecimal } from "@walras/client/decimal";
+import { formatAmount, formatPrice, formatShort } from "../amount";
+import type { Curves } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { curvesChart } from "../charts/curves";
 import { WINDOWS, type Window } from "../charts/shape";
 import { legend } from "../charts/theme";

@@ -1,6 +1,6 @@
 /** The figures of a market's last day, from its candles of an hour. */
-import { parseDecimal, subtract, toNumber, type Decimal } from "../amount";
-import type { Candle } from "../api";
+import { parseDecimal, subtract, toNumber, type Decimal } from "@walras/client/decimal";
+import type { Candle } from "@walras/client/bodies";
 
 export const HOURS = 24;
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,8 @@
 /** One Ethereum transaction: what it asked for, what it came to, and what contracts logged. */
 import type { View } from "./view";
 import { decodeCall, decodeLog, type Said } from "../abi";
-import { get, path, type EthereumLog, type EthereumOutput, type EthereumReceipt, type EthereumStatus, type EthereumTransaction } from "../api";
+import type { EthereumLog, EthereumOutput, EthereumReceipt, EthereumStatus, EthereumTransaction } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { copyable, facts, fill, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";

@@ -1,6 +1,7 @@
 /** The payment lane as the ledger sees it: its epoch, what is in escrow, and what waits for a decision. */
 import type { View } from "./view";
-import { ApiError, get, type Lane, type LaneAsset } from "../api";
+import type { Lane, LaneAsset } from "@walras/client/bodies";
+import { ApiError, get } from "../api";
 import { formatAmount } from "../amount";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";

@@ -3,25 +3,15 @@ import { curvesPanel } from "./curves";
 import { pricesPanel } from "./prices";
 import { ticketPanels } from "./ticket";
 import type { View } from "./view";
-import {
-  formatAmount,
-  formatPrice,
-  formatShort,
-  fromUnits,
-  parseDecimal,
-  placesFor,
-  round,
-  subtract,
-  toNumber,
-  trimZeros,
-  type Decimal,
-} from "../amount";
-import { get, path, type Book, type HistoryPoint, type Level } from "../api";
+import { fromUnits, parseDecimal, round, subtract, toNumber, trimZeros, type Decimal } from "@walras/client/decimal";
+import { formatAmount, formatPrice, formatShort, placesFor } from "../amount";
+import type { Book, HistoryPoint, Level } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { copyable, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import type { Message } from "../stream";
+import type { Message } from "@walras/client/stream";
 import { table } from "../table";
 import { brief, clock, count, explain, percent } from "../words";
 

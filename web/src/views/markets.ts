@@ -1,7 +1,8 @@
 /** Every pair that has offers or traded. */
 import type { View } from "./view";
-import { format, formatAmount, formatPrice, formatShort, fromUnits, parseDecimal, round, shorten, toNumber } from "../amount";
-import type { Market } from "../api";
+import { fromUnits, parseDecimal, round, toNumber } from "@walras/client/decimal";
+import { format, formatAmount, formatPrice, formatShort, shorten } from "../amount";
+import type { Market } from "@walras/client/bodies";
 import { sparkline } from "../charts/sparkline";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";

@@ -2,8 +2,9 @@
 import { blocksTable } from "./blocks";
 import { curvesPanel } from "./curves";
 import type { View } from "./view";
-import { formatPrice, parseDecimal, shorten, toNumber, type Decimal } from "../amount";
-import type { Market } from "../api";
+import { parseDecimal, toNumber, type Decimal } from "@walras/client/decimal";
+import { formatPrice, shorten } from "../amount";
+import type { Market } from "@walras/client/bodies";
 import { stagesChart, throughputChart } from "../charts/blocks";
 import { total } from "../charts/series";
 import { facts, h, panel, type Child } from "../dom";

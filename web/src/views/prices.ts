@@ -1,6 +1,7 @@
 /** A pair's prices over time: batch by batch, or as candles of an interval; and the figures of the last day. */
 import { formatPrice, formatShort } from "../amount";
-import { get, path, type Candle, type Candles, type HistoryPoint } from "../api";
+import type { Candle, Candles, HistoryPoint } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { candlesChart } from "../charts/candles";
 import { historyChart } from "../charts/history";
 import { facts, h, notice, panel } from "../dom";

@@ -1,12 +1,15 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
-import { format, formatPrice, plainText, roundSignificant, divide, fromUnits, parseDecimal, shift, trimZeros } from "../amount";
-import { get, path, type Book, type Offer } from "../api";
+import { plainText, roundSignificant, divide, fromUnits, parseDecimal, shift, trimZeros } from "@walras/client/decimal";
+import { format, formatPrice } from "../amount";
+import type { Book, Offer } from "@walras/client/bodies";
+import { get, path } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
-import { OrderBook, balances, previewOf, termsOf, type KeptOrder, type Order, type Side } from "../trade/orders";
+import { termsOf, type Order, type Side } from "@walras/client/terms";
+import { OrderBook, balances, previewOf, type KeptOrder } from "../trade/orders";
 import { current, onChoice } from "../trade/session";
 import { clock, explain } from "../words";
 import { traderChoice } from "./trader";

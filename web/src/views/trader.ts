@@ -1,6 +1,7 @@
 /** The choice of who trades: a public account of a demo, a key kept in this browser, or a browser wallet. */
 import { h, notice } from "../dom";
-import { get, type Status } from "../api";
+import type { Status } from "@walras/client/bodies";
+import { get } from "../api";
 import type { Live } from "../live";
 import { balances, pay } from "../trade/orders";
 import { DEMO_CHAIN, LEAST_PASSPHRASE, demoTraders, exportKey, forgetKey, hasWallet, keepKey, keptAddress, unlockKey, walletTrader, type Trader } from "../trade/keys";

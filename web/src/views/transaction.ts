@@ -1,6 +1,7 @@
 /** One transaction: whether it is committed, where, and what became of it. */
 import type { View } from "./view";
-import { ApiError, get, path, type CommittedStatus, type EthereumStatus, type TransactionStatus } from "../api";
+import type { CommittedStatus, EthereumStatus, TransactionStatus } from "@walras/client/bodies";
+import { ApiError, get, path } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";

@@ -1,6 +1,7 @@
 /** The network as this node's validator sees it: how far each validator is, and who was in the latest superblocks. */
 import type { View } from "./view";
-import { ApiError, get, type Peer, type Validator } from "../api";
+import type { Peer, Validator } from "@walras/client/bodies";
+import { ApiError, get } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";

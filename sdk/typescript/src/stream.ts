@@ -6,7 +6,7 @@
  * means that what is shown may be wrong: the connection is closed and made again, after a pause that doubles from half a
  * second to fifteen seconds until a message arrives, and the fresh snapshots replace what was known.
  */
-import type { Account, Balance, Batch, Block, IdOutcome, Offer } from "./api";
+import type { Account, Balance, Batch, Block, IdOutcome, Offer } from "./bodies.js";
 
 export const SILENCE_MS = 5_000;
 export const PAUSE_MS_MIN = 500;
@@ -87,6 +87,11 @@ export class Stream {
     }
   }
 
+  /** Ends a connection that is of no use, and makes it again. */
+  again(reason: string): void {
+    this.lost(reason);
+  }
+
   /** Ends the connection for good. */
   close(): void {
     clearTimeout(this.retry);
@@ -155,6 +160,7 @@ export class Stream {
   }
 
   private lost(reason: string): void {
+    clearTimeout(this.retry);
     this.detach();
     const pause = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** this.tries);
     // Up to a quarter less, so that many pages do not return in the same instant.

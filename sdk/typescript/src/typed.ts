@@ -1,5 +1,5 @@
 /**
- * The hash of typed data (EIP-712), for what native transactions need: one flat structure. The page computes it itself,
+ * The hash of typed data (EIP-712), for what native transactions need: one flat structure. It is computed here,
  * so that no node decides what a key signs.
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";

@@ -1,0 +1,260 @@
+"""The client on an event loop: every call is awaited. The methods are those of `sync.Client`, which describes them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+from websockets.protocol import State
+
+from walras.client.amounts import Assets, Number
+from walras.client.book import LocalBook
+from walras.client.certificate import Committee
+from walras.client.core import Core, T
+from walras.client.encoding import Operation
+from walras.client.errors import ForeignAnswerError, NoAnswerError
+from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.keys import Key
+from walras.client.models import (
+    Account,
+    Batch,
+    Block,
+    Book,
+    Candle,
+    Fate,
+    Limits,
+    Market,
+    Offer,
+    PricePoint,
+    Status,
+)
+from walras.client.pending import Store
+from walras.client.stream import SILENCE_S, Event, Feed
+
+__all__ = ["AsyncClient"]
+
+
+class AsyncClient:
+    """A node, and the key that signs for an account. It may be shared by tasks of one loop.
+
+    `key` is needed for sending; `account` names another account than the key's own, one that registered the key.
+    `network` is the identity that the node must have. `store` keeps transactions until they are final: a path is that
+    of a key file, beside which they lie; without one they end with the process. `patience` is the longest wait for the
+    block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count.
+    """
+
+    def __init__(
+        self,
+        server: str = "http://127.0.0.1:8080",
+        *,
+        key: Key | None = None,
+        account: str | None = None,
+        network: str | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
+        patience: float = 60.0,
+        lasts: int = 256,
+        token: str | None = None,
+    ) -> None:
+        self._core = Core(server, key, account, network, store, patience, lasts)
+        self._http = httpx.AsyncClient(base_url=self._core.session.server, headers=self._core.headers(token))
+        self._token = token
+        self._sockets: set[ClientConnection] = set()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections, those of streams too."""
+        await asyncio.gather(*(socket.close() for socket in self._sockets))
+        await self._http.aclose()
+
+    @property
+    def server(self) -> str:
+        return self._core.session.server
+
+    @property
+    def address(self) -> str:
+        """The account that this client sends for."""
+        return self._core.sender.account
+
+    async def _answer(self, ask: Ask) -> Answer:
+        headers = {} if ask.body is None else {"content-type": "application/octet-stream"}
+        try:
+            answer = await self._http.request(
+                ask.method, ask.path, params=dict(ask.params), content=ask.body, headers=headers, timeout=ask.wait_s
+            )
+        except httpx.HTTPError as error:
+            raise NoAnswerError(self.server, f"{type(error).__name__}: {error}") from error
+        return Core.answer(answer.status_code, answer.content, answer.headers.get("retry-after"))
+
+    async def run(self, flow: Flow[T]) -> T:
+        """Brings a flow what it needs."""
+        try:
+            step = next(flow)
+            while True:
+                if isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                    step = flow.send(None)
+                    continue
+                try:
+                    answer = await self._answer(step)
+                except NoAnswerError as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            # A call that is given up in the middle is told so.
+            flow.close()
+
+    # What is asked.
+
+    async def status(self) -> Status:
+        return await self.run(self._core.session.status())
+
+    async def limits(self) -> Limits:
+        return await self.run(self._core.session.limits())
+
+    async def assets(self) -> Assets:
+        return await self.run(self._core.session.assets())
+
+    async def account(self, address: str | None = None) -> Account:
+        return await self.run(self._core.session.account(address or self.address))
+
+    async def committee(self) -> Committee:
+        return await self.run(self._core.committee())
+
+    async def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
+        return await self.run(self._core.proved_account(address or self.address, committee))
+
+    async def proved_fate(self, id: str, *, committee: Committee) -> Fate:
+        return await self.run(self._core.proved_fate(id, committee))
+
+    async def offers(self, address: str | None = None) -> list[Offer]:
+        return await self.run(self._core.session.offers(address or self.address))
+
+    async def offers_page(
+        self, address: str, cursor: str | None = None, limit: int = 100
+    ) -> tuple[list[Offer], str | None]:
+        return await self.run(self._core.session.offers_page(address, cursor, limit))
+
+    async def offer_of(self, id: int, address: str | None = None) -> Offer | None:
+        return await self.run(self._core.session.offer(address or self.address, id))
+
+    async def markets(self) -> list[Market]:
+        return await self.run(self._core.session.markets())
+
+    async def book(self, market: str, levels: int | None = None) -> Book:
+        return await self.run(self._core.session.book(market, levels))
+
+    async def market_offers(self, market: str, limit: int | None = None) -> list[Offer]:
+        return await self.run(self._core.session.market_offers(market, limit))
+
+    async def candles(
+        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None
+    ) -> list[Candle]:
+        return await self.run(self._core.session.candles(market, interval, limit, before_ms))
+
+    async def history(self, market: str, limit: int | None = None, before: int | None = None) -> list[PricePoint]:
+        return await self.run(self._core.session.history(market, limit, before))
+
+    async def batch(self, height: int) -> Batch:
+        return await self.run(self._core.session.batch(height))
+
+    async def block(self, height: int) -> Block:
+        return await self.run(self._core.session.block(height))
+
+    async def blocks(self, limit: int | None = None, before: int | None = None) -> list[Block]:
+        return await self.run(self._core.session.blocks(limit, before))
+
+    # What is sent.
+
+    async def pay(
+        self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        return await self.run(self._core.pay(to, asset, amount, reference, wait))
+
+    async def offer(
+        self, sell: str, buy: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        return await self.run(self._core.offer(sell, buy, amount, price, reference, wait))
+
+    async def buy(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        return await self.run(self._core.order("buy", market, amount, price, reference, wait))
+
+    async def sell(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        return await self.run(self._core.order("sell", market, amount, price, reference, wait))
+
+    async def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
+        return await self.run(self._core.cancel(offer, wait))
+
+    async def cancel_all(self, market: str | None = None) -> list[Fate]:
+        return await self.run(self._core.cancel_all(market))
+
+    async def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
+        return await self.run(self._core.sender.send(operation, wait, reference))
+
+    async def fate(self, id: str) -> Fate:
+        return await self.run(self._core.fate(id))
+
+    async def retry(self, id: str, *, wait: bool = True) -> Fate:
+        return await self.run(self._core.sender.retry(id, wait))
+
+    async def settle(self) -> list[Fate]:
+        return await self.run(self._core.sender.settle())
+
+    # What is followed.
+
+    async def stream(self, *channels: str, from_height: int | None = None) -> AsyncIterator[Event]:
+        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
+        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        feed = Feed(self._core.session, channels, from_height)
+        while True:
+            try:
+                async with connect(
+                    self._core.stream_url(), additional_headers=self._core.headers(self._token)
+                ) as socket:
+                    self._sockets.add(socket)
+                    await socket.send(feed.connected())
+                    while True:
+                        text = await asyncio.wait_for(socket.recv(), SILENCE_S)
+                        for event in await self.run(feed.receive(str(text))):
+                            yield event
+            except (TimeoutError, asyncio.TimeoutError):
+                lost = feed.broken(f"the node has been silent for {SILENCE_S:.0f} seconds", random.random)
+            except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
+                lost = feed.broken(str(error), random.random)
+            finally:
+                self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
+            yield lost
+            await asyncio.sleep(lost.retry_s)
+
+    async def follow_book(self, market: str, levels: int | None = None) -> AsyncIterator[LocalBook]:
+        """A local book, each time that a block changed it."""
+        local = LocalBook(market)
+        local.apply(await self.book(market, levels))
+        yield local
+        async for event in self.stream("blocks"):
+            if isinstance(event, Block) and local.saw(event) and local.apply(await self.book(market, levels)):
+                yield local
+
+    def stored(self) -> Sequence[str]:
+        """The ids of the stored transactions."""
+        return [signed.id for signed in self._core.sender.store.all()]

@@ -1,0 +1,177 @@
+"""What can be asked of a node, each question a flow. Nothing that a node says is verified here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import quote as escaped
+
+from walras.client.amounts import Assets, assets_of
+from walras.client.encoding import address_bytes
+from walras.client.errors import OtherNetworkError
+from walras.client.flow import Flow, get
+from walras.client.models import (
+    Account,
+    Batch,
+    Block,
+    Book,
+    Candle,
+    Limits,
+    Market,
+    Offer,
+    PricePoint,
+    Status,
+)
+
+__all__ = ["Session"]
+
+T = TypeVar("T")
+PAGE = 1_000
+_HEIGHT_LASTS_S = 1.0
+"""A height is asked for again after this time."""
+
+
+class Session:
+    """What a client knows of a node: network, assets, height. It is shared by threads and tasks.
+
+    `network` is the identity that the node must have; without one, the first that it names stays.
+    """
+
+    def __init__(self, server: str, network: str | None) -> None:
+        self.server = server.rstrip("/")
+        self.network = network
+        self.is_network_named = network is not None
+        self._limits: Limits | None = None
+        self._assets: Assets | None = None
+        self._height: tuple[int, float] | None = None
+        self._lock = threading.Lock()
+
+    def get(self, path: str, decode: Callable[[Any], T], **params: str | int | None) -> Flow[T]:
+        return (yield from get(self.server, path, decode, **params))
+
+    def limits(self) -> Flow[Limits]:
+        """The constants of the chain, of the expected network."""
+        if self._limits is None:
+            limits = yield from self.get("/v1/limits", Limits.of)
+            with self._lock:
+                self.network = self.network or limits.network
+            if limits.network != self.network:
+                raise OtherNetworkError(self.server, limits.network, self.network)
+            self._limits = limits
+        return self._limits
+
+    def assets(self) -> Flow[Assets]:
+        """The assets. They are those of the genesis, so they are asked for once."""
+        if self._assets is None:
+            yield from self.limits()
+            self._assets = yield from self.get("/v1/assets", assets_of)
+        return self._assets
+
+    @property
+    def known_assets(self) -> Assets | None:
+        """The assets, once they were asked for."""
+        return self._assets
+
+    def status(self) -> Flow[Status]:
+        status = yield from self.get("/v1/status", Status.of)
+        self.saw(status.height)
+        return status
+
+    def saw(self, height: int) -> None:
+        """Remembers the height of a block that was seen."""
+        with self._lock:
+            if self._height is None or height >= self._height[0]:
+                self._height = (height, time.monotonic())
+
+    def forget_height(self) -> None:
+        """The height is asked for again: blocks came faster than thought."""
+        with self._lock:
+            self._height = None
+
+    def height(self) -> Flow[int]:
+        """The node's height, at most a second old."""
+        known = self._height
+        if known is not None and time.monotonic() - known[1] < _HEIGHT_LASTS_S:
+            return known[0]
+        return (yield from self.status()).height
+
+    def account(self, address: str) -> Flow[Account]:
+        address_bytes(address)
+        assets = yield from self.assets()
+        return (yield from self.get(f"/v1/accounts/{address}", lambda body: Account.of(body, assets)))
+
+    def offers_page(self, address: str, cursor: str | None, limit: int) -> Flow[tuple[list[Offer], str | None]]:
+        address_bytes(address)
+        assets = yield from self.assets()
+
+        def decode(body: Any) -> tuple[list[Offer], str | None]:
+            return [Offer.of(one, assets) for one in body["offers"]], body.get("next")
+
+        return (yield from self.get(f"/v1/accounts/{address}/offers", decode, cursor=cursor, limit=limit))
+
+    def offers(self, address: str) -> Flow[list[Offer]]:
+        """All resting offers of an account, page by page."""
+        found, cursor = yield from self.offers_page(address, None, PAGE)
+        while cursor is not None:
+            more, cursor = yield from self.offers_page(address, cursor, PAGE)
+            found += more
+        return found
+
+    def offer(self, address: str, id: int) -> Flow[Offer | None]:
+        """A resting offer; None if it has traded, or was cancelled, or never was."""
+        # Ids from this one on: the first is the offer, if it rests.
+        found, _ = yield from self.offers_page(address, str(id), 1)
+        return next((offer for offer in found if offer.id == id), None)
+
+    def markets(self) -> Flow[list[Market]]:
+        assets = yield from self.assets()
+        return (yield from self.get("/v1/markets", lambda body: [Market.of(one, assets) for one in body["markets"]]))
+
+    def _market_path(self, market: str, what: str) -> Flow[tuple[Assets, str]]:
+        assets = yield from self.assets()
+        base, quote = assets.market(market)
+        return assets, f"/v1/markets/{escaped(base.symbol, '')}/{escaped(quote.symbol, '')}/{what}"
+
+    def book(self, market: str, levels: int | None) -> Flow[Book]:
+        assets, path = yield from self._market_path(market, "book")
+        return (yield from self.get(path, lambda body: Book.of(body, assets), levels=levels))
+
+    def candles(self, market: str, interval: str, limit: int | None, before_ms: int | None) -> Flow[list[Candle]]:
+        assets, path = yield from self._market_path(market, "candles")
+
+        def decode(body: Any) -> list[Candle]:
+            return [Candle.of(one, assets, market, interval) for one in body["candles"]]
+
+        return (yield from self.get(path, decode, interval=interval, limit=limit, before_ms=before_ms))
+
+    def history(self, market: str, limit: int | None, before: int | None) -> Flow[list[PricePoint]]:
+        assets, path = yield from self._market_path(market, "history")
+
+        def decode(body: Any) -> list[PricePoint]:
+            return [PricePoint.of(one, assets, market) for one in body["points"]]
+
+        return (yield from self.get(path, decode, limit=limit, before=before))
+
+    def market_offers(self, market: str, limit: int | None) -> Flow[list[Offer]]:
+        assets, path = yield from self._market_path(market, "offers")
+        pair = market.split("/")
+
+        def decode(body: Any) -> list[Offer]:
+            return [Offer.of({"sell": pair[0], "buy": pair[1], **one}, assets) for one in body["offers"]]
+
+        return (yield from self.get(path, decode, limit=limit))
+
+    def batch(self, height: int) -> Flow[Batch]:
+        assets = yield from self.assets()
+        return (yield from self.get(f"/v1/blocks/{height}/batch", lambda body: Batch.of(body, assets)))
+
+    def block(self, height: int) -> Flow[Block]:
+        return (yield from self.get(f"/v1/blocks/{height}", Block.of, limit=1))
+
+    def blocks(self, limit: int | None, before: int | None) -> Flow[list[Block]]:
+        def decode(body: Any) -> list[Block]:
+            return [Block.of(one) for one in body["blocks"]]
+
+        return (yield from self.get("/v1/blocks", decode, limit=limit, before=before))

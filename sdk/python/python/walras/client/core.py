@@ -1,0 +1,227 @@
+"""What both shells share: from what people write to operations, and the flows that need a key."""
+
+from __future__ import annotations
+
+import os
+from decimal import ROUND_CEILING, Decimal
+from typing import Any, Literal, TypeVar
+
+from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
+from walras.client.calls import Session
+from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
+from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
+from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
+from walras.client.fate import LASTS_MAX, fate_of, told
+from walras.client.flow import Answer, Flow
+from walras.client.keys import Key
+from walras.client.models import Account, Fate, Offer
+from walras.client.pending import FolderStore, MemoryStore, Store
+from walras.client.proof import ProofError, prove_account
+from walras.client.sending import Sender
+
+__all__ = ["Core", "T"]
+
+T = TypeVar("T")
+
+
+class Core:
+    """A node and an account."""
+
+    def __init__(
+        self,
+        server: str,
+        key: Key | None,
+        account: str | None,
+        network: str | None,
+        store: Store | str | os.PathLike[str] | None,
+        patience: float,
+        lasts: int,
+    ) -> None:
+        if not 1 <= lasts <= LASTS_MAX:
+            raise ValueError(f"a transaction lasts 1 to {LASTS_MAX} blocks, not {lasts}")
+        self.session = Session(server, network)
+        self._sender = None
+        if isinstance(store, str | os.PathLike):
+            store = FolderStore(store)
+        store = store if store is not None else MemoryStore()
+        if key is not None:
+            own = account or key.address
+            address_bytes(own)
+            self._sender = Sender(self.session, own.lower(), key, store, patience, lasts)
+        self._store = store
+
+    @property
+    def sender(self) -> Sender:
+        """The account that sends. Raises a `ClientError` without a key."""
+        if self._sender is None:
+            raise ClientError("this client has no key: give it one, such as Client(server, key=EthereumKey(…))")
+        return self._sender
+
+    @staticmethod
+    def headers(token: str | None) -> dict[str, str]:
+        return {} if token is None else {"authorization": f"Bearer {token}"}
+
+    @staticmethod
+    def answer(status: int, body: bytes, retry_after: str | None) -> Answer:
+        seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+        return Answer(status, body, seconds)
+
+    def stream_url(self) -> str:
+        return self.session.server.replace("http", "ws", 1) + "/v1/stream"
+
+    def fate(self, id: str) -> Flow[Fate]:
+        return (yield from fate_of(self.session, id, self._store.get(id)))
+
+    def committee(self) -> Flow[Committee]:
+        """The committee that decides now, as the node names it."""
+
+        def decode(body: Any) -> Committee:
+            epoch = int(body["epoch"])
+            (members,) = [one["members"] for one in body["committees"] if one["epoch"] == epoch]
+            return Committee(tuple(str(member["key"]) for member in members), epoch)
+
+        return (yield from self.session.get("/v1/validators", decode))
+
+    def proved_account(self, address: str, committee: Committee | None) -> Flow[Account]:
+        """An account that the node has proved against a state root; with a committee, one that its quorum signed."""
+        limits, assets = (yield from self.session.limits()), (yield from self.session.assets())
+        asked = {"certified": "true"} if committee else {}
+        body = yield from self.session.get(f"/v1/accounts/{address}/proof", lambda body: body, **asked)
+        server = self.session.server
+        try:
+            root = raw(body["root"])
+            if committee:
+                signed = body["certificate"]
+                if raw(signed["state_root"]) != root:
+                    raise ProofError("the certificate is for another state root")
+                roots = (root, raw(signed["receipts_root"]))
+                check_certificate(raw(signed["certificate"]), limits.network, committee, *roots)
+            proved = prove_account(address_bytes(address), root, raw(body["proof"]))
+            if proved is None or body["account"] is None:
+                raise NotFoundError(server, 404, "not_found", f"it is proved that there is no account {address}")
+            account = Account.of(body["account"], assets)
+            held = [(assets[one.asset], one.available) for one in account.balances if one.available]
+            available = {asset.number: asset.units(amount) for asset, amount in held}
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            raise ForeignAnswerError(server, f"its proof of {address} fails: {error}") from error
+        if proved.balances != available or proved.window.highest != account.highest:
+            raise ForeignAnswerError(server, f"it states another account {address} than it proves")
+        return account
+
+    def proved_fate(self, id: str, committee: Committee) -> Flow[Fate]:
+        """The fate of a committed transaction, proved against a receipts root that a committee's quorum signed."""
+        limits = yield from self.session.limits()
+        yield from self.session.assets()
+        body = yield from self.session.get(f"/v1/transactions/{id}", lambda body: body, proof="true", certified="true")
+        server = self.session.server
+        try:
+            root, signed = raw(body["receipts_root"]), body["certificate"]
+            if raw(signed["receipts_root"]) != root:
+                raise ProofError("the certificate is for another receipts root")
+            roots = (raw(signed["state_root"]), root)
+            check_certificate(raw(signed["certificate"]), limits.network, committee, *roots)
+            proved = prove_outcome(raw(id), root, raw(body["proof"]))
+            if proved != outcome_bytes(body["outcome"], proved):
+                raise ProofError("the proof has another outcome than the node states")
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            raise ForeignAnswerError(server, f"its proof of {id} fails: {error}") from error
+        return told(self.session, body, self._store.get(id))
+
+    def pay(self, to: str, asset: str, amount: Number, reference: str | None, wait: bool) -> Flow[Fate]:
+        address_bytes(to)
+        assets = yield from self.session.assets()
+        of = assets[asset]
+        operation = Pay(to.lower(), of.number, of.units(amount))
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def offer(
+        self, sell: str, buy: str, amount: Number, price: Number, reference: str | None, wait: bool
+    ) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        sold, bought = assets[sell], assets[buy]
+        operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought))
+        _check_size(operation, assets)
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def order(
+        self,
+        side: Literal["buy", "sell"],
+        market: str,
+        amount: Number,
+        price: Number,
+        reference: str | None,
+        wait: bool,
+    ) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        base, quote = assets.market(market)
+        units, limit = base.units(amount), limit_of(price, base, quote)
+        if side == "sell":
+            operation = CreateOffer(base.number, quote.number, units, limit)
+        else:
+            cost, inverse = inverse_limit(units, limit)
+            operation = CreateOffer(quote.number, base.number, cost, inverse)
+        _check_size(operation, assets)
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:
+        """The offer of a transaction: its fate, what it sells and buys, amount, price, and how much of it rests."""
+        assets = yield from self.session.assets()
+        fate = yield from self.fate(id)
+        if fate.state != "executed" or fate.sequence is None:
+            return None
+        body = yield from self.session.get(f"/v1/transactions/{id}", lambda body: body)
+        operation = body.get("operation")
+        if operation is None or operation["type"] != "create_offer":
+            return None
+        sell, buy = assets[operation["sell"]], assets[operation["buy"]]
+        price = price_of(Decimal(operation["limit"]), sell, buy)
+        resting = yield from self.session.offer(str(body["account"]), fate.sequence)
+        rests = resting.amount if resting else None
+        return fate, sell.symbol, buy.symbol, sell.amount(int(operation["amount"])), price, rests
+
+    def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        if isinstance(offer, int):
+            found = yield from self.session.offer(self.sender.account, offer)
+            if found is None:
+                raise NotFoundError(
+                    self.session.server,
+                    404,
+                    "unknown_offer",
+                    f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
+                )
+            offer = found
+        operation = CancelOffer(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
+        return (yield from self.sender.send(operation, wait, None))
+
+    def cancel_all(self, market: str | None) -> Flow[list[Fate]]:
+        assets = yield from self.session.assets()
+        pair = {one.symbol for one in assets.market(market)} if market else None
+        offers = yield from self.session.offers(self.sender.account)
+        mine = [offer for offer in offers if pair is None or {offer.sell, offer.buy} == pair]
+        ids = []
+        for offer in mine:
+            try:
+                ids.append((yield from self.cancel(offer, False)).id)
+            except TransactionRefusedError as error:
+                if error.code != "unknown_offer":
+                    raise
+        fates = []
+        for id in ids:
+            try:
+                waits = self.sender.store.get(id) is not None
+                fates.append((yield from (self.sender.retry(id, True) if waits else self.fate(id))))
+            except TransactionRefusedError as error:
+                if error.code != "unknown_offer":
+                    raise
+        return fates
+
+
+def _check_size(offer: CreateOffer, assets: Assets) -> None:
+    """Refuses what the ledger would refuse as too little."""
+    asked = (offer.amount * offer.limit).to_integral_value(rounding=ROUND_CEILING)
+    for what, number, units in (("sells", offer.sell, offer.amount), ("asks for", offer.buy, int(asked))):
+        asset = assets.numbered(number)
+        if asset.amount(units) < asset.least:
+            some, least = plain(asset.amount(units)), plain(asset.least)
+            raise AmountError(f"the offer {what} {some} {asset.symbol}; the least is {least} {asset.symbol}")

@@ -1,0 +1,319 @@
+"""Transactions byte by byte, as docs/specification.md describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar, TypeAlias
+
+from blake3 import blake3
+from Crypto.Hash import keccak
+
+from walras.client.amounts import DIGITS, plain
+from walras.client.errors import AddressError, AmountError
+
+__all__ = [
+    "Body",
+    "Burn",
+    "CancelOffer",
+    "CreateAccount",
+    "CreateOffer",
+    "Issue",
+    "Operation",
+    "Pay",
+    "Signed",
+    "Unstake",
+    "Withdraw",
+    "address_bytes",
+    "checked_address",
+    "derived",
+    "keccak256",
+    "raw",
+]
+
+SIGNED_TAG = b"walras native transaction v3\0"
+_SEAL_BYTES = 1 + 32 + 64
+"""The kind, then a key or a network, then the signature: the same for both kinds."""
+
+
+def raw(text: str) -> bytes:
+    """The bytes of hexadecimal digits after ``0x``."""
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def derived(context: str, message: bytes) -> bytes:
+    """BLAKE3 in its key derivation mode."""
+    return blake3(message, derive_key_context=context).digest()
+
+
+def keccak256(data: bytes) -> bytes:
+    """Ethereum's hash."""
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+def checked_address(address: str) -> str:
+    """An address with its checksum in its capitals (EIP-55)."""
+    digits = address.removeprefix("0x").lower()
+    pattern = keccak256(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if int(mark, 16) >= 8 else digit for digit, mark in zip(digits, pattern, strict=False)
+    )
+
+
+def address_bytes(address: str) -> bytes:
+    """The 20 bytes of an address. Mixed case must be its checksum."""
+    digits = address.removeprefix("0x")
+    try:
+        made = bytes.fromhex(digits)
+    except ValueError:
+        made = b""
+    if not address.startswith("0x") or len(digits) != 40 or len(made) != 20:
+        raise AddressError(f"{address!r} is no address: write 0x and 40 hexadecimal digits")
+    if digits not in (digits.lower(), digits.upper()) and checked_address(address) != address:
+        raise AddressError(
+            f"{address!r} has a wrong checksum in its capitals: copy it again, or write it in lower case"
+        )
+    return made
+
+
+def u32(value: int) -> bytes:
+    return value.to_bytes(4, "little")
+
+
+def u64(value: int) -> bytes:
+    return value.to_bytes(8, "little")
+
+
+def price_bytes(limit: Decimal) -> bytes:
+    """A price of the ledger: mantissa and decade, big-endian."""
+    sign, digits, exponent = limit.as_tuple()
+    significant = "".join(map(str, digits)).lstrip("0")
+    if sign or not significant or not isinstance(exponent, int):
+        raise AmountError(f"{limit} is no price")
+    decade = len(significant) - 1 + exponent
+    mantissa = significant.rstrip("0").ljust(DIGITS, "0")
+    if len(mantissa) > DIGITS or not -18 <= decade <= 17:
+        raise AmountError(f"{limit} is no price of the ledger: at most {DIGITS} digits, from 1e-18 to below 1e18")
+    return ((decade + 18) << 57 | int(mantissa)).to_bytes(8, "big")
+
+
+Fields: TypeAlias = "list[tuple[str, str, str]]"
+"""Name, type and value of each field of typed data (EIP-712)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAccount:
+    """Registers an account, or rotates the account's own key."""
+
+    account: str
+    key: str
+    NAME: ClassVar[str] = "CreateAccount"
+
+    def encode(self) -> bytes:
+        return b"\0" + address_bytes(self.account) + raw(self.key)
+
+    def fields(self) -> Fields:
+        return [("registered", "address", self.account), ("key", "bytes32", self.key)]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOffer:
+    """Sells up to `amount` units, for at least `limit` units bought per unit sold. Assets are numbers."""
+
+    sell: int
+    buy: int
+    amount: int
+    limit: Decimal
+    NAME: ClassVar[str] = "CreateOffer"
+
+    def encode(self) -> bytes:
+        return b"\1" + u32(self.sell) + u32(self.buy) + u64(self.amount) + price_bytes(self.limit)
+
+    def fields(self) -> Fields:
+        pair = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
+        return [*pair, ("amount", "uint64", str(self.amount)), ("limit", "string", plain(self.limit))]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelOffer:
+    """Cancels what rests of an offer."""
+
+    sell: int
+    buy: int
+    limit: Decimal
+    offer: int
+    NAME: ClassVar[str] = "CancelOffer"
+
+    def encode(self) -> bytes:
+        return b"\2" + u32(self.sell) + u32(self.buy) + price_bytes(self.limit) + u64(self.offer)
+
+    def fields(self) -> Fields:
+        pair = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
+        return [*pair, ("limit", "string", plain(self.limit)), ("offer", "uint64", str(self.offer))]
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """Moves units to another account."""
+
+    to: str
+    asset: int
+    amount: int
+    NAME: ClassVar[str] = "Pay"
+
+    def encode(self) -> bytes:
+        return b"\3" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
+
+    def fields(self) -> Fields:
+        return [
+            ("to", "address", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Creates units, for their issuer."""
+
+    to: str
+    asset: int
+    amount: int
+    NAME: ClassVar[str] = "Issue"
+
+    def encode(self) -> bytes:
+        return b"\4" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
+
+    def fields(self) -> Fields:
+        return [
+            ("to", "address", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """Destroys units, for their issuer."""
+
+    asset: int
+    amount: int
+    NAME: ClassVar[str] = "Burn"
+
+    def encode(self) -> bytes:
+        return b"\5" + u32(self.asset) + u64(self.amount)
+
+    def fields(self) -> Fields:
+        return [("asset", "uint32", str(self.asset)), ("amount", "uint64", str(self.amount))]
+
+
+@dataclass(frozen=True, slots=True)
+class Unstake:
+    """Withdraws units of the first asset from the account's own stake."""
+
+    units: int
+    NAME: ClassVar[str] = "Unstake"
+
+    def encode(self) -> bytes:
+        return b"\7" + u64(self.units)
+
+    def fields(self) -> Fields:
+        return [("units", "uint64", str(self.units))]
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Moves units into the payment lane, where the key `to` spends them."""
+
+    to: str
+    asset: int
+    amount: int
+    NAME: ClassVar[str] = "Withdraw"
+
+    def encode(self) -> bytes:
+        return b"\x09" + raw(self.to) + u32(self.asset) + u64(self.amount)
+
+    def fields(self) -> Fields:
+        return [
+            ("to", "bytes32", self.to),
+            ("asset", "uint32", str(self.asset)),
+            ("amount", "uint64", str(self.amount)),
+        ]
+
+
+Operation: TypeAlias = "CreateAccount | CreateOffer | CancelOffer | Pay | Issue | Burn | Unstake | Withdraw"
+
+
+def word(kind: str, value: str) -> bytes:
+    """A value of typed data, as it is hashed."""
+    match kind:
+        case "string":
+            return keccak256(value.encode())
+        case "bytes32":
+            return raw(value)
+        case "address":
+            return address_bytes(value).rjust(32, b"\0")
+        case _:
+            return int(value).to_bytes(32, "big")
+
+
+def hash_struct(name: str, fields: Fields) -> bytes:
+    form = f"{name}({','.join(f'{kind} {field}' for field, kind, _ in fields)})"
+    return keccak256(keccak256(form.encode()) + b"".join(word(kind, value) for _, kind, value in fields))
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is signed, but for the network."""
+
+    chain: int
+    account: str
+    sequence: int
+    until: int
+    operation: Operation
+
+    def encode(self) -> bytes:
+        head = u64(self.chain) + address_bytes(self.account) + u64(self.sequence) + u64(self.until)
+        return head + self.operation.encode()
+
+    def typed_hash(self, network: str) -> bytes:
+        """What an Ethereum wallet's key signs (EIP-712)."""
+        names: Fields = [("name", "string", "Walras"), ("version", "string", "1")]
+        domain: Fields = [*names, ("chainId", "uint256", str(self.chain)), ("salt", "bytes32", network)]
+        numbers: Fields = [("sequence", "uint64", str(self.sequence)), ("until", "uint64", str(self.until))]
+        message: Fields = [("account", "address", self.account), *numbers, *self.operation.fields()]
+        return keccak256(b"\x19\x01" + hash_struct("EIP712Domain", domain) + hash_struct(self.operation.NAME, message))
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signed transaction."""
+
+    encoded: bytes
+
+    @property
+    def body(self) -> bytes:
+        return self.encoded[:-_SEAL_BYTES]
+
+    @property
+    def id(self) -> str:
+        """Its id, which the signature is no part of."""
+        kind, who = self.encoded[-_SEAL_BYTES], self.encoded[1 - _SEAL_BYTES : -64]
+        contexts = ["walras 2026 native transaction id v4", "walras 2026 typed data transaction id v3"]
+        return "0x" + derived(contexts[kind], self.body + who).hex()
+
+    @property
+    def account(self) -> str:
+        return "0x" + self.encoded[8:28].hex()
+
+    @property
+    def sequence(self) -> int:
+        return int.from_bytes(self.encoded[28:36], "little")
+
+    @property
+    def until(self) -> int:
+        return int.from_bytes(self.encoded[36:44], "little")
+
+    def is_whole(self) -> bool:
+        """Whether the bytes can be a transaction."""
+        return len(self.encoded) > 44 + _SEAL_BYTES and self.encoded[-_SEAL_BYTES] in (0, 1)

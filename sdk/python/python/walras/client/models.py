@@ -1,0 +1,493 @@
+"""What a node answers, typed: amounts and prices are decimals in whole assets, heights and times are integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from walras.client.amounts import Asset, Assets
+
+__all__ = [
+    "Account",
+    "Balance",
+    "Batch",
+    "BatchTrade",
+    "Block",
+    "Book",
+    "Candle",
+    "Fate",
+    "Fill",
+    "Level",
+    "Limits",
+    "Market",
+    "Offer",
+    "Outcome",
+    "PricePoint",
+    "Status",
+    "Trade",
+]
+
+Json: TypeAlias = "Mapping[str, Any]"
+"""The body of an answer."""
+
+
+def decimal(value: str | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status of a node."""
+
+    version: str
+    chain: int
+    engine: str
+    height: int
+    time_ms: int
+    accounts: int
+    offers: int
+    pending: int
+    stalled: str | None
+    """Why no block can be decided, in words."""
+    transactions_per_second: float
+
+    @staticmethod
+    def of(body: Json) -> Status:
+        return Status(
+            version=body["version"],
+            chain=int(body["chain"]),
+            engine=body["engine"],
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            accounts=int(body["accounts"]),
+            offers=int(body["offers"]),
+            pending=int(body["mempool"]["transactions"]),
+            stalled=body["stalled"],
+            transactions_per_second=float(body["transactions_per_second"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Constants of the chain that signing and sending need."""
+
+    chain: int
+    network: str
+    fee_units: int
+    """The fee of a transaction, in units of `fee_asset`."""
+    fee_asset: str
+    sequence_window: int
+    until_max: int
+    block_interval_ms: int
+    stream_channels: int
+
+    @staticmethod
+    def of(body: Json) -> Limits:
+        return Limits(
+            chain=int(body["chain"]),
+            network=str(body["network"]),
+            fee_units=int(body["fee"]),
+            fee_asset=str(body["fee_asset"]),
+            sequence_window=int(body["sequence_window"]),
+            until_max=int(body["until_max"]),
+            block_interval_ms=int(body["block_interval_ms"]),
+            stream_channels=int(body["stream_channels"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """An account's holding of one asset."""
+
+    asset: str
+    available: Decimal
+    locked: Decimal
+    """In its offers."""
+
+    @property
+    def total(self) -> Decimal:
+        return self.available + self.locked
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Balance:
+        asset = assets[body["asset"]]
+        return Balance(asset.symbol, asset.amount(int(body["available"])), asset.amount(int(body["locked"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account."""
+
+    address: str
+    height: int
+    """Of the state that was read."""
+    key: str | None
+    highest: int
+    """The highest sequence number that is committed."""
+    next: int
+    """A free one, as the node sees it."""
+    balances: tuple[Balance, ...]
+
+    def balance(self, symbol: str) -> Balance:
+        """The holding of an asset; zero if it holds none."""
+        found = (balance for balance in self.balances if balance.asset == symbol)
+        return next(found, Balance(symbol, Decimal(0), Decimal(0)))
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Account:
+        return Account(
+            address=body["address"],
+            height=int(body["height"]),
+            key=body.get("key"),
+            highest=int(body["sequence"]["highest"]),
+            next=int(body["sequence"]["next"]),
+            balances=tuple(Balance.of(one, assets) for one in body["balances"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A resting offer."""
+
+    id: int
+    """The sequence number of the transaction that made it, or from 2^63 on the number of a contract's offer."""
+    sell: str
+    buy: str
+    amount: Decimal
+    """Still for sale."""
+    price: Decimal
+    """The least of the asset bought for one of the asset sold."""
+    limit: Decimal
+    """The same in units, which a cancellation signs."""
+    account: str | None = None
+    """Its owner, in lists of a market."""
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Offer:
+        return Offer(
+            id=int(body["id"]),
+            sell=body["sell"],
+            buy=body["buy"],
+            amount=assets[body["sell"]].amount(int(body["amount"])),
+            price=Decimal(body["price"]),
+            limit=Decimal(body["limit"]),
+            account=body.get("account"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """An unordered pair of assets."""
+
+    market: str
+    base: str
+    quote: str
+    price: Decimal | None
+    """At which it last traded."""
+    price_height: int | None
+    indicative: Decimal | None
+    """The ratio of the latest valuations; nobody traded at it."""
+    best_sell: Decimal | None
+    best_buy: Decimal | None
+    base_volume: Decimal
+    """Of the last batch."""
+    quote_volume: Decimal
+    offers: int
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Market:
+        base, quote = assets[body["base"]], assets[body["quote"]]
+        return Market(
+            market=body["market"],
+            base=base.symbol,
+            quote=quote.symbol,
+            price=decimal(body["price"]),
+            price_height=body["price_height"],
+            indicative=decimal(body["indicative"]),
+            best_sell=decimal(body["best_sell"]),
+            best_buy=decimal(body["best_buy"]),
+            base_volume=base.amount(int(body["base_volume"])),
+            quote_volume=quote.amount(int(body["quote_volume"])),
+            offers=int(body["offers"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The offers at one price."""
+
+    price: Decimal
+    amount: Decimal
+    """In the base asset."""
+    offers: int
+
+    @staticmethod
+    def of(body: Json, base: Asset) -> Level:
+        return Level(Decimal(body["price"]), base.amount(int(body["amount"])), int(body["offers"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The resting offers of a market by price, after the block of `height`."""
+
+    market: str
+    height: int
+    price: Decimal | None
+    indicative: Decimal | None
+    sells: tuple[Level, ...]
+    """Cheapest first."""
+    buys: tuple[Level, ...]
+    """Highest price first."""
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Book:
+        base, _ = assets.market(body["market"])
+        return Book(
+            market=body["market"],
+            height=int(body["height"]),
+            price=decimal(body["price"]),
+            indicative=decimal(body["indicative"]),
+            sells=tuple(Level.of(one, base) for one in body["sells"]),
+            buys=tuple(Level.of(one, base) for one in body["buys"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candle:
+    """The trades of a market in one interval."""
+
+    market: str
+    interval: str
+    time_ms: int
+    open: Decimal
+    high: Decimal
+    low: Decimal
+    close: Decimal
+    base_volume: Decimal
+    quote_volume: Decimal
+    batches: int
+    complete: bool
+
+    @staticmethod
+    def of(body: Json, assets: Assets, market: str, interval: str) -> Candle:
+        base, quote = assets.market(market)
+        return Candle(
+            market=market,
+            interval=interval,
+            time_ms=int(body["time_ms"]),
+            open=Decimal(body["open"]),
+            high=Decimal(body["high"]),
+            low=Decimal(body["low"]),
+            close=Decimal(body["close"]),
+            base_volume=base.amount(int(body["base_volume"])),
+            quote_volume=quote.amount(int(body["quote_volume"])),
+            batches=int(body["batches"]),
+            complete=bool(body["complete"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PricePoint:
+    """A batch in which a market traded."""
+
+    market: str
+    height: int
+    time_ms: int
+    price: Decimal
+    base_volume: Decimal
+
+    @staticmethod
+    def of(body: Json, assets: Assets, market: str) -> PricePoint:
+        base, _ = assets.market(market)
+        volume = base.amount(int(body["base_volume"]))
+        return PricePoint(market, int(body["height"]), int(body["time_ms"]), Decimal(body["price"]), volume)
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """What a market traded in one batch, at one price."""
+
+    market: str
+    height: int
+    price: Decimal
+    base_volume: Decimal
+    quote_volume: Decimal | None
+    """None where only the market's history told of the trade."""
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Trade:
+        base, quote = assets.market(body["market"])
+        return Trade(
+            market=body["market"],
+            height=int(body["height"]),
+            price=Decimal(body["price"]),
+            base_volume=base.amount(int(body["base_volume"])),
+            quote_volume=quote.amount(int(body["quote_volume"])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTrade:
+    """What one ordered pair traded in a batch."""
+
+    sell: str
+    buy: str
+    sold: Decimal
+    bought: Decimal
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> BatchTrade:
+        sell, buy = assets[body["sell"]], assets[body["buy"]]
+        return BatchTrade(sell.symbol, buy.symbol, sell.amount(int(body["sold"])), buy.amount(int(body["bought"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The clearing of a block."""
+
+    height: int
+    time_ms: int
+    full: bool
+    """Whether every offer that had to fill was filled."""
+    valuations: Mapping[str, Decimal]
+    """Per unit; only their ratios mean anything."""
+    trades: tuple[BatchTrade, ...]
+    burnt: Mapping[str, Decimal]
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Batch:
+        return Batch(
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            full=bool(body["full"]),
+            valuations={symbol: Decimal(text) for symbol, text in body["valuations"].items()},
+            trades=tuple(BatchTrade.of(one, assets) for one in body["trades"]),
+            burnt={symbol: assets[symbol].amount(int(units)) for symbol, units in body["burnt"].items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The summary of a block."""
+
+    height: int
+    digest: str
+    parent: str
+    time_ms: int
+    transactions: int
+    applied: int
+    refused: int
+    fills: int
+    pairs: int
+    full: bool
+
+    @staticmethod
+    def of(body: Json) -> Block:
+        return Block(
+            height=int(body["height"]),
+            digest=body["block"],
+            parent=body["parent"],
+            time_ms=int(body["time_ms"]),
+            transactions=int(body["transactions"]),
+            applied=int(body["applied"]),
+            refused=int(body["refused"]),
+            fills=int(body["fills"]),
+            pairs=int(body["pairs"]),
+            full=bool(body["full"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a block did with a transaction. The amounts are those of an offer in its first batch."""
+
+    result: Literal["applied", "void", "offered", "refused"]
+    sold: Decimal | None = None
+    bought: Decimal | None = None
+    left: Decimal | None = None
+    """Rests in the book."""
+    returned: Decimal | None = None
+    """Went back to the account, because it is too little for an offer."""
+    why: str | None = None
+    code: str | None = None
+    message: str | None = None
+
+    @staticmethod
+    def of(body: Json, pair: tuple[Asset, Asset] | None) -> Outcome:
+        """`pair` is sold and bought, if the operation is known."""
+        match body["result"]:
+            case "offered" if pair is not None:
+                sell, buy = pair
+                return Outcome(
+                    "offered",
+                    sold=sell.amount(int(body["sold"])),
+                    bought=buy.amount(int(body["bought"])),
+                    left=sell.amount(int(body["left"])),
+                    returned=sell.amount(int(body["returned"])),
+                    why=body["why"],
+                )
+            case "refused":
+                return Outcome("refused", code=body["code"], message=body["message"])
+            case result:
+                return Outcome(result, why=body.get("why"))
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What one of an account's offers traded in a batch."""
+
+    id: int
+    sell: str
+    buy: str
+    price: Decimal
+    """Of the trade: bought for one sold."""
+    sold: Decimal
+    bought: Decimal
+    left: Decimal
+    returned: Decimal
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Fill:
+        sell, buy = assets[body["sell"]], assets[body["buy"]]
+        sold, bought = sell.amount(int(body["sold"])), buy.amount(int(body["bought"]))
+        return Fill(
+            id=int(body["id"]),
+            sell=sell.symbol,
+            buy=buy.symbol,
+            price=bought / sold if sold else Decimal(0),
+            sold=sold,
+            bought=bought,
+            left=sell.amount(int(body["left"])),
+            returned=sell.amount(int(body["returned"])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a transaction.
+
+    ========  =========================================================================================
+    pending   in a node's pool; it may count up to block `until`
+    executed  in a block, with its outcome
+    refused   without effect, with `code` and `message`; anybody who has the bytes may send them again up
+              to block `until`, unless another transaction takes its number
+    void      it can never count any more
+    unknown   the node knows nothing of it; it may count up to block `until`
+    ========  =========================================================================================
+    """
+
+    id: str
+    state: Literal["pending", "executed", "refused", "void", "unknown"]
+    sequence: int | None = None
+    until: int | None = None
+    height: int | None = None
+    outcome: Outcome | None = None
+    code: str | None = None
+    message: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can change it."""
+        return self.state in ("executed", "void")

@@ -1,0 +1,239 @@
+"""Proofs of accounts: the used sequence numbers and the balances, and whether they belong to a state root.
+
+The layouts are those of the `ledger` and `trie` crates' documentation. `certificate` checks who signed a root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from walras.client.encoding import derived
+
+__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "read_outcome", "window_of"]
+
+_NODE, _FORK, _LEAF, _OTHER = 1, 2, 3, 4
+
+
+class ProofError(ValueError):
+    """A proof that cannot be decoded, or that leads elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to it."""
+
+    highest: int
+    used: int
+
+    def is_free(self, number: int) -> bool:
+        """Whether the number is not used. One that is 64 or more below the highest counts as used."""
+        behind = self.highest - number
+        return behind < 0 or (behind < 64 and not self.used >> behind & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedAccount:
+    """An account as a proof states it; balances are units by the asset's number."""
+
+    address: bytes
+    window: Window
+    balances: dict[int, int]
+
+
+class Reader:
+    """Reads an encoding from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, count: int) -> bytes:
+        taken = self.data[self.at : self.at + count]
+        if len(taken) != count:
+            raise ProofError(f"the proof is cut off: it has only {len(self.data)} bytes")
+        self.at += count
+        return taken
+
+    def number(self, count: int) -> int:
+        return int.from_bytes(self.take(count), "little")
+
+    def end(self) -> None:
+        """Refuses bytes after the end."""
+        if self.at != len(self.data):
+            raise ProofError("there are bytes after the end of the proof")
+
+
+def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
+    """The parts as they are hashed, the parts by tag, the account as it is hashed, and what it says."""
+    begun = reader.at
+    roots: dict[int, bytes] = {}
+    for _ in range(reader.number(4)):
+        tag = reader.number(1)
+        if roots and tag <= max(roots):
+            raise ProofError("the parts of the root are not in the order of their tags")
+        roots[tag] = reader.take(32)
+    parts = reader.data[begun : reader.at]
+    if not reader.number(1):
+        return parts, roots, b"", None
+    begun = reader.at
+    address = reader.take(20)
+    if reader.number(1):
+        reader.take(32)
+    window = Window(reader.number(8), reader.number(8))
+    balances = {reader.number(4): reader.number(8) for _ in range(reader.number(4))}
+    if reader.number(1):
+        reader.take(8 + 8 + 32 + 1)
+    return parts, roots, reader.data[begun : reader.at], ProvedAccount(address, window, balances)
+
+
+def window_of(proof: bytes) -> Window:
+    """The used numbers that a proof states, unverified; none for an account that does not exist."""
+    account = _head(Reader(proof))[3]
+    return account.window if account else Window(0, 0)
+
+
+def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | None:
+    """What the state with this root has at an address; None if the proof shows that there is no account.
+
+    Raises a `ProofError` if the proof proves neither.
+    """
+    reader = Reader(proof)
+    parts, roots, stated, account = _head(reader)
+    if derived("walras 2026 state root v4", parts) != root:
+        raise ProofError("the proof is for another state root: request the proof of this block")
+    if 1 not in roots:
+        raise ProofError("the state has no accounts")
+    path = reader.take(reader.number(4))
+    reader.end()
+    found = prove(address, roots[1], path)
+    value = derived("walras 2026 account state v2", stated) if account else None
+    if found != value or (account is not None and account.address != address):
+        raise ProofError("the proof states another account than its path proves")
+    return account
+
+
+def read_outcome(reader: Reader) -> bytes | None:
+    """The bytes of the outcome that a receipt's proof states; None if it states none."""
+    if not reader.number(1):
+        return None
+    begun, kind = reader.at, reader.number(1)
+    # Applied, offered (four amounts and a reason), refused (place and number), void.
+    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0}
+    if kind not in lengths:
+        raise ProofError(f"{kind} is no kind of outcome")
+    reader.take(lengths[kind])
+    return reader.data[begun : reader.at]
+
+
+_VALUE = 32
+
+
+def prove(key: bytes, root: bytes, path: bytes) -> bytes | None:
+    """The value of a key in the trie with this root, from the way down to its place."""
+    reader, done = Reader(path), False
+    nodes: list[_Node] = []
+    below: bytes | tuple[bytes, bytes] | None = None
+    found = None
+    while not done:
+        kind, start = reader.number(1), nodes[-1].start if nodes else 0
+        if kind == _NODE:
+            node = _Node.read(reader, key, nodes[-1].depth + 1 if nodes else 0, key)
+            nodes.append(node)
+            done = not node.holds(key)
+            continue
+        done = True
+        if kind == _LEAF:
+            found = reader.take(_VALUE)
+            below = (key[start:], found)
+        elif kind == _OTHER:
+            suffix = reader.take(len(key) - start)
+            if suffix == key[start:]:
+                raise ProofError("the proof hides the key's own leaf")
+            below = (suffix, reader.take(_VALUE))
+        elif kind == _FORK:
+            fork = _Node.read(reader, key, nodes[-1].depth + 1 if nodes else 0, None)
+            below = fork.digest(key, None)
+        elif kind != 0 or nodes:
+            raise ProofError("the proof has an item that is not allowed there")
+    reader.end()
+    for node in reversed(nodes):
+        below = node.digest(key, below)
+    if below is None:
+        digest = _hash(key, b"\0")
+    elif isinstance(below, tuple):
+        digest = _hash(key, b"\1" + below[0] + below[1])
+    else:
+        digest = below
+    if digest != root:
+        raise ProofError("the path leads to another root")
+    return found
+
+
+def _hash(key: bytes, message: bytes) -> bytes:
+    own = derived("walras 2026 trie v2", bytes([len(key), _VALUE]))
+    return blake3(message, key=own).digest()
+
+
+def _nibble(key: bytes, depth: int) -> int:
+    return key[depth // 2] >> 4 if depth % 2 == 0 else key[depth // 2] & 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    depth: int
+    path: bytes
+    nodes: int
+    leaves: int
+    own: int | None
+    """The slot of the key, whose content the proof leaves out."""
+    siblings: dict[int, bytes]
+
+    @property
+    def start(self) -> int:
+        """Where the rest of a key begins in the leaves below."""
+        return (self.depth + 1) // 2
+
+    def holds(self, key: bytes) -> bool:
+        return bool((self.nodes | self.leaves) >> _nibble(key, self.depth) & 1)
+
+    @classmethod
+    def read(cls, reader: Reader, key: bytes, least: int, way: bytes | None) -> _Node:
+        """A node on the key's way; or, without a `way`, one that the key does not begin with."""
+        depth, nodes, leaves = reader.number(1), reader.number(2), reader.number(2)
+        if not least <= depth < 2 * len(key) or nodes & leaves:
+            raise ProofError("the proof has a node that is not allowed there")
+        start = (depth + 1) // 2
+        own = None
+        if way is None:
+            way = reader.take(start)
+            if all(_nibble(way, at) == _nibble(key, at) for at in range(depth)):
+                raise ProofError("the proof hides the key's own way")
+        else:
+            own = _nibble(key, depth)
+        path = bytearray(way[:start])
+        if depth % 2:
+            path[-1] &= 0xF0
+        siblings = {}
+        for slot in range(16):
+            if slot == own:
+                continue
+            if nodes >> slot & 1:
+                siblings[slot] = reader.take(32)
+            elif leaves >> slot & 1:
+                siblings[slot] = reader.take(len(key) - start + _VALUE)
+        return cls(depth, bytes(path), nodes, leaves, own, siblings)
+
+    def digest(self, key: bytes, below: bytes | tuple[bytes, bytes] | None) -> bytes:
+        """The node's digest with what lies in the key's own slot."""
+        contents, nodes, leaves = dict(self.siblings), self.nodes, self.leaves
+        if self.own is not None:
+            mark = 1 << self.own
+            nodes, leaves = nodes & ~mark, leaves & ~mark
+            if isinstance(below, tuple):
+                contents[self.own], leaves = below[0] + below[1], leaves | mark
+            elif below is not None:
+                contents[self.own], nodes = below, nodes | mark
+        head = bytes([2, self.depth]) + nodes.to_bytes(2, "little") + leaves.to_bytes(2, "little") + self.path
+        message = head + b"".join(contents[slot] for slot in sorted(contents))
+        return _hash(key, message.ljust(-(-len(message) // 64) * 64, b"\0"))

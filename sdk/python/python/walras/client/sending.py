@@ -1,0 +1,357 @@
+"""Sends transactions so that none is lost and none counts twice.
+
+**Order of events.** A transaction gets a sequence number and is signed and stored, then it is sent. Whatever happens
+next, only the same bytes are sent again. The operation is signed anew, under another number, only when the first
+transaction can never count: another one has its number.
+
+**Numbers.** Threads and tasks take numbers from one `Numbers`; clients and processes exclude one another by the store's
+lock, and the store remembers the highest number that was taken. Senders of one account without a common store may take
+the same number: the slower one signs again, unless both sign the same operation with the same end, which is one
+transaction. Ends differ by chance, so that this is rare; a common store excludes it.
+
+**Refusals.** Whoever has seen a refused transaction may send it again until it ends. So it stays stored, its number is
+used next with a later end (of two bodies with one number the one that ends later counts), and the same operation, asked
+for again, is sent as the same bytes.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+
+from walras.client.calls import Session
+from walras.client.encoding import Body, Operation, Signed
+from walras.client.errors import (
+    BusyError,
+    ClientError,
+    NumbersError,
+    OtherNetworkError,
+    RefusedError,
+    SentBeforeError,
+    StoreError,
+    TransactionRefusedError,
+    UndecidedError,
+    VoidError,
+)
+from walras.client.fate import fate_of, fate_of_number, told
+from walras.client.flow import Ask, Flow, Pause, post, read
+from walras.client.keys import Key
+from walras.client.models import Fate
+from walras.client.pending import Store
+
+__all__ = ["Numbers", "Sender"]
+
+_PAUSES_S = (0.01, 0.5)
+_LAG_PATIENCE_S = 30.0
+_RENUMBERED_MAX = 100
+_STORED_MANY = 128
+"""With so many stored transactions, those that are final are looked for and removed."""
+_NUMBER_GONE = ("sequence_used", "sequence_too_old")
+_NUMBER_REFUSED = (*_NUMBER_GONE, "sequence_conflict", "duplicate")
+_WAITS = ("sequence_conflict", "sequence_too_far", "over_quota", "duplicate")
+"""Refusals that pass: another pending transaction has the number, or the block was full of such operations."""
+
+
+class _NumberGoneError(Exception):
+    """Another transaction has the number: this one can never count."""
+
+
+class Numbers:
+    """The sequence numbers of an account, handed out once each."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._lock = threading.Lock()
+        self._highest: int | None = None
+        self._next = 1
+        self._free: dict[int, int] = {}
+        """Numbers of refused transactions, with the last block in which those may count."""
+
+    @property
+    def is_known(self) -> bool:
+        return self._highest is not None
+
+    @property
+    def last(self) -> int:
+        """The highest number that the ledger would take now."""
+        return (self._highest or 0) + self._window
+
+    def learn(self, highest: int, next_free: int) -> None:
+        """What a node says: the highest committed number, and a free one."""
+        with self._lock:
+            self._highest = max(self._highest or 0, highest)
+            self._next = max(self._next, next_free)
+            lowest = self._highest - self._window
+            self._free = {number: ended for number, ended in self._free.items() if number > lowest}
+
+    def take(self, stored: int) -> tuple[int, int] | None:
+        """A number and the least end of its transaction; None while the window is full. `stored` is the highest number
+        of a stored transaction."""
+        with self._lock:
+            if self._free:
+                number = min(self._free)
+                return number, self._free.pop(number) + 1
+            number = max(self._next, stored + 1)
+            if number > self.last:
+                return None
+            self._next = number + 1
+            return number, 0
+
+    def release(self, number: int, ended: int) -> None:
+        """Gives back the number of a transaction without effect, which may count up to block `ended`."""
+        with self._lock:
+            self._free[number] = max(ended, self._free.get(number, 0))
+
+
+@dataclass
+class Sender:
+    """An account, its key and its store."""
+
+    session: Session
+    account: str
+    key: Key
+    store: Store
+    patience: float
+    lasts: int
+    _doubtful: set[str] | None = None
+    """Stored transactions that no call attends to; None before the store was looked at."""
+    _refused: set[str] = field(default_factory=set)
+    """Those of them that were refused here, as their callers know."""
+    _claims: threading.Lock = field(default_factory=threading.Lock)
+    numbers: Numbers = field(default_factory=lambda: Numbers(64))
+
+    def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
+        """Signs an operation and sends it; with `wait` until its block."""
+        for _ in range(_RENUMBERED_MAX):
+            signed, is_new = yield from self.sign(operation, reference)
+            try:
+                return (yield from self.deliver(signed, wait, is_new))
+            except _NumberGoneError:
+                self.store.forget(signed.id)
+            except VoidError:
+                if reference is None:
+                    raise
+            if reference is not None:
+                self.store.release(reference)
+        raise NumbersError("others that use this account take every number first; nothing was done. Try again later")
+
+    def sign(self, operation: Operation, reference: str | None) -> Flow[tuple[Signed, bool]]:
+        """Signs an operation under a free number and stores it; or finds the one that the reference names. Says
+        whether it is new."""
+        limits = yield from self.session.limits()
+        self.numbers._window = limits.sequence_window
+        self._check_network(limits.network)
+        if not self.numbers.is_known:
+            yield from self._wait_until_caught_up()
+            yield from self._learn()
+        begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
+        if reference is None and (before := (yield from self._sent_before(encoded))) is not None:
+            return before, False
+        height = yield from self.session.height()
+        while True:
+            with self.store.reserved():
+                if reference is not None and (known := self.store.referenced(reference)) is not None:
+                    if known.body[44:] != encoded or known.account != self.account:
+                        raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
+                    return known, False
+                stored = [signed for signed in self.store.all() if signed.account == self.account]
+                above = max([self.store.highest(self.account), *(signed.sequence for signed in stored)])
+                if is_fresh and not stored:
+                    # Nothing is pending: numbers up there were taken by transactions without effect.
+                    above = min(above, self.numbers.last - 1)
+                taken = self.numbers.take(above)
+                if taken is not None:
+                    sequence, least = taken
+                    until = max(height + self.lasts - secrets.randbelow(self.lasts // 4 + 1), least)
+                    signed = self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
+                    self.store.keep(signed, reference)
+                    self.store.took(self.account, sequence)
+                    break
+            if time.monotonic() - begun > self.patience:
+                raise NumbersError(
+                    f"all {limits.sequence_window} numbers above the highest committed one are pending; nothing was "
+                    "done. Wait for blocks, or use another account"
+                )
+            if is_fresh:
+                yield Pause(0.05)
+            yield from self._learn()
+            height, is_fresh = (yield from self.session.height()), True
+        if len(stored) > _STORED_MANY:
+            yield from self.settle()
+        return signed, True
+
+    def _sent_before(self, encoded: bytes) -> Flow[Signed | None]:
+        """A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send
+        them. Refuses an operation that was sent by a call or a process that has not told its result."""
+        with self._claims:
+            if self._doubtful is None:
+                self._doubtful = {signed.id for signed in self.store.all()}
+            doubtful = list(self._doubtful)
+        for id in doubtful:
+            signed = self.store.get(id)
+            if signed is None or signed.body[44:] != encoded or signed.account != self.account:
+                continue
+            fate = yield from fate_of(self.session, id, signed)
+            with self._claims:
+                if id not in self._doubtful:
+                    # Another call has taken it.
+                    continue
+                is_refused = fate.state == "refused" or (fate.state == "unknown" and id in self._refused)
+                if is_refused or fate.is_final:
+                    self._doubtful.discard(id)
+            if is_refused:
+                return signed
+            if fate.state == "void":
+                self._let_go(signed)
+                continue
+            if fate.state == "executed":
+                # Who called has not been told: it is told now, once.
+                self.store.forget(id)
+            raise SentBeforeError(self.session.server, id, signed.until, fate.height)
+        return None
+
+    def _check_network(self, network: str) -> None:
+        """A key keeps to the network that it first signed for, until its owner names another."""
+        known = self.store.network()
+        if known not in (None, network) and not self.session.is_network_named:
+            raise OtherNetworkError(self.session.server, network, str(known))
+        if known != network:
+            self.store.sign_for(network)
+
+    def _learn(self) -> Flow[None]:
+        account = yield from self.session.account(self.account)
+        self.numbers.learn(account.highest, account.next)
+
+    def _wait_until_caught_up(self) -> Flow[None]:
+        """Waits while the node lags: it may name a used number, and a transaction that repeats one of before would seem
+        to be committed."""
+        begun = time.monotonic()
+        while True:
+            try:
+                answer = yield Ask("GET", "/readyz")
+                if answer.status != 200:
+                    read(self.session.server, answer)
+                return
+            except RefusedError as error:
+                if error.code != "catching_up":
+                    return
+                if time.monotonic() - begun > _LAG_PATIENCE_S:
+                    raise
+            yield Pause(0.2)
+
+    def deliver(self, signed: Signed, wait: bool, is_new: bool = False) -> Flow[Fate]:
+        """Sends a transaction, see `_deliver`. If the call ends without a result, however it ends, that is noted."""
+        is_told = False
+        try:
+            fate = yield from self._deliver(signed, wait, is_new)
+            is_told = True
+            return fate
+        finally:
+            if not is_told and self.store.get(signed.id) is not None:
+                with self._claims:
+                    self._doubtful = (self._doubtful or set()) | {signed.id}
+
+    def _deliver(self, signed: Signed, wait: bool, is_new: bool) -> Flow[Fate]:
+        """Sends the same bytes until there is an answer; with `wait` until its block. `is_new` says that nobody has
+        seen them yet.
+
+        It is asked for rather than waited for at the node: a transaction that another one with its number displaces
+        gets no answer there.
+        """
+        limits = yield from self.session.limits()
+        yield from self.session.assets()
+        begun = time.monotonic()
+        longest = min(max(limits.block_interval_ms / 4000, _PAUSES_S[0]), _PAUSES_S[1])
+        pause, is_pending, why = _PAUSES_S[0], False, "it waits for a block"
+        fate: Fate | None
+        refusal: RefusedError | None
+        while True:
+            fate = refusal = None
+            try:
+                if is_pending:
+                    fate = yield from fate_of(self.session, signed.id, signed)
+                else:
+                    body = yield from post(self.session.server, "/v1/transactions", signed.encoded, self.patience)
+                    fate = told(self.session, body, signed)
+            except BusyError as error:
+                why, pause = error.message, max(pause, error.retry_after)
+            except ClientError as error:
+                why = str(error)
+                if is_new and isinstance(error, RefusedError) and error.code in _NUMBER_GONE:
+                    # Nobody has seen the bytes before, and the node did not take them.
+                    raise _NumberGoneError from error
+                if error.leaves_doubt:
+                    # The node may have it: the next question is what it knows.
+                    is_pending = True
+                elif is_pending or not isinstance(error, RefusedError):
+                    raise
+                elif error.code in _NUMBER_GONE or error.code == "ended":
+                    is_pending = True
+                    self.session.forget_height()
+                elif error.code not in _WAITS:
+                    refusal = error
+            is_new = False
+            if refusal is not None:
+                raise self._refusal(signed, refusal.status, refusal.code, refusal.message)
+            if fate is not None:
+                if fate.state == "refused" and fate.height is not None and fate.code in _NUMBER_REFUSED:
+                    # It may be a copy of one that was executed, or come after another with its number.
+                    fate = (yield from fate_of_number(self.session, signed)) or fate
+                self._settle(fate, signed)
+                is_pending, why = fate.state == "pending", fate.message or why
+                if fate.state == "executed" or (is_pending and not wait):
+                    return fate
+            if time.monotonic() + pause - begun > self.patience:
+                raise UndecidedError(self.session.server, signed.id, signed.until, why)
+            yield Pause(pause)
+            pause = min(pause * 2, longest)
+
+    def _settle(self, fate: Fate, signed: Signed) -> None:
+        """Forgets what is final, and raises what had no effect."""
+        match fate.state:
+            case "executed":
+                self.store.forget(signed.id)
+            case "refused" if fate.height is not None:
+                raise self._refusal(signed, 422, fate.code or "refused", fate.message or "")
+            case "void" if fate.code == "number_taken":
+                raise _NumberGoneError
+            case "void":
+                self._let_go(signed)
+                raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
+
+    def _refusal(self, signed: Signed, status: int, code: str, message: str) -> TransactionRefusedError:
+        # It stays stored until it can never count: anybody may send it again.
+        self._refused.add(signed.id)
+        self.numbers.release(signed.sequence, signed.until)
+        numbers = (signed.id, signed.sequence, signed.until)
+        return TransactionRefusedError(self.session.server, status, code, message, *numbers)
+
+    def _let_go(self, signed: Signed) -> None:
+        self.store.forget(signed.id)
+        self.numbers.release(signed.sequence, signed.until)
+
+    def retry(self, id: str, wait: bool) -> Flow[Fate]:
+        """Sends a stored transaction again, unchanged."""
+        signed = self.store.get(id)
+        if signed is None:
+            raise StoreError(f"transaction {id} is not stored here: it is final, or was sent by another client")
+        yield from self.session.assets()
+        try:
+            return (yield from self.deliver(signed, wait))
+        except _NumberGoneError:
+            self.store.forget(id)
+            raise VoidError(self.session.server, id, "another transaction of the account has its number") from None
+
+    def settle(self) -> Flow[list[Fate]]:
+        """The fates of all stored transactions; those that are final are no longer stored."""
+        fates = []
+        for signed in self.store.all():
+            if signed.account != self.account:
+                continue
+            fate = yield from fate_of(self.session, signed.id, signed)
+            if fate.is_final:
+                self.store.forget(signed.id)
+            fates.append(fate)
+        return fates

@@ -1,0 +1,274 @@
+"""The client with a thread: every call returns when the answer is there."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+import httpx
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+from walras.client.amounts import Assets, Number
+from walras.client.book import LocalBook
+from walras.client.certificate import Committee
+from walras.client.core import Core, T
+from walras.client.encoding import Operation
+from walras.client.errors import ForeignAnswerError, NoAnswerError
+from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.keys import Key
+from walras.client.models import (
+    Account,
+    Batch,
+    Block,
+    Book,
+    Candle,
+    Fate,
+    Limits,
+    Market,
+    Offer,
+    PricePoint,
+    Status,
+)
+from walras.client.pending import Store
+from walras.client.stream import SILENCE_S, Event, Feed
+
+__all__ = ["Client"]
+
+
+class Client:
+    """A node, and the key that signs for an account. It may be shared by threads.
+
+    `key` is needed for sending; `account` names another account than the key's own, one that registered the key.
+    `network` is the identity that the node must have. `store` keeps transactions until they are final: a path is that
+    of a key file, beside which they lie; without one they end with the process. `patience` is the longest wait for the
+    block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count.
+    """
+
+    def __init__(
+        self,
+        server: str = "http://127.0.0.1:8080",
+        *,
+        key: Key | None = None,
+        account: str | None = None,
+        network: str | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
+        patience: float = 60.0,
+        lasts: int = 256,
+        token: str | None = None,
+    ) -> None:
+        self._core = Core(server, key, account, network, store, patience, lasts)
+        self._http = httpx.Client(base_url=self._core.session.server, headers=self._core.headers(token))
+        self._token = token
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    @property
+    def server(self) -> str:
+        return self._core.session.server
+
+    @property
+    def address(self) -> str:
+        """The account that this client sends for."""
+        return self._core.sender.account
+
+    def _answer(self, ask: Ask) -> Answer:
+        headers = {} if ask.body is None else {"content-type": "application/octet-stream"}
+        try:
+            answer = self._http.request(
+                ask.method, ask.path, params=dict(ask.params), content=ask.body, headers=headers, timeout=ask.wait_s
+            )
+        except httpx.HTTPError as error:
+            raise NoAnswerError(self.server, f"{type(error).__name__}: {error}") from error
+        return Core.answer(answer.status_code, answer.content, answer.headers.get("retry-after"))
+
+    def run(self, flow: Flow[T]) -> T:
+        """Brings a flow what it needs."""
+        try:
+            step = next(flow)
+            while True:
+                if isinstance(step, Pause):
+                    time.sleep(step.seconds)
+                    step = flow.send(None)
+                    continue
+                try:
+                    answer = self._answer(step)
+                except NoAnswerError as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            # A call that is given up in the middle is told so.
+            flow.close()
+
+    # What is asked.
+
+    def status(self) -> Status:
+        """The status of the node."""
+        return self.run(self._core.session.status())
+
+    def limits(self) -> Limits:
+        """The constants of the chain."""
+        return self.run(self._core.session.limits())
+
+    def assets(self) -> Assets:
+        """The assets, by symbol."""
+        return self.run(self._core.session.assets())
+
+    def account(self, address: str | None = None) -> Account:
+        """An account, by default the client's own. Raises `NotFoundError` where there is none."""
+        return self.run(self._core.session.account(address or self.address))
+
+    def committee(self) -> Committee:
+        """The validators that decide now, as the node names them: keep them, to check certificates with them later."""
+        return self.run(self._core.committee())
+
+    def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
+        """An account with a proof of its state root; with a `committee`, of one that a quorum of it has signed."""
+        return self.run(self._core.proved_account(address or self.address, committee))
+
+    def proved_fate(self, id: str, *, committee: Committee) -> Fate:
+        """What a block did with a transaction, proved against a receipts root that a quorum of the committee signed."""
+        return self.run(self._core.proved_fate(id, committee))
+
+    def offers(self, address: str | None = None) -> list[Offer]:
+        """All resting offers of an account, by id."""
+        return self.run(self._core.session.offers(address or self.address))
+
+    def offers_page(self, address: str, cursor: str | None = None, limit: int = 100) -> tuple[list[Offer], str | None]:
+        """A page of them, and the cursor of the next one."""
+        return self.run(self._core.session.offers_page(address, cursor, limit))
+
+    def offer_of(self, id: int, address: str | None = None) -> Offer | None:
+        """A resting offer by its id; None where it no longer rests."""
+        return self.run(self._core.session.offer(address or self.address, id))
+
+    def markets(self) -> list[Market]:
+        """The pairs with offers or trades."""
+        return self.run(self._core.session.markets())
+
+    def book(self, market: str, levels: int | None = None) -> Book:
+        """The resting offers of a market such as ``EUR/USD``, by price."""
+        return self.run(self._core.session.book(market, levels))
+
+    def market_offers(self, market: str, limit: int | None = None) -> list[Offer]:
+        """The offers that sell the base for the quote, one by one in order of execution."""
+        return self.run(self._core.session.market_offers(market, limit))
+
+    def candles(
+        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None
+    ) -> list[Candle]:
+        """Candles, the oldest first: 1m, 5m, 15m, 1h, 4h or 1d."""
+        return self.run(self._core.session.candles(market, interval, limit, before_ms))
+
+    def history(self, market: str, limit: int | None = None, before: int | None = None) -> list[PricePoint]:
+        """The batches in which a market traded, the oldest first."""
+        return self.run(self._core.session.history(market, limit, before))
+
+    def batch(self, height: int) -> Batch:
+        """The clearing of a block."""
+        return self.run(self._core.session.batch(height))
+
+    def block(self, height: int) -> Block:
+        """The summary of a block."""
+        return self.run(self._core.session.block(height))
+
+    def blocks(self, limit: int | None = None, before: int | None = None) -> list[Block]:
+        """Recent blocks, the newest first."""
+        return self.run(self._core.session.blocks(limit, before))
+
+    # What is sent.
+
+    def pay(self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True) -> Fate:
+        """Pays an account. With a `reference` of the caller's it is paid once, however often this is called."""
+        return self.run(self._core.pay(to, asset, amount, reference, wait))
+
+    def offer(
+        self, sell: str, buy: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        """Offers `amount` of `sell` for at least `price` of `buy` each."""
+        return self.run(self._core.offer(sell, buy, amount, price, reference, wait))
+
+    def buy(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        """Buys up to `amount` of a market's base for at most `price` of its quote each."""
+        return self.run(self._core.order("buy", market, amount, price, reference, wait))
+
+    def sell(
+        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        """Sells up to `amount` of a market's base for at least `price` of its quote each."""
+        return self.run(self._core.order("sell", market, amount, price, reference, wait))
+
+    def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
+        """Cancels what rests of an own offer."""
+        return self.run(self._core.cancel(offer, wait))
+
+    def cancel_all(self, market: str | None = None) -> list[Fate]:
+        """Cancels all own offers, or those of a market. Offers that trade meanwhile are left out."""
+        return self.run(self._core.cancel_all(market))
+
+    def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
+        """Signs any operation of `walras.client.encoding` and sends it."""
+        return self.run(self._core.sender.send(operation, wait, reference))
+
+    def fate(self, id: str) -> Fate:
+        """What became of a transaction."""
+        return self.run(self._core.fate(id))
+
+    def retry(self, id: str, *, wait: bool = True) -> Fate:
+        """Sends a stored transaction again, unchanged."""
+        return self.run(self._core.sender.retry(id, wait))
+
+    def settle(self) -> list[Fate]:
+        """The fates of all stored transactions; those that are final are no longer stored."""
+        return self.run(self._core.sender.settle())
+
+    # What is followed.
+
+    def stream(self, *channels: str, from_height: int | None = None) -> Iterator[Event]:
+        """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
+        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        feed = Feed(self._core.session, channels, from_height)
+        while True:
+            try:
+                with connect(self._core.stream_url(), additional_headers=self._core.headers(self._token)) as socket:
+                    socket.send(feed.connected())
+                    while True:
+                        yield from self.run(feed.receive(str(socket.recv(timeout=SILENCE_S))))
+            except TimeoutError:
+                lost = feed.broken(f"the node has been silent for {SILENCE_S:.0f} seconds", random.random)
+            except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
+                lost = feed.broken(str(error), random.random)
+            yield lost
+            time.sleep(lost.retry_s)
+
+    def follow_book(self, market: str, levels: int | None = None) -> Iterator[LocalBook]:
+        """A local book, each time that a block changed it."""
+        local = LocalBook(market)
+        local.apply(self.book(market, levels))
+        yield local
+        for event in self.stream("blocks"):
+            if isinstance(event, Block) and local.saw(event) and local.apply(self.book(market, levels)):
+                yield local
+
+    def stored(self) -> Sequence[str]:
+        """The ids of the stored transactions."""
+        return [signed.id for signed in self._core.sender.store.all()]

@@ -1,0 +1,100 @@
+"""The ccxt class against a running exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ccxt
+import pytest
+import walras.ccxt
+from conftest import KEYS, Demo
+
+
+@pytest.fixture
+def exchange(demo: Demo) -> Iterator[Any]:
+    made = walras.ccxt.walras({"privateKey": KEYS[1], "urls": {"api": demo.url}})
+    yield made
+    made.close()
+
+
+def test_ccxt_loads_markets_and_their_data(exchange: Any) -> None:
+    markets = exchange.load_markets()
+    assert list(markets) == ["EUR/USD"] and markets["EUR/USD"]["precision"]["amount"] == 1e-6
+    assert exchange.currencies["EUR"]["precision"] == 1e-6 and exchange.fetch_status()["status"] == "ok"
+    exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
+    exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
+    exchange.cancel_all_orders()
+    trades = exchange.fetch_trades("EUR/USD")
+    assert trades[-1]["amount"] > 0 and trades[-1]["timestamp"] <= exchange.fetch_time()
+    assert exchange.fetch_trades("EUR/USD", since=trades[-1]["timestamp"])[0]["timestamp"] >= trades[-1]["timestamp"]
+    ticker = exchange.fetch_ticker("EUR/USD")
+    assert ticker["low"] <= ticker["last"] <= ticker["high"] and ticker["baseVolume"] > 0
+    assert exchange.fetch_tickers(["EUR/USD"])["EUR/USD"]["symbol"] == "EUR/USD"
+    assert set(exchange.fetch_tickers()) <= {"EUR/USD"}
+    book = exchange.fetch_order_book("EUR/USD", 5)
+    assert len(book["asks"]) <= 5 and book["asks"] == sorted(book["asks"]) and book["nonce"] > 0
+    candles = exchange.fetch_ohlcv("EUR/USD", "1m")
+    assert candles and all(len(row) == 6 for row in candles) and candles[-1][3] <= candles[-1][4] <= candles[-1][2]
+    assert exchange.fetch_ohlcv("EUR/USD", "1m", since=candles[-1][0], limit=1)[0][0] == candles[-1][0]
+
+
+def test_ccxt_orders_live_their_lives(exchange: Any) -> None:
+    before = exchange.fetch_balance()
+    placed = exchange.create_order("EUR/USD", "limit", "sell", 2.5, 500)
+    assert (placed["status"], placed["remaining"], placed["filled"]) == ("open", 2.5, 0)
+    held = exchange.fetch_balance()["EUR"]
+    assert held["used"] == 2.5 and held["total"] == before["EUR"]["total"]
+    transaction = placed["info"]["transaction"]
+    for id in (placed["id"], transaction):
+        found = exchange.fetch_order(id)
+        assert (found["side"], found["price"], found["remaining"], found["status"]) == ("sell", 500, 2.5, "open")
+    assert [order["id"] for order in exchange.fetch_open_orders("EUR/USD")] == [placed["id"]]
+    assert exchange.cancel_order(transaction)["status"] == "canceled"
+    assert exchange.fetch_order(transaction)["status"] == "closed"
+    with pytest.raises(ccxt.OrderNotFound):
+        exchange.fetch_order(placed["id"])
+    with pytest.raises(ccxt.OrderNotFound):
+        exchange.cancel_order(placed["id"])
+    bid = exchange.create_limit_buy_order("EUR/USD", 10, 0.5)
+    found = exchange.fetch_order(bid["info"]["transaction"])
+    assert (found["side"], found["price"], found["amount"], found["remaining"]) == ("buy", 0.5, 10, 10)
+    exchange.create_order("EUR/USD", "limit", "sell", 1, 500, {"clientOrderId": "mine"})
+    again = exchange.create_order("EUR/USD", "limit", "sell", 1, 500, {"clientOrderId": "mine"})
+    assert again["clientOrderId"] == "mine" and len(exchange.fetch_open_orders()) == 2
+    assert len(exchange.cancel_all_orders()) == 2 and exchange.fetch_open_orders() == []
+
+
+def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any) -> None:
+    exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
+    filled = exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
+    assert filled["status"] == "closed" and filled["filled"] >= 2 and filled["average"] <= 3
+    assert filled["cost"] == pytest.approx(6)
+    exchange.cancel_all_orders()
+
+
+def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None:
+    order = exchange.create_order
+    nobody = walras.ccxt.walras({"urls": {"api": "http://127.0.0.1:1"}})
+    keyless = walras.ccxt.walras({"urls": {"api": demo.url}})
+    mistakes: list[tuple[type[Exception], Callable[[], object]]] = [
+        (ccxt.InsufficientFunds, lambda: order("EUR/USD", "limit", "sell", 1e9, 1)),
+        (ccxt.InvalidOrder, lambda: order("EUR/USD", "market", "sell", 1)),
+        (ccxt.InvalidOrder, lambda: order("EUR/USD", "limit", "sell", 0.0000001, 1)),
+        (ccxt.InvalidOrder, lambda: order("EUR/USD", "limit", "sell", 0.001, 1)),
+        (ccxt.InvalidOrder, lambda: order("EUR/USD", "limit", "sell", 1, -1)),
+        (ccxt.ArgumentsRequired, lambda: order("EUR/USD", "limit", "sell", 1)),
+        (ccxt.NotSupported, lambda: order("EUR/USD", "limit", "sell", 1, 1, {"postOnly": True})),
+        (ccxt.BadSymbol, lambda: exchange.fetch_ticker("XYZ/USD")),
+        (ccxt.NotSupported, lambda: exchange.fetch_my_trades("EUR/USD")),
+        (ccxt.NotSupported, lambda: exchange.fetch_closed_orders("EUR/USD")),
+        (ccxt.BadRequest, lambda: exchange.fetch_ohlcv("EUR/USD", "7m")),
+        (ccxt.ExchangeNotAvailable, lambda: nobody.fetch_time()),
+        (ccxt.AuthenticationError, lambda: keyless.fetch_balance()),
+    ]
+    for kind, mistake in mistakes:
+        with pytest.raises(kind):
+            mistake()
+    nobody.close()
+    keyless.close()
+    assert exchange.has["fetchMyTrades"] is False and exchange.has["createOrder"]

@@ -1,0 +1,455 @@
+"""The client without a node: bytes, amounts, numbers, stores, proofs and the stream's logic."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from walras.client import (
+    AddressError,
+    AmountError,
+    Asset,
+    Assets,
+    Block,
+    Book,
+    Candle,
+    ClientError,
+    Ed25519Key,
+    EthereumKey,
+    FolderStore,
+    ForeignAnswerError,
+    KeyFileError,
+    Level,
+    LocalBook,
+    MemoryStore,
+    Missed,
+    SentBeforeError,
+    StoreError,
+    StreamError,
+    Trade,
+    UnknownAssetError,
+    to_pandas,
+    to_polars,
+)
+from walras.client.amounts import inverse_limit, limit_of, plain, price_of
+from walras.client.calls import Session
+from walras.client.encoding import (
+    Body,
+    Burn,
+    CancelOffer,
+    CreateAccount,
+    CreateOffer,
+    Issue,
+    Operation,
+    Pay,
+    Signed,
+    Unstake,
+    Withdraw,
+    address_bytes,
+    checked_address,
+    raw,
+)
+from walras.client.fate import fate_of
+from walras.client.flow import Answer, Ask, Flow
+from walras.client.sending import Numbers, Sender
+from walras.client.stream import Feed
+
+PUBLISHED = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.json").read_text())
+
+
+def operation(asked: dict[str, Any]) -> Operation | None:
+    match asked["type"]:
+        case "create_account":
+            return CreateAccount(asked["account"], asked["key"])
+        case "create_offer":
+            return CreateOffer(asked["sell"], asked["buy"], int(asked["amount"]), Decimal(asked["limit"]))
+        case "cancel_offer":
+            return CancelOffer(asked["sell"], asked["buy"], Decimal(asked["limit"]), int(asked["offer"]))
+        case "pay":
+            return Pay(asked["to"], asked["asset"], int(asked["amount"]))
+        case "issue":
+            return Issue(asked["to"], asked["asset"], int(asked["amount"]))
+        case "burn":
+            return Burn(asked["asset"], int(asked["amount"]))
+        case "unstake":
+            return Unstake(int(asked["units"]))
+        case "withdraw":
+            return Withdraw(asked["to"], asked["asset"], int(asked["amount"]))
+    return None
+
+
+def test_transactions_are_signed_as_the_published_vectors_are() -> None:
+    checked = set()
+    for vector in PUBLISHED["vectors"]:
+        asked = operation(vector["operation"])
+        if asked is None:
+            continue
+        key = Ed25519Key(vector["seed"])
+        sequence, until = int(vector["sequence"]), int(vector["until"])
+        body = Body(int(vector["chain"]), key.address, sequence, until, asked)
+        signed = key.sign(body, vector["network"])
+        assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
+        assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
+        checked.add(vector["operation"]["type"])
+    assert len(checked) == 8
+
+
+def of_message(name: str, message: dict[str, str]) -> Operation | None:
+    """The operation of typed data, whose fields have the names of the operation's."""
+    numbers = {"sell", "buy", "asset", "amount", "offer", "units"}
+    fields = {key: int(value) if key in numbers else value for key, value in message.items()}
+    types = {"CreateAccount": "create_account", "CreateOffer": "create_offer", "CancelOffer": "cancel_offer"}
+    fields["account"] = fields.get("registered", "")
+    return operation({"type": types.get(name, name.lower()), **fields})
+
+
+def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
+    checked = 0
+    for vector in PUBLISHED["typed_data"]:
+        asked = of_message(vector["typed_data"]["primaryType"], vector["typed_data"]["message"])
+        if asked is None:
+            continue
+        key = EthereumKey(vector["key"])
+        body = Body(31337, key.address, int(vector["sequence"]), int(vector["until"]), asked)
+        assert "0x" + body.typed_hash(vector["network"]).hex() == vector["hash"]
+        signed = key.sign(body, vector["network"])
+        assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
+        checked += 1
+    assert checked == 8
+
+
+def test_a_checksum_is_in_the_capitals_of_an_address() -> None:
+    right = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    assert checked_address(right.lower()) == right
+    assert address_bytes(right) == address_bytes(right.lower())
+    for wrong in (
+        right.replace("A", "a").replace("F6F", "f6F"),
+        right[:-1],
+        right[2:],
+        "0x" + "g" * 40,
+        "0x" + " 1" * 20,
+    ):
+        with pytest.raises(AddressError):
+            address_bytes(wrong)
+
+
+def asset(number: int, symbol: str, decimals: int) -> Asset:
+    return Asset(number, symbol, decimals, "0x", Decimal(1), Decimal(0), None, None)
+
+
+USD, EUR, JPY = asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0)
+ASSETS = Assets([USD, EUR, JPY])
+
+
+def test_amounts_lose_nothing() -> None:
+    assert (USD.units("12.50"), USD.units(Decimal("1e3")), JPY.units(7)) == (1250, 100_000, 7)
+    assert USD.units("92233720368547758.07") == 2**63 - 1 and str(USD.amount(2**63 - 1)) == "92233720368547758.07"
+    wrong: list[Any] = ["12.505", 12.5, True, "", "NaN", "1e999999999", "-1", 0, "92233720368547758.08", "1_0x", None]
+    for amount in wrong:
+        with pytest.raises(AmountError):
+            USD.units(amount)
+    with pytest.raises(UnknownAssetError, match="there are USD, EUR, JPY"):
+        ASSETS["XYZ"]
+    with pytest.raises(UnknownAssetError, match="EUR/USD"):
+        ASSETS.market("EURUSD")
+
+
+def test_prices_move_only_the_point_between_whole_assets_and_units() -> None:
+    # One unit of EUR is 0.0001, one of USD 0.01: 1.05 USD for one EUR are 0.0105 units for one.
+    assert limit_of("1.05", EUR, USD) == Decimal("0.0105")
+    assert price_of(Decimal("0.0105"), EUR, USD) == Decimal("1.05")
+    assert plain(limit_of("1250", USD, JPY)) == "12.5"
+    for wrong in ("0", "-1", "1.23456789012345678", "1e30"):
+        with pytest.raises(AmountError):
+            limit_of(wrong, EUR, USD)
+
+
+def test_to_buy_never_costs_more_than_was_written() -> None:
+    assert inverse_limit(1_000_000, Decimal("0.0125")) == (12_500, Decimal(80))
+    # Parts of a unit are paid, and the inverse is rounded up in the ledger's digits.
+    assert inverse_limit(3333, Decimal("0.0107"))[0] == 36
+    assert inverse_limit(1, Decimal("0.000108"))[1] == Decimal("9259.2592592592593")
+    for seed in range(200):
+        chance = random.Random(seed)
+        price = Decimal(chance.randrange(1, 10 ** chance.randrange(1, 17))).scaleb(-chance.randrange(0, 17))
+        _, inverse = inverse_limit(chance.randrange(1, 10**12), price)
+        assert inverse * price >= 1 and len(inverse.normalize().as_tuple().digits) <= 17
+
+
+def test_numbers_are_handed_out_once_and_those_of_refused_transactions_again() -> None:
+    numbers = Numbers(64)
+    numbers.learn(10, 11)
+    taken = [numbers.take(0) for _ in range(64)]
+    assert taken == [(number, 0) for number in range(11, 75)] and numbers.take(0) is None
+    numbers.release(20, 300)
+    numbers.release(20, 200)
+    # The substitute ends later, so that the refused one can never count.
+    assert numbers.take(0) == (20, 301)
+    numbers.release(12, 300)
+    numbers.learn(80, 81)
+    assert numbers.take(0) == (81, 0), "a number that is too old is not used again"
+    assert numbers.take(90) == (91, 0) and numbers.take(10_000) is None
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_stored_transaction_stays_until_it_is_forgotten(durable: bool, tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "key.json") if durable else MemoryStore()
+    key = EthereumKey("0x" + "07" * 32)
+    one, two = (key.sign(Body(1, key.address, n, 100, Burn(0, 5)), "0x" + "4e" * 32) for n in (1, 2))
+    with store.reserved():
+        store.keep(one, "invoice 7")
+        store.keep(two, None)
+    assert {signed.id for signed in store.all()} == {one.id, two.id}
+    store.forget(one.id)
+    store.forget(one.id)
+    assert store.get(one.id) is None and store.get(two.id) == two
+    assert store.referenced("invoice 7") == one, "the record of a reference outlives its transaction"
+    if durable:
+        assert FolderStore(tmp_path / "key.json").referenced("invoice 7") == one
+        (tmp_path / "key.json.pending" / two.id).write_bytes(b"torn")
+        with pytest.raises(StoreError, match="remove it"):
+            store.all()
+    store.release("invoice 7")
+    assert store.referenced("invoice 7") is None
+
+
+def test_a_key_file_is_private_and_opens_with_its_passphrase_alone(tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "a.json"
+    key = Ed25519Key.generate()
+    key.save(path, "right")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Ed25519Key.open(path, "right").address == key.address
+    refusals: list[tuple[Callable[[], object], str]] = [
+        (lambda: Ed25519Key.open(path, "wrong"), "passphrase is wrong"),
+        (lambda: key.save(path, "right"), "never overwritten"),
+        (lambda: Ed25519Key.open(tmp_path / "none", "right"), "No such file"),
+    ]
+    for refused, words in refusals:
+        with pytest.raises(KeyFileError, match=words):
+            refused()
+    text = path.read_text()
+    path.write_text(text.replace('"memory_kib": 65536', '"memory_kib": 99999999'))
+    with pytest.raises(KeyFileError, match="at most"):
+        Ed25519Key.open(path, "right")
+    path.chmod(0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        Ed25519Key.open(path, "right")
+
+
+def level(price: str, amount: str) -> Level:
+    return Level(Decimal(price), Decimal(amount), 1)
+
+
+def test_a_local_book_tells_what_changed_and_never_goes_back() -> None:
+    def book(height: int, sells: list[Level], buys: list[Level]) -> Book:
+        return Book("EUR/USD", height, None, None, tuple(sells), tuple(buys))
+
+    local = LocalBook("EUR/USD")
+    assert local.middle is None
+    assert len(local.apply(book(5, [level("1.1", "10"), level("1.2", "5")], [level("1", "7")]))) == 3
+    assert local.middle == Decimal("1.05")
+    changes = local.apply(book(6, [level("1.1", "4")], [level("1", "7")]))
+    assert [(one.side, one.price, one.amount) for one in changes] == [
+        ("sell", Decimal("1.2"), Decimal(0)),
+        ("sell", Decimal("1.1"), Decimal(4)),
+    ]
+    assert local.apply(book(5, [], [])) == [] and local.height == 6
+    block = Block(7, "0x", "0x", 0, 0, 0, 0, 0, 0, True)
+    assert not local.saw(block), "a block that changed nothing"
+
+
+def run(flow: Flow[Any], answer: Callable[[Ask], Any] | None = None) -> Any:
+    """Brings a flow the answers of a node that exists here alone."""
+    try:
+        step = next(flow)
+        while True:
+            assert isinstance(step, Ask) and answer is not None
+            body = answer(step)
+            status = 404 if body is None else 200
+            told = body or {"error": {"code": "not_found", "message": "it is not kept"}}
+            step = flow.send(Answer(status, json.dumps(told).encode()))
+    except StopIteration as end:
+        return end.value
+
+
+def feed(*channels: str, from_height: int | None = None) -> Feed:
+    session = Session("http://here", None)
+    session._assets = ASSETS
+    return Feed(session, channels, from_height)
+
+
+def block(height: int) -> dict[str, Any]:
+    names = ["time_ms", "transactions", "applied", "refused", "fills", "pairs"]
+    return {"height": height, "block": "0x", "parent": "0x", "full": True, **dict.fromkeys(names, 0)}
+
+
+def test_a_stream_resumes_without_a_gap_and_without_doubles() -> None:
+    followed = feed("blocks")
+
+    def snapshot(heights: range) -> str:
+        blocks = [block(height) for height in reversed(heights)]
+        return json.dumps({"type": "snapshot", "channel": "blocks", "blocks": blocks, "sequence": 0})
+
+    def increment(height: int, sequence: int) -> str:
+        return json.dumps({"type": "block", "sequence": sequence, **block(height)})
+
+    assert json.loads(followed.connected()) == {"subscribe": ["blocks"]}
+    assert [one.height for one in run(followed.receive(snapshot(range(1, 4))))] == [1, 2, 3]
+    # On its way when the snapshot was read.
+    assert run(followed.receive(increment(3, 1))) == []
+    assert [one.height for one in run(followed.receive(increment(4, 2)))] == [4]
+    with pytest.raises(ForeignAnswerError, match="were missed"):
+        run(followed.receive(increment(6, 4)))
+    followed.connected()
+
+    def older(ask: Ask) -> Any:
+        before = int(ask.params["before"])
+        return {"blocks": [block(height) for height in range(before - 1, max(before - 4, 7), -1)]}
+
+    events = run(followed.receive(snapshot(range(20, 22))), older)
+    assert events[0] == Missed("blocks", 5, 7), "what the node no longer keeps is named"
+    assert [one.height for one in events[1:]] == list(range(8, 22))
+
+
+def test_a_stream_of_trades_resumes_from_the_history() -> None:
+    followed = feed("trades:EUR/USD", from_height=10)
+    trade = {"market": "EUR/USD", "height": 14, "price": "1.1", "base_volume": "10000", "quote_volume": "110"}
+    message = {"type": "snapshot", "channel": "trades:EUR/USD", "trades": [trade], "sequence": 0}
+
+    def history(ask: Ask) -> Any:
+        heights = [] if "before" in ask.params else [8, 11, 14]
+        return {"points": [{"height": at, "time_ms": 0, "price": "1", "base_volume": "20000"} for at in heights]}
+
+    events = run(followed.receive(json.dumps(message)), history)
+    assert [(one.height, one.quote_volume) for one in events] == [(11, None), (14, Decimal("1.10"))]
+
+
+def test_a_refused_channel_and_a_broken_message_are_told_apart() -> None:
+    followed = feed("nonsense")
+    refusal = {"type": "error", "code": "unknown_channel", "message": "no channel", "sequence": 0}
+    with pytest.raises(StreamError, match="unknown_channel"):
+        run(followed.receive(json.dumps(refusal)))
+    for wrong in ("", "[]", '{"sequence": "x"}', '{"type": "block", "sequence": 1}'):
+        with pytest.raises(ClientError):
+            run(followed.receive(wrong))
+    pauses = [followed.broken("it broke", lambda: 0.0).retry_s for _ in range(8)]
+    assert pauses == [0.5, 1, 2, 4, 8, 15, 15, 15]
+
+
+def test_frames_have_a_row_for_each_entry() -> None:
+    price = Decimal("1.1")
+    candles = [Candle("EUR/USD", "1m", at * 60_000, *[price] * 4, Decimal(3), Decimal(4), 1, True) for at in (1, 2)]
+    exact, floats = to_pandas(candles), to_pandas(candles, exact=False)
+    assert exact["close"][0] == price and floats["close"].dtype == float
+    assert str(exact["time"][1]) == "1970-01-01 00:02:00+00:00"
+    columns = to_polars(candles)
+    assert columns["close"].to_list() == [price, price] and columns.shape[0] == 2
+    assert len(to_pandas([])) == 0 and len(to_polars([Trade("EUR/USD", 1, price, price, None)])) == 1
+
+
+def test_bytes_that_are_no_transaction_are_known_as_such() -> None:
+    assert not Signed(b"").is_whole() and not Signed(bytes(200)[:-97] + b"\7" + bytes(96)).is_whole()
+
+
+ASSET = {"decimals": 2, "issuer": "0x", "least_units": "1", "issued": "0"}
+KEY = EthereumKey("0x" + "07" * 32)
+
+
+@dataclass
+class Node:
+    """A node that exists here alone: it knows no transaction, and has kept blocks from `kept` on."""
+
+    height: int = 1000
+    highest: int = 0
+    used: int = 0
+    kept: int = 1
+    user: str = ""
+    """The transaction that used number 1, in block 1000."""
+
+    def answer(self, ask: Ask) -> Any:
+        proof = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
+        proof += self.highest.to_bytes(8, "little") + self.used.to_bytes(8, "little") + bytes(5)
+        sequence = {"highest": str(self.highest), "next": str(self.highest + 1)}
+        match ask.path.split("/")[2:]:
+            case ["limits"]:
+                numbers = dict.fromkeys(["until_max", "block_interval_ms", "stream_channels", "chain", "fee"], 1)
+                return {"network": "0x" + "4e" * 32, "fee_asset": "USD", "sequence_window": 64, **numbers}
+            case ["assets"]:
+                return {"assets": [{"asset": 0, "symbol": "USD", **ASSET}]}
+            case ["status"]:
+                texts = dict.fromkeys(["version", "engine", "stalled"], "")
+                numbers = dict.fromkeys(["chain", "time_ms", "accounts", "offers", "transactions_per_second"], 1)
+                return {"height": self.height, "mempool": {"transactions": 0}, **texts, **numbers}
+            case ["accounts", address]:
+                return {"address": address, "height": self.height, "sequence": sequence, "balances": []}
+            case ["accounts", _, "proof"]:
+                return {"height": self.height, "proof": "0x" + proof.hex()}
+            case ["blocks", height, *_] if int(height) < self.kept:
+                return None
+            case ["blocks", height, "accounts", _]:
+                return {"changed": int(height) == 1000 and self.user != ""}
+            case ["blocks", _]:
+                used = {"account": KEY.address, "sequence": "1", "operation": {"type": "burn"}}
+                refused = {"id": "0x00", "outcome": {"result": "refused"}, **used}
+                return {
+                    "outcomes": [refused, {"id": self.user, "outcome": {"result": "applied"}, **used}],
+                    "next": None,
+                }
+            case []:
+                return {"ready": True}
+        return None
+
+
+def sender(store: MemoryStore) -> Sender:
+    return Sender(Session("http://here", None), KEY.address, KEY, store, 1.0, 256)
+
+
+def test_senders_with_one_store_take_different_numbers_whatever_the_node_says() -> None:
+    store, node = MemoryStore(), Node()
+    taken = []
+    for _ in range(3):
+        # The node does not know what was sent before, and the store has forgotten it, as when it was executed.
+        signed, _ = run(sender(store).sign(Burn(0, 5), None), node.answer)
+        store.forget(signed.id)
+        taken.append(signed.sequence)
+    assert taken == [1, 2, 3]
+
+
+def test_what_was_sent_without_a_result_is_not_signed_again_without_a_reference() -> None:
+    store, node = MemoryStore(), Node()
+    first, _ = run(sender(store).sign(Burn(0, 5), None), node.answer)
+    again = sender(store)
+    with pytest.raises(SentBeforeError, match=first.id):
+        run(again.sign(Burn(0, 5), None), node.answer)
+    assert run(again.sign(Burn(0, 6), None), node.answer)[0].sequence == 2
+    assert run(again.sign(Burn(0, 5), "the second one"), node.answer)[0].sequence == 3
+    # When it can never count, its number is used again, with a later end.
+    signed, is_new = run(sender(store).sign(Burn(0, 5), None), Node(height=2000).answer)
+    assert is_new and signed.sequence == 1 and signed.until > first.until
+
+
+def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() -> None:
+    signed, _ = run(sender(MemoryStore()).sign(Burn(0, 5), None), Node().answer)
+    assert 1000 < signed.until <= 1256
+
+    def fate(**node: Any) -> tuple[str, str | None]:
+        told = run(fate_of(Session("http://here", None), signed.id, signed), Node(**node).answer)
+        return told.state, told.code
+
+    assert fate(height=signed.until - 1) == ("unknown", None)
+    assert fate(height=signed.until) == ("void", "ended")
+    assert fate(highest=1, used=1) == ("void", "number_taken")
+    assert fate(highest=65, used=1) == ("void", "number_taken")
+    assert fate(highest=1, used=1, user="0x" + "77" * 32) == ("void", "number_taken")
+    # The index has forgotten it, the blocks have not.
+    assert fate(highest=1, used=1, user=signed.id) == ("executed", None)
+    # Another number was used, this one may still count.
+    assert fate(highest=2, used=1) == ("unknown", None)
+    # The node began from a later snapshot: it may have forgotten that the transaction was executed.
+    assert fate(highest=1, used=1, kept=1001) == ("unknown", None)

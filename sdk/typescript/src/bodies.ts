@@ -1,0 +1,251 @@
+/** The shapes of a node's answers, as docs/api.md describes them. Amounts are strings of units. */
+
+export type Units = string;
+export type PriceText = string;
+
+export type Status = {
+  version: string;
+  chain: string;
+  engine: string;
+  /** Why no block can be decided, in words. */
+  stalled: string | null;
+  height: number;
+  block: string;
+  time_ms: number;
+  state: { height: number; root: string };
+  accounts: number;
+  offers: number;
+  mempool: { transactions: number; limit: number };
+  uptime_ms: number;
+  transactions_per_second: number;
+  committed: number;
+  refused: number;
+};
+
+export type Asset = {
+  asset: number;
+  symbol: string;
+  decimals: number;
+  issuer: string;
+  least_units: Units;
+  issued: Units;
+  valuation: PriceText | null;
+  /** The address of its ERC-20 token, where the chain has contracts. */
+  token?: string;
+};
+
+export type Market = {
+  market: string;
+  base: string;
+  quote: string;
+  /** At which it last traded, in whole assets; with `_units`, in units of both. */
+  price: PriceText | null;
+  price_units: PriceText | null;
+  price_height: number | null;
+  /** What the latest valuations say; nobody traded at it. */
+  indicative: PriceText | null;
+  base_volume: Units;
+  quote_volume: Units;
+  offers: number;
+  best_sell: PriceText | null;
+  best_sell_units: PriceText | null;
+  best_buy: PriceText | null;
+  best_buy_units: PriceText | null;
+};
+
+export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
+export type Book = { height: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
+export type Curves = {
+  height: number;
+  market: string;
+  /** Null where the pair did not trade in this batch. */
+  price: PriceText | null;
+  price_units: PriceText | null;
+  indicative: PriceText | null;
+  supply: CurvePoint[];
+  demand: CurvePoint[];
+  sold: Units;
+  bought: Units;
+};
+export type HistoryPoint = { height: number; time_ms: number; price: PriceText; price_units: PriceText; base_volume: Units };
+
+/** The trades of a market in one interval. */
+export type Candle = {
+  time_ms: number;
+  complete: boolean;
+  open: PriceText;
+  high: PriceText;
+  low: PriceText;
+  close: PriceText;
+  base_volume: Units;
+  quote_volume: Units;
+  batches: number;
+};
+export type Candles = { market: string; interval: string; candles: Candle[] };
+
+export type Block = {
+  height: number;
+  block: string;
+  parent: string;
+  time_ms: number;
+  /** Validators whose sub-blocks are in it. */
+  proposers: number[];
+  /** Native ones. */
+  transactions: number;
+  applied: number;
+  refused: number;
+  /** Ethereum transactions that were executed. */
+  ethereum: number;
+  fills: number;
+  pairs: number;
+  full: boolean;
+  receipts_root: string;
+  state_root: string | null;
+  /** Empty for a block from before the node's last start. */
+  stages_ms: Record<string, number>;
+};
+
+/** How far a validator is, as the asked one knows it; heights are the last it said while it is not connected. */
+export type Peer = {
+  validator: number;
+  connected: boolean;
+  decided: number;
+  certified: number;
+  /** In which round its slot of the last height was decided. */
+  rounds: number | null;
+  round_trip_ms: number | null;
+};
+export type Validator = {
+  engine: "dbft" | "tendermint";
+  me: number;
+  validators: number;
+  decided: number;
+  certified: number;
+  certified_anywhere: number;
+  connected: number;
+  epoch: number;
+  /** Whether it has no vote in the epoch. */
+  follows: boolean;
+  silent: boolean;
+  /** Whether it lacks blocks that nobody gives any more. */
+  stranded: boolean;
+  benched: number[];
+  /** The epoch's validators by index, and after them who follows; the asked one too. */
+  peers: Peer[];
+};
+
+export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";
+export type Outcome =
+  | { result: "applied" }
+  | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
+  | { result: "refused"; code: string; message: string };
+export type Operation =
+  | { type: "create_account"; account: string; key: string }
+  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
+  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: string }
+  | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
+  | { type: "burn"; asset: string; amount: Units }
+  | { type: "stake"; units: Units; key: string; address: string }
+  | { type: "unstake"; units: Units }
+  | { type: "withdraw"; to: string; asset: string; amount: Units }
+  | { type: "lane"; post: string }
+  | { type: "accuse"; epoch: string; validator: number; height: string; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
+export type IdOutcome = { id: string; outcome: Outcome };
+export type BlockOutcome = IdOutcome & { account: string; sequence: string; operation: Operation };
+export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
+
+export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
+export type Batch = {
+  height: number;
+  time_ms: number;
+  full: boolean;
+  valuations: Record<string, PriceText>;
+  trades: BatchTrade[];
+  burnt: Record<string, Units>;
+  /** Null for a batch from before the node's last start. */
+  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | null } | null;
+};
+
+export type Balance = { asset: string; available: Units; locked: Units };
+export type Account = {
+  address: string;
+  checked_address: string;
+  height: number;
+  key: string | null;
+  sequence: { highest: string; next: string };
+  balances: Balance[];
+  /** Where the chain has contracts. */
+  ethereum?: AccountEthereum;
+};
+/** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
+export type AccountEthereum = { nonce: string; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
+export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units };
+
+/** A committed transaction; what it asks for is missing where its block is no longer kept. */
+export type CommittedStatus = {
+  id: string;
+  status: "committed";
+  height: number;
+  outcome: Outcome;
+  account?: string;
+  sequence?: string;
+  operation?: Operation;
+};
+export type TransactionStatus = { id: string; status: "pending" } | CommittedStatus;
+
+export type EthereumResult = "succeeded" | "reverted" | "halted";
+export type EthereumLog = { address: string; topics: string[]; data: string };
+export type EthereumReceipt = {
+  height: number;
+  /** Missing in the settlement receipt, which is of no transaction. */
+  position?: number;
+  sender: string;
+  result: EthereumResult;
+  gas_used: Units;
+  gas_price: Units;
+  contract?: string;
+  logs: EthereumLog[];
+};
+export type EthereumTransaction = { type: number; sender: string; to?: string; nonce: string; value: Units; gas_limit: Units; max_fee: Units; input: string };
+export type EthereumStatus = { hash: string; status: "pending" | "committed"; transaction?: EthereumTransaction; receipt?: EthereumReceipt };
+/** The first bytes of what a transaction returned or reverted with, found by executing it again. */
+export type EthereumOutput = { hash: string; result: EthereumResult; output: string; output_bytes: number; halt?: string };
+/** An executed transaction in short, or the settlement receipt, which has no position. */
+export type EthereumExecuted = {
+  hash: string;
+  position?: number;
+  sender: string;
+  to?: string;
+  contract?: string;
+  value: Units;
+  selector: string;
+  result: EthereumResult;
+  gas_used: Units;
+  logs: number;
+};
+export type EthereumBlock = {
+  height: number;
+  base_fee: Units;
+  gas_used: Units;
+  burnt: Units;
+  executed: number;
+  skipped: number;
+  transactions: EthereumExecuted[];
+  more: boolean;
+};
+
+export type LaneAsset = { asset: string; least_units: Units; fee: Units; escrow: Units };
+
+/** The payment lane after the last block. */
+export type Lane = {
+  height: number;
+  epoch: number;
+  heights_left: number;
+  epoch_heights: number;
+  halted: boolean;
+  open_cases: number;
+  waiting_claims: number;
+  members: string[][];
+  assets: LaneAsset[];
+};

@@ -1,0 +1,279 @@
+/** A node, and the key that signs for an account. */
+import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./assets.js";
+import type * as bodies from "./bodies.js";
+import { LocalBook } from "./book.js";
+import type { Committee } from "./certificate.js";
+import { plainText } from "./decimal.js";
+import { plainAddress, type Operation } from "./encoding.js";
+import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, TransactionRefusedError } from "./errors.js";
+import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
+import { Feed, type Event } from "./feed.js";
+import { Http, type Fetch } from "./http.js";
+import type { Key } from "./keys.js";
+import type * as models from "./models.js";
+import { Sender, type SendOptions } from "./sending.js";
+import { Session, type Candles, type Limits } from "./session.js";
+import { MemoryStore, type Store } from "./store.js";
+import { Stream, type Message, type Socket } from "./stream.js";
+
+export type Options = {
+  /** Needed for sending. */
+  key?: Key;
+  /** Another account than the key's own, one that registered the key. */
+  account?: string;
+  /** The identity that the node must have. */
+  network?: string;
+  /** Keeps transactions until they are final; by default they end with the process. */
+  store?: Store;
+  /** The longest wait for the block of a transaction. */
+  patienceMs?: number;
+  /** Blocks for which a transaction may count, at most 256. */
+  lasts?: number;
+  /** For a node that asks for one. */
+  token?: string;
+  fetch?: Fetch;
+  /** Opens a WebSocket; needed in Node.js before version 22: `(url) => new WebSocket(url)` of the package `ws`. */
+  socket?: (url: string) => Socket;
+};
+
+/** See the README. Amounts and prices are text in whole assets. */
+export class Client {
+  private readonly session: Session;
+  private readonly own: Sender | null;
+  private readonly store: Store;
+
+  constructor(
+    server = "http://127.0.0.1:8080",
+    private readonly options: Options = {},
+  ) {
+    const { key, account, network, store = new MemoryStore(), patienceMs = 60_000, lasts = LASTS_MAX, token = null } = options;
+    if (!(lasts >= 1 && lasts <= LASTS_MAX)) throw new RangeError(`a transaction lasts 1 to ${LASTS_MAX} blocks, not ${lasts}`);
+    const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.session = new Session(new Http(server, token, fetch), network ?? null);
+    this.store = store;
+    this.own = key ? new Sender(this.session, plainAddress(account ?? key.address), key, store, patienceMs, lasts) : null;
+  }
+
+  get server(): string {
+    return this.session.http.server;
+  }
+  /** The account that this client sends for. */
+  get address(): string {
+    return this.sender.account;
+  }
+  private get sender(): Sender {
+    if (!this.own) throw new ClientError("this client has no key: give it one, such as new Client(server, { key: new EthereumKey(…) })");
+    return this.own;
+  }
+
+  // What is asked.
+
+  status(): Promise<bodies.Status> {
+    return this.session.status();
+  }
+  limits(): Promise<Limits> {
+    return this.session.limits();
+  }
+  assets(): Promise<Assets> {
+    return this.session.assets();
+  }
+  /** An account, by default the client's own. A `NotFoundError` where there is none. */
+  account(address = this.address): Promise<models.Account> {
+    return this.session.account(address);
+  }
+  /** The validators that decide now, as the node names them: keep them, to check certificates with them later. */
+  committee(): Promise<Committee> {
+    return this.session.committee();
+  }
+  /** An account with a proof of its state root; with a committee, of one that a quorum of it has signed. */
+  provedAccount(address = this.address, committee: Committee | null = null): Promise<models.Account> {
+    return this.session.provedAccount(plainAddress(address), committee);
+  }
+  /** What a block did with a transaction, proved against a receipts root that a quorum of the committee signed. */
+  async provedFate(id: string, committee: Committee): Promise<models.Fate> {
+    return provedFate(this.session, id, await this.store.get(id), committee);
+  }
+  /** All resting offers of an account, by id. */
+  offers(address = this.address): Promise<models.Offer[]> {
+    return this.session.offers(address);
+  }
+  /** A page of them, and the cursor of the next one. */
+  offersPage(address: string, cursor?: string, limit = 100): Promise<{ offers: models.Offer[]; next: string | null }> {
+    return this.session.offersPage(address, cursor, limit);
+  }
+  /** A resting offer; null where it no longer rests. */
+  offerOf(id: bigint, address = this.address): Promise<models.Offer | null> {
+    return this.session.offer(address, id);
+  }
+  markets(): Promise<models.Market[]> {
+    return this.session.markets();
+  }
+  /** The resting offers of a market such as `EUR/USD`, by price. */
+  book(market: string, levels?: number): Promise<models.Book> {
+    return this.session.book(market, levels);
+  }
+  /** Candles, the oldest first: 1m, 5m, 15m, 1h, 4h or 1d. */
+  candles(market: string, asked: Candles = {}): Promise<models.Candle[]> {
+    return this.session.candles(market, asked);
+  }
+  /** The batches in which a market traded, the oldest first. */
+  history(market: string, limit?: number, before?: number): Promise<models.PricePoint[]> {
+    return this.session.history(market, limit, before);
+  }
+  batch(height: number): Promise<models.Batch> {
+    return this.session.batch(height);
+  }
+  block(height: number): Promise<bodies.Block> {
+    return this.session.block(height);
+  }
+  /** Recent blocks, the newest first. */
+  blocks(limit?: number, before?: number): Promise<bodies.Block[]> {
+    return this.session.blocks(limit, before);
+  }
+
+  // What is sent.
+
+  /** Pays an account. With a `reference` of the caller's it is paid once, however often this is called. */
+  async pay(to: string, asset: string, amount: Amount, options: SendOptions = {}): Promise<models.Fate> {
+    const [receiver, of] = [plainAddress(to), (await this.session.assets()).get(asset)];
+    return this.send({ kind: "Pay", to: receiver, asset: of.number, amount: of.units(amount) }, options);
+  }
+
+  /** Offers `amount` of `sell` for at least `price` of `buy` each. */
+  async offer(sell: string, buy: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+    const assets = await this.session.assets();
+    const [sold, bought] = [assets.get(sell), assets.get(buy)];
+    const [units, limit] = [sold.units(amount), limitOf(price, sold, bought)];
+    checkSize(assets, sold.number, bought.number, units, limit);
+    return this.send({ kind: "CreateOffer", sell: sold.number, buy: bought.number, amount: units, limit: plainText(limit) }, options);
+  }
+
+  /** Sells up to `amount` of a market's base for at least `price` of its quote each. */
+  async sell(market: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+    const [base, quote] = (await this.session.assets()).market(market);
+    return this.offer(base.symbol, quote.symbol, amount, price, options);
+  }
+
+  /** Spends what `amount` of a market's base costs at `price`: at a better price it buys more, never dearer. */
+  async buy(market: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+    const assets = await this.session.assets();
+    const [base, quote] = assets.market(market);
+    const { cost, limit } = inverseLimit(base.units(amount), limitOf(price, base, quote));
+    checkSize(assets, quote.number, base.number, cost, limit);
+    return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit) }, options);
+  }
+
+  /** Cancels what rests of an own offer. */
+  async cancel(offer: models.Offer | bigint, options: SendOptions = {}): Promise<models.Fate> {
+    const assets = await this.session.assets();
+    const found = typeof offer === "bigint" ? await this.session.offer(this.address, offer) : offer;
+    if (!found) {
+      const gone = `no offer ${String(offer)} of ${this.address} rests: it has traded, or was cancelled`;
+      throw new NotFoundError(this.server, 404, "unknown_offer", gone);
+    }
+    const [sell, buy] = [assets.get(found.sell).number, assets.get(found.buy).number];
+    return this.send({ kind: "CancelOffer", sell, buy, limit: found.limit, offer: found.id }, options);
+  }
+
+  /** Cancels all own offers, or those of a market. Offers that trade meanwhile are left out. */
+  async cancelAll(market?: string): Promise<models.Fate[]> {
+    const pair = market === undefined ? null : (await this.session.assets()).market(market).map((asset) => asset.symbol);
+    const own = (await this.offers()).filter((one) => pair === null || (pair.includes(one.sell) && pair.includes(one.buy)));
+    const cancelled = await Promise.all(own.map((one) => this.cancel(one).catch(tradedMeanwhile)));
+    return cancelled.filter((fate) => fate !== null);
+  }
+
+  /** Signs any operation and sends it. */
+  send(operation: Operation, options: SendOptions = {}): Promise<models.Fate> {
+    return this.sender.send(operation, options);
+  }
+  /** What became of a transaction. */
+  async fate(id: string): Promise<models.Fate> {
+    return fateOf(this.session, id, await this.store.get(id));
+  }
+  /** Sends a stored transaction again, unchanged. */
+  retry(id: string, { wait = true }: { wait?: boolean } = {}): Promise<models.Fate> {
+    return this.sender.retry(id, wait);
+  }
+  /** The fates of all stored transactions; those that are final are no longer stored. */
+  settle(): Promise<models.Fate[]> {
+    return this.sender.settle();
+  }
+  /** The ids of the stored transactions. */
+  async stored(): Promise<string[]> {
+    return (await this.store.all()).map((signed) => signed.id);
+  }
+
+  // What is followed.
+
+  /**
+   * The events of some channels, without end: `blocks`, `batches`, `trades:EUR/USD`, `candles:EUR/USD:1m`, `account:0x…`. A
+   * broken connection is made again, and what was missed is asked for.
+   */
+  async *stream(channels: string[], { fromHeight }: { fromHeight?: number } = {}): AsyncGenerator<Event, void, undefined> {
+    const feed = new Feed(this.session, channels, fromHeight ?? null);
+    const waiting: (Message | Event)[] = [];
+    let wake = () => {};
+    const arrive = (one: Message | Event) => {
+      waiting.push(one);
+      wake();
+    };
+    const connected = (state: { state: string; reason?: string; retry_ms?: number }) => {
+      if (state.state === "waiting") arrive({ type: "disconnected", reason: state.reason ?? "", retry_ms: state.retry_ms ?? 0 });
+    };
+    const stream = new Stream(() => this.open(), connected, arrive);
+    for (const channel of feed.channels) stream.subscribe(channel, () => undefined);
+    stream.open();
+    try {
+      for (;;) {
+        const next = waiting.shift();
+        if (next === undefined) await new Promise<void>((resolve) => (wake = resolve));
+        else if (next.type === "disconnected") yield next as Event;
+        else {
+          const events = await this.received(feed, next as Message);
+          if (typeof events === "string") {
+            // What came after it on this connection would leave a gap.
+            waiting.length = 0;
+            stream.again(events);
+          } else yield* events;
+        }
+      }
+    } finally {
+      stream.close();
+    }
+  }
+
+  /** The events of a message, or why the connection is of no use: the node does not answer what was missed. */
+  private async received(feed: Feed, message: Message): Promise<Event[] | string> {
+    try {
+      return await feed.receive(message);
+    } catch (error) {
+      if (error instanceof NoAnswerError || error instanceof ForeignAnswerError) return error.message;
+      throw error;
+    }
+  }
+
+  /** A local book, each time that a block changed it. */
+  async *followBook(market: string, levels?: number): AsyncGenerator<LocalBook, void, undefined> {
+    const local = new LocalBook(market);
+    local.apply(await this.book(market, levels));
+    yield local;
+    for await (const event of this.stream(["blocks"])) {
+      if (event.type === "block" && local.saw(event.block) && local.apply(await this.book(market, levels)).length > 0) yield local;
+    }
+  }
+
+  private open(): Socket {
+    const url = this.server.replace(/^http/, "ws") + "/v1/stream";
+    if (this.options.socket) return this.options.socket(url);
+    if (typeof globalThis.WebSocket !== "function") {
+      throw new ClientError("this runtime has no WebSocket: give the option `socket`, such as (url) => new WebSocket(url) of the package ws");
+    }
+    return new globalThis.WebSocket(url);
+  }
+}
+
+function tradedMeanwhile(error: unknown): null {
+  if (error instanceof TransactionRefusedError && error.code === "unknown_offer") return null;
+  throw error;
+}

@@ -1,0 +1,169 @@
+/** Transactions byte by byte, as docs/specification.md describes them. */
+import { blake3 } from "@noble/hashes/blake3.js";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { parseDecimal, plainText, trimZeros } from "./decimal.js";
+import { AddressError, AmountError } from "./errors.js";
+import { DIGITS } from "./terms.js";
+import { fromHex, toHex, type TypedData } from "./typed.js";
+
+/** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
+export type Operation =
+  | { kind: "CreateAccount"; registered: string; key: string }
+  | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string }
+  | { kind: "CancelOffer"; sell: number; buy: number; limit: string; offer: bigint }
+  | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
+  | { kind: "Burn"; asset: number; amount: bigint }
+  | { kind: "Unstake"; units: bigint }
+  | { kind: "Withdraw"; to: string; asset: number; amount: bigint };
+
+/** What is signed, but for the network. */
+export type Body = { chain: bigint; account: string; sequence: bigint; until: bigint; operation: Operation };
+
+type Field = { name: string; type: string };
+const field = (name: string, type: string): Field => ({ name, type });
+const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
+const pair = [field("sell", "uint32"), field("buy", "uint32")];
+const moved = [field("asset", "uint32"), field("amount", "uint64")];
+/** The byte and the fields of each operation, in the order in which they are encoded and hashed. */
+const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> = {
+  CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
+  CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string")] },
+  CancelOffer: { byte: 2, fields: [...pair, field("limit", "string"), field("offer", "uint64")] },
+  Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
+  Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
+  Burn: { byte: 5, fields: moved },
+  Unstake: { byte: 7, fields: [field("units", "uint64")] },
+  Withdraw: { byte: 9, fields: [field("to", "bytes32"), ...moved] },
+};
+const SIGNED_TAG = utf8ToBytes("walras native transaction v3\0");
+/** The kind, then a key or a network, then the signature: as many bytes for both kinds. */
+const SEAL_BYTES = 1 + 32 + 64;
+
+/** BLAKE3 in its key derivation mode. */
+export const derived = (context: string, message: Uint8Array): Uint8Array => blake3(message, { context: utf8ToBytes(context) });
+
+/** An address with its checksum in its capitals (EIP-55). */
+export function checkedAddress(address: string): string {
+  const digits = address.replace(/^0x/, "").toLowerCase();
+  const pattern = toHex(keccak_256(utf8ToBytes(digits))).slice(2);
+  return "0x" + [...digits].map((digit, at) => (parseInt(pattern[at] ?? "0", 16) >= 8 ? digit.toUpperCase() : digit)).join("");
+}
+
+/** The address in lower case. Mixed case must be its checksum. */
+export function plainAddress(address: string): string {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(address)) throw new AddressError(`${JSON.stringify(address)} is no address: write 0x and 40 hexadecimal digits`);
+  const digits = address.slice(2);
+  if (digits !== digits.toLowerCase() && digits !== digits.toUpperCase() && checkedAddress(address) !== address) {
+    throw new AddressError(`"${address}" has a wrong checksum in its capitals: copy it again, or write it in lower case`);
+  }
+  return address.toLowerCase();
+}
+
+function little(value: bigint | number, bytes: number): Uint8Array {
+  const made = new Uint8Array(bytes);
+  let rest = BigInt(value);
+  if (rest < 0n || rest >= 1n << BigInt(8 * bytes)) throw new AmountError(`${value} does not fit in ${bytes} bytes`);
+  for (let at = 0; at < bytes; at += 1, rest >>= 8n) made[at] = Number(rest & 255n);
+  return made;
+}
+
+/** A price of the ledger: mantissa and decade, big-endian. */
+export function priceBytes(limit: string): Uint8Array {
+  const parsed = parseDecimal(limit);
+  const price = parsed && trimZeros(parsed, -100);
+  const digits = price?.digits.toString() ?? "";
+  const decade = digits.length - 1 - (price?.scale ?? 0);
+  if (!price || price.digits <= 0n || digits.length > DIGITS || decade < -18 || decade > 17) {
+    throw new AmountError(`${limit} is no price of the ledger: at most ${DIGITS} digits, from 1e-18 to below 1e18`);
+  }
+  const mantissa = BigInt(digits.padEnd(DIGITS, "0"));
+  return little((BigInt(decade + 18) << 57n) | mantissa, 8).reverse();
+}
+
+function encoded(type: string, value: string | number | bigint): Uint8Array {
+  if (type === "uint32") return little(Number(value), 4);
+  if (type === "uint64") return little(BigInt(value), 8);
+  if (type === "string") return priceBytes(String(value));
+  return fromHex(type === "address" ? plainAddress(String(value)) : String(value));
+}
+
+export function encodeOperation(operation: Operation): Uint8Array {
+  const { byte, fields } = OPERATIONS[operation.kind];
+  const values = operation as unknown as Record<string, string | number | bigint>;
+  return concatBytes(new Uint8Array([byte]), ...fields.map(({ name, type }) => encoded(type, values[name] ?? "")));
+}
+
+export function encodeBody(body: Body): Uint8Array {
+  const head = [little(body.chain, 8), fromHex(plainAddress(body.account)), little(body.sequence, 8), little(body.until, 8)];
+  return concatBytes(...head, encodeOperation(body.operation));
+}
+
+/** What an ed25519 key signs. */
+export const signingBytes = (body: Body, network: string): Uint8Array => concatBytes(SIGNED_TAG, fromHex(network), encodeBody(body));
+
+/** What an Ethereum wallet signs (EIP-712). */
+export function typedDataOf(body: Body, network: string): TypedData {
+  const { kind, ...values } = body.operation;
+  const fields = OPERATIONS[kind].fields;
+  const text = Object.entries(values).map(([name, value]) => [name, name === "limit" ? shortest(String(value)) : String(value)]);
+  const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
+  return {
+    types: { EIP712Domain: domain, [kind]: [...numbers, ...fields] },
+    primaryType: kind,
+    domain: { name: "Walras", version: "1", chainId: Number(body.chain), salt: network },
+    message: { account: body.account, sequence: String(body.sequence), until: String(body.until), ...Object.fromEntries(text) },
+  };
+}
+
+const shortest = (limit: string): string => plainText(parseDecimal(limit) ?? { digits: 0n, scale: 0 });
+
+/** A signed transaction. */
+export class Signed {
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** With an ed25519 key's signature. */
+  static byKey(body: Body, key: Uint8Array, signature: Uint8Array): Signed {
+    return new Signed(concatBytes(encodeBody(body), new Uint8Array([0]), key, signature));
+  }
+
+  /** With a wallet's signature, of 65 bytes or compact. */
+  static byWallet(body: Body, network: string, signature: Uint8Array): Signed {
+    const compact = signature.slice(0, 64);
+    // The compact form of EIP-2098: the parity of the point is the highest bit of s.
+    if (signature.length === 65 && (signature[64] === 28 || signature[64] === 1)) compact[32] = (compact[32] ?? 0) | 0x80;
+    return new Signed(concatBytes(encodeBody(body), new Uint8Array([1]), fromHex(network), compact));
+  }
+
+  get body(): Uint8Array {
+    return this.bytes.slice(0, -SEAL_BYTES);
+  }
+
+  /** Its id, which the signature is no part of. */
+  get id(): string {
+    const kind = this.bytes[this.bytes.length - SEAL_BYTES];
+    const who = this.bytes.slice(1 - SEAL_BYTES, -64);
+    const context = kind === 0 ? "walras 2026 native transaction id v4" : "walras 2026 typed data transaction id v3";
+    return toHex(derived(context, concatBytes(this.body, who)));
+  }
+
+  get account(): string {
+    return toHex(this.bytes.slice(8, 28));
+  }
+  get sequence(): bigint {
+    return number(this.bytes, 28, 8);
+  }
+  get until(): bigint {
+    return number(this.bytes, 36, 8);
+  }
+
+  /** The operation as encoded. */
+  get operation(): Uint8Array {
+    return this.body.slice(44);
+  }
+}
+
+/** A little-endian number in bytes. */
+export function number(bytes: Uint8Array, at: number, count: number): bigint {
+  return BigInt("0x0" + [...bytes.slice(at, at + count)].reverse().map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+}

@@ -1,0 +1,29 @@
+/** A client of Walras nodes; see the README. */
+export { Assets, AssetInfo, type Amount } from "./assets.js";
+export { LocalBook, type Change } from "./book.js";
+export { checkCertificate, quorumOf, type Committee } from "./certificate.js";
+export { Client, type Options } from "./client.js";
+export { Signed, checkedAddress, type Body, type Operation } from "./encoding.js";
+export * from "./errors.js";
+export type { Event } from "./feed.js";
+export { Ed25519Key, EthereumKey, WalletKey, type Key, type Provider } from "./keys.js";
+export type {
+  Account,
+  Balance,
+  Batch,
+  BatchTrade,
+  Book,
+  Candle,
+  Fate,
+  Fill,
+  Level,
+  Market,
+  Offer,
+  Outcome,
+  PricePoint,
+  Trade,
+} from "./models.js";
+export type { SendOptions } from "./sending.js";
+export type { Limits } from "./session.js";
+export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
+export { MemoryStore, TextStore, type Store } from "./store.js";

@@ -1,0 +1,159 @@
+/** What a node answers, with amounts and prices as decimal text in whole assets. */
+import type * as bodies from "./bodies.js";
+import type { Assets } from "./assets.js";
+import { divide, parseDecimal, plainText } from "./decimal.js";
+
+export type Balance = { asset: string; available: string; locked: string };
+export type Account = { address: string; height: number; key: string | null; highest: bigint; next: bigint; balances: Balance[] };
+/** `limit` is the price in units, which a cancellation signs; `account` is told in lists of a market. */
+export type Offer = { id: bigint; sell: string; buy: string; amount: string; price: string; limit: string; account?: string };
+export type Level = { price: string; amount: string; offers: number };
+/** `sells` begin with the cheapest, `buys` with the dearest. */
+export type Book = { market: string; height: number; price: string | null; sells: Level[]; buys: Level[] };
+export type Market = {
+  market: string;
+  base: string;
+  quote: string;
+  price: string | null;
+  indicative: string | null;
+  best_sell: string | null;
+  best_buy: string | null;
+  base_volume: string;
+  quote_volume: string;
+  offers: number;
+};
+export type Candle = {
+  time_ms: number;
+  open: string;
+  high: string;
+  low: string;
+  close: string;
+  base_volume: string;
+  quote_volume: string;
+  batches: number;
+  complete: boolean;
+};
+export type PricePoint = { height: number; time_ms: number; price: string; base_volume: string };
+/** What a market traded in one batch; `quote_volume` is null where only the history told of it. */
+export type Trade = { market: string; height: number; price: string; base_volume: string; quote_volume: string | null };
+export type BatchTrade = { sell: string; buy: string; sold: string; bought: string };
+export type Batch = { height: number; time_ms: number; full: boolean; valuations: Record<string, string>; trades: BatchTrade[]; burnt: Record<string, string> };
+/** What one of an account's offers traded in a batch; `price` is bought for one sold. */
+export type Fill = { id: bigint; sell: string; buy: string; price: string; sold: string; bought: string; left: string; returned: string };
+export type Outcome =
+  | { result: "applied" | "void" }
+  | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
+  | { result: "refused"; code: string; message: string };
+
+/**
+ * What became of a transaction: `pending` in a node's pool; `executed` in a block; `refused` without effect (anybody who
+ * has the bytes may send them again up to block `until`, unless another transaction takes its number); `void`, it can
+ * never count; `unknown` to the node, and may count up to block `until`.
+ */
+export type Fate = {
+  id: string;
+  state: "pending" | "executed" | "refused" | "void" | "unknown";
+  sequence?: bigint;
+  until?: bigint;
+  height?: number;
+  outcome?: Outcome;
+  code?: string;
+  message?: string;
+};
+
+export const balance = (body: bodies.Balance, assets: Assets): Balance => {
+  const asset = assets.get(body.asset);
+  return { asset: asset.symbol, available: asset.amount(body.available), locked: asset.amount(body.locked) };
+};
+
+export const account = (body: bodies.Account, assets: Assets): Account => ({
+  address: body.address,
+  height: body.height,
+  key: body.key ?? null,
+  highest: BigInt(body.sequence.highest),
+  next: BigInt(body.sequence.next),
+  balances: body.balances.map((one) => balance(one, assets)),
+});
+
+export const offer = (body: bodies.Offer & { account?: string }, assets: Assets): Offer => ({
+  id: BigInt(body.id),
+  sell: body.sell,
+  buy: body.buy,
+  amount: assets.get(body.sell).amount(body.amount),
+  price: body.price,
+  limit: body.limit,
+  ...(body.account === undefined ? {} : { account: body.account }),
+});
+
+export const book = (body: bodies.Book, assets: Assets): Book => {
+  const [base] = assets.market(body.market);
+  const level = ({ price, amount, offers }: bodies.Level) => ({ price, amount: base.amount(amount), offers });
+  return { market: body.market, height: body.height, price: body.price, sells: body.sells.map(level), buys: body.buys.map(level) };
+};
+
+export const market = (body: bodies.Market, assets: Assets): Market => ({
+  market: body.market,
+  base: body.base,
+  quote: body.quote,
+  price: body.price,
+  indicative: body.indicative,
+  best_sell: body.best_sell,
+  best_buy: body.best_buy,
+  base_volume: assets.get(body.base).amount(body.base_volume),
+  quote_volume: assets.get(body.quote).amount(body.quote_volume),
+  offers: body.offers,
+});
+
+export const candle = (body: bodies.Candle, assets: Assets, name: string): Candle => {
+  const [base, quote] = assets.market(name);
+  const { time_ms, open, high, low, close, batches, complete } = body;
+  const volumes = { base_volume: base.amount(body.base_volume), quote_volume: quote.amount(body.quote_volume) };
+  return { time_ms, open, high, low, close, ...volumes, batches, complete };
+};
+
+export const point = (body: bodies.HistoryPoint, assets: Assets, name: string): PricePoint => ({
+  height: body.height,
+  time_ms: body.time_ms,
+  price: body.price,
+  base_volume: assets.market(name)[0].amount(body.base_volume),
+});
+
+export const trade = (body: { market: string; height: number; price: string; base_volume: string; quote_volume: string }, assets: Assets): Trade => {
+  const [base, quote] = assets.market(body.market);
+  const volumes = { base_volume: base.amount(body.base_volume), quote_volume: quote.amount(body.quote_volume) };
+  return { market: body.market, height: body.height, price: body.price, ...volumes };
+};
+
+export const batch = (body: bodies.Batch, assets: Assets): Batch => ({
+  height: body.height,
+  time_ms: body.time_ms,
+  full: body.full,
+  valuations: body.valuations,
+  trades: body.trades.map(({ sell, buy, sold, bought }) => ({
+    sell,
+    buy,
+    sold: assets.get(sell).amount(sold),
+    bought: assets.get(buy).amount(bought),
+  })),
+  burnt: Object.fromEntries(Object.entries(body.burnt).map(([symbol, units]) => [symbol, assets.get(symbol).amount(units)])),
+});
+
+type FillBody = { id: string | number; sell: string; buy: string; sold: string; bought: string; left: string; returned: string };
+
+export const fill = (body: FillBody, assets: Assets): Fill => {
+  const [sell, buy] = [assets.get(body.sell), assets.get(body.buy)];
+  const [sold, bought] = [sell.amount(body.sold), buy.amount(body.bought)];
+  const zero = { digits: 0n, scale: 0 };
+  const price = divide(parseDecimal(bought) ?? zero, parseDecimal(sold) ?? zero) ?? zero;
+  const rest = { left: sell.amount(body.left), returned: sell.amount(body.returned) };
+  return { id: BigInt(body.id), sell: sell.symbol, buy: buy.symbol, price: plainText(price), sold, bought, ...rest };
+};
+
+/** `pair` is sold and bought, if the operation is known. */
+export const outcome = (body: bodies.Outcome | { result: "void" }, assets: Assets, pair: [string, string] | null): Outcome => {
+  if (body.result !== "offered") return body;
+  if (pair === null) return { result: "offered", why: body.why };
+  const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];
+  const amounts = { sold: sell.amount(body.sold), bought: buy.amount(body.bought), left: sell.amount(body.left), returned: sell.amount(body.returned) };
+  return { result: "offered", ...amounts, why: body.why };
+};

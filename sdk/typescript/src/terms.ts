@@ -1,0 +1,63 @@
+/** Orders as people write them, and as the ledger keeps them. */
+import { divide, multiply, parseDecimal, plainText, round, shift, subtract, trimZeros, type Decimal } from "./decimal.js";
+import type { Asset } from "./bodies.js";
+
+export type Side = "buy" | "sell";
+/** An order for `base`, as written: amount of base, and quote per base, in whole assets. */
+export type Order = { side: Side; base: string; quote: string; amount: string; price: string };
+/** An offer that the ledger keeps: what is sold, in units, and the least rate, in units of `buy` per unit of `sell`. */
+export type Terms = { sell: string; buy: string; amount: string; limit: string };
+
+/** Digits of the ledger's prices. */
+export const DIGITS = 17;
+
+/** What the ledger is asked for, or a sentence that says what is wrong. */
+export function termsOf(order: Order, assets: Map<string, Asset>): Terms | string {
+  const [base, quote] = [assets.get(order.base), assets.get(order.quote)];
+  const [amount, price] = [parseDecimal(order.amount.trim()), parseDecimal(order.price.trim())];
+  if (!base || !quote) return `${base ? order.quote : order.base} is not an asset of this exchange.`;
+  if (!amount || amount.digits <= 0n) return `Write the amount of ${order.base} as a number above 0, such as 12.5.`;
+  if (!price || price.digits <= 0n) return `Write the price in ${order.quote} for one ${order.base} as a number above 0, such as 1.05.`;
+  const units = unitsOf(amount, base.decimals);
+  if (units === null) return `${order.base} has ${base.decimals} places after the point: write fewer.`;
+  if (trimZeros(price, 0).digits >= 10n ** BigInt(DIGITS)) return `Write the price with at most ${DIGITS} digits.`;
+  const perUnit = shift(price, quote.decimals - base.decimals);
+  const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
+  const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
+  const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
+  const least = BigInt(asset.least_units);
+  if (gives < least) return `The order sells ${plainText({ digits: gives, scale: asset.decimals })} ${asset.symbol}; the least is ${plainText({ digits: least, scale: asset.decimals })} ${asset.symbol}.`;
+  const other = order.side === "sell" ? quote : base;
+  const leastOther = BigInt(other.least_units);
+  if (takes < leastOther) return `The order asks for ${plainText({ digits: takes, scale: other.decimals })} ${other.symbol}; the least is ${plainText({ digits: leastOther, scale: other.decimals })} ${other.symbol}.`;
+  return terms;
+}
+
+function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
+  return { sell: order.base, buy: order.quote, amount: units.toString(), limit: plainText(perUnit) };
+}
+
+/** To buy is to sell the quote asset: as much as the amount costs at the price, for no less of the base than the inverse. */
+function buying(order: Order, units: bigint, perUnit: Decimal): Terms {
+  const cost = ceiling(multiply({ digits: units, scale: 0 }, perUnit));
+  return { sell: order.quote, buy: order.base, amount: cost.toString(), limit: plainText(inverse(perUnit)) };
+}
+
+/** 1 ÷ `price` in the ledger's digits, rounded up: nobody pays more than was written. */
+export function inverse(price: Decimal): Decimal {
+  const nearest = divide({ digits: 1n, scale: 0 }, price, DIGITS) ?? { digits: 0n, scale: 0 };
+  const short = subtract({ digits: 1n, scale: 0 }, multiply(nearest, price)).digits > 0n;
+  return short ? { digits: nearest.digits + 1n, scale: nearest.scale } : nearest;
+}
+
+/** An exact number of units, or null where there are parts of one. */
+export function unitsOf(amount: Decimal, decimals: number): bigint | null {
+  const units = round(shift(amount, decimals), 0);
+  return subtract(shift(amount, decimals), units).digits === 0n ? units.digits : null;
+}
+
+export function ceiling(value: Decimal): bigint {
+  if (value.scale <= 0) return value.digits * 10n ** BigInt(-value.scale);
+  const one = 10n ** BigInt(value.scale);
+  return (value.digits + one - 1n) / one;
+}

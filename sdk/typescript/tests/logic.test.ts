@@ -1,0 +1,310 @@
+/** The client without a node: bytes, amounts, numbers, stores and the stream's logic. */
+import assert from "node:assert/strict";
+import { readFileSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
+import { LocalBook } from "../src/book.js";
+import { multiply, plainText } from "../src/decimal.js";
+import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
+import { fateOf } from "../src/fate.js";
+import { Feed } from "../src/feed.js";
+import { Http, type Fetch } from "../src/http.js";
+import { AddressError, AmountError, Ed25519Key, EthereumKey, KeyError, MemoryStore, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { openKey, sealKey } from "../src/keystore.js";
+import { FolderStore } from "../src/node-store.js";
+import { isFree, windowOf } from "../src/proof.js";
+import { Numbers, Sender } from "../src/sending.js";
+import { Session } from "../src/session.js";
+import type { Message } from "../src/stream.js";
+import { hashTypedData, toHex, type TypedData } from "../src/typed.js";
+
+const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json", import.meta.url), "utf8")) as {
+  vectors: Record<string, unknown>[];
+  typed_data: { key: string; network: string; sequence: string; until: string; hash: string; transaction: string; id: string; typed_data: TypedData }[];
+};
+
+type Asked = Record<string, string | number>;
+
+/** The operation that a vector asks for; null for one that this client does not make. */
+function operationOf(asked: Asked): Operation | null {
+  const number = (name: string) => Number(asked[name]);
+  const amount = BigInt(asked["amount"] ?? 0);
+  const pair = { sell: number("sell"), buy: number("buy"), limit: String(asked["limit"]) };
+  const to = String(asked["to"]);
+  switch (asked["type"]) {
+    case "create_account":
+      return { kind: "CreateAccount", registered: String(asked["account"]), key: String(asked["key"]) };
+    case "create_offer":
+      return { kind: "CreateOffer", ...pair, amount };
+    case "cancel_offer":
+      return { kind: "CancelOffer", ...pair, offer: BigInt(asked["offer"] ?? 0) };
+    case "pay":
+    case "issue":
+      return { kind: asked["type"] === "pay" ? "Pay" : "Issue", to, asset: number("asset"), amount };
+    case "burn":
+      return { kind: "Burn", asset: number("asset"), amount };
+    case "unstake":
+      return { kind: "Unstake", units: BigInt(asked["units"] ?? 0) };
+    case "withdraw":
+      return { kind: "Withdraw", to, asset: number("asset"), amount };
+    default:
+      return null;
+  }
+}
+
+test("transactions are signed as the published vectors are", async () => {
+  const checked = new Set();
+  for (const vector of published.vectors) {
+    const operation = operationOf(vector["operation"] as Asked);
+    if (!operation) continue;
+    const key = new Ed25519Key(String(vector["seed"]));
+    const numbers = { sequence: BigInt(String(vector["sequence"])), until: BigInt(String(vector["until"])) };
+    const body: Body = { chain: BigInt(String(vector["chain"])), account: key.address, ...numbers, operation };
+    assert.equal(toHex(encodeBody(body)), vector["body"]);
+    assert.equal(toHex(signingBytes(body, String(vector["network"]))), vector["signing_bytes"]);
+    const signed = await key.sign(body, String(vector["network"]));
+    assert.equal(toHex(signed.bytes), vector["transaction"]);
+    assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
+    checked.add(operation.kind);
+  }
+  assert.equal(checked.size, 8);
+});
+
+test("typed data is made and signed as the published vectors are", async () => {
+  let checked = 0;
+  for (const vector of published.typed_data) {
+    const { primaryType, message } = vector.typed_data;
+    const type = primaryType.replace(/\B[A-Z]/g, (letter) => "_" + letter).toLowerCase();
+    const operation = operationOf({ ...message, type, account: message["registered"] ?? "" });
+    if (!operation) continue;
+    const key = new EthereumKey(vector.key);
+    const body: Body = { chain: 31337n, account: key.address, sequence: BigInt(vector.sequence), until: BigInt(vector.until), operation };
+    assert.deepEqual(typedDataOf(body, vector.network), vector.typed_data);
+    assert.equal(toHex(hashTypedData(typedDataOf(body, vector.network))), vector.hash);
+    const signed = await key.sign(body, vector.network);
+    assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
+    checked += 1;
+  }
+  assert.equal(checked, 8);
+});
+
+test("a checksum is in the capitals of an address", () => {
+  const right = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+  assert.equal(checkedAddress(right.toLowerCase()), right);
+  assert.equal(plainAddress(right), right.toLowerCase());
+  for (const wrong of [right.replace("F6F", "f6F"), right.slice(0, -1), right.slice(2), "0x" + "g".repeat(40)]) {
+    assert.throws(() => plainAddress(wrong), AddressError);
+  }
+});
+
+const asset = (number: number, symbol: string, decimals: number) => ({
+  asset: number,
+  symbol,
+  decimals,
+  issuer: "0x",
+  least_units: "1",
+  issued: "0",
+  valuation: null,
+});
+const listed = { assets: [asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0)] };
+const [USD, EUR, JPY] = listed.assets.map((one) => new AssetInfo(one)) as [AssetInfo, AssetInfo, AssetInfo];
+
+test("amounts lose nothing", () => {
+  assert.deepEqual([USD.units("12.50"), USD.units(7n), JPY.units("7")], [1250n, 700n, 7n]);
+  assert.equal(USD.units("92233720368547758.07"), 2n ** 63n - 1n);
+  assert.equal(USD.amount(2n ** 63n - 1n), "92233720368547758.07");
+  for (const wrong of ["12.505", 12.5, "", "NaN", "1e3", "-1", "0", "92233720368547758.08", "9".repeat(1000), null]) {
+    assert.throws(() => USD.units(wrong as string), AmountError, String(wrong));
+  }
+  assert.throws(() => new Assets(listed).get("XYZ"), UnknownAssetError);
+  assert.throws(() => new Assets(listed).market("EURUSD"), UnknownAssetError);
+});
+
+test("prices move only the point, and to buy never costs more than was written", () => {
+  assert.equal(plainText(limitOf("1.05", EUR, USD)), "0.0105");
+  assert.equal(plainText(limitOf("1250", USD, JPY)), "12.5");
+  for (const wrong of ["0", "-1", "1.23456789012345678"]) assert.throws(() => limitOf(wrong, EUR, USD), AmountError);
+  const { cost, limit } = inverseLimit(3333n, limitOf("1.07", EUR, USD));
+  assert.equal(cost, 36n);
+  assert.ok(multiply(limit, limitOf("1.07", EUR, USD)).digits >= 10n ** BigInt(multiply(limit, limitOf("1.07", EUR, USD)).scale));
+});
+
+test("numbers are handed out once, and those of refused transactions again", () => {
+  const numbers = new Numbers();
+  numbers.learn(10n, 11n);
+  const taken = Array.from({ length: 64 }, () => numbers.take(0n)?.sequence);
+  assert.deepEqual(taken, Array.from({ length: 64 }, (_, at) => BigInt(11 + at)));
+  assert.equal(numbers.take(0n), null);
+  numbers.release(20n, 300n);
+  numbers.release(20n, 200n);
+  // The substitute ends later, so that the refused one can never count.
+  assert.deepEqual(numbers.take(0n), { sequence: 20n, least: 301n });
+  numbers.release(12n, 300n);
+  numbers.learn(80n, 81n);
+  assert.equal(numbers.take(0n)?.sequence, 81n, "a number that is too old is not used again");
+  assert.deepEqual([numbers.take(90n)?.sequence, numbers.take(10_000n)], [91n, null]);
+});
+
+const KEY = new EthereumKey("07".repeat(32));
+const NETWORK = "0x" + "4e".repeat(32);
+const stores: [string, () => Store][] = [
+  ["memory", () => new MemoryStore()],
+  ["a folder", () => new FolderStore(mkdtempSync(join(tmpdir(), "walras-")))],
+];
+
+for (const [name, made] of stores) {
+  test(`a transaction in ${name} stays until it is forgotten`, async () => {
+    const store = made();
+    const sign = (sequence: bigint) =>
+      KEY.sign({ chain: 1n, account: KEY.address, sequence, until: 100n, operation: { kind: "Burn", asset: 0, amount: 5n } }, NETWORK);
+    const [one, two] = [await sign(1n), await sign(2n)];
+    const reference = "invoice ".repeat(100);
+    await store.keep(one, reference);
+    await store.keep(two, null);
+    assert.deepEqual(new Set((await store.all()).map((signed) => signed.id)), new Set([one.id, two.id]));
+    await store.forget(one.id);
+    assert.equal(await store.get(one.id), null);
+    assert.equal((await store.get(two.id))?.id, two.id);
+    assert.equal((await store.referenced(reference))?.id, one.id, "the record of a reference outlives its transaction");
+    await store.release(reference);
+    assert.equal(await store.referenced(reference), null);
+    await store.took("a", 7n);
+    await store.took("a", 5n);
+    assert.equal(await store.highest("a"), 7n);
+  });
+}
+
+/** A node that exists here alone: it knows no transaction, has kept blocks from `kept` on, and `user` used number 1 in block 1000. */
+function session({ height = 1000, highest = 0, used = 0, kept = 1, user = "" } = {}): Session {
+  const proof = new Uint8Array([0, 0, 0, 0, 1, ...new Array<number>(20).fill(7), 0, highest, 0, 0, 0, 0, 0, 0, 0, used, ...new Array<number>(12).fill(0)]);
+  const answers: [RegExp, unknown][] = [
+    [/limits$/, { chain: "1", network: NETWORK, sequence_window: 64, block_interval_ms: 1, fee_asset: "USD", fee: "1" }],
+    [/assets$/, listed],
+    [/status$/, { height }],
+    [/proof$/, { height, proof: toHex(proof) }],
+    [/accounts\/0x\w+$/, { address: KEY.address, height, sequence: { highest: String(highest), next: String(highest + 1) }, balances: [] }],
+    [/readyz$/, {}],
+    [/history/, { points: [8, 11, 14].map((at) => ({ height: at, time_ms: 0, price: "1", base_volume: "20000" })) }],
+  ];
+  const fetch: Fetch = async (url) => {
+    const path = String(url);
+    const block = /blocks\/(\d+)/.exec(path);
+    const of = { account: KEY.address, sequence: "1", operation: { type: "burn" } };
+    const outcomes = [{ id: "0x00", outcome: { result: "refused" }, ...of }, { id: user, outcome: { result: "applied" }, ...of }];
+    const content = { changed: block?.[1] === "1000" && user !== "", outcomes, next: null };
+    const isKept = block && Number(block[1]) >= kept;
+    const found = block ? isKept && content : answers.find(([form]) => form.test(path))?.[1];
+    const before = /blocks\?limit=1000&before=(\d+)/.exec(path);
+    if (before) return Response.json({ blocks: range(Math.max(7, Number(before[1]) - 4), Number(before[1]) - 1).reverse() });
+    return found ? Response.json(found) : Response.json({ error: { code: "not_found", message: "it is not kept" } }, { status: 404 });
+  };
+  return new Session(new Http("http://here", null, fetch), null);
+}
+
+const burn: Operation = { kind: "Burn", asset: 0, amount: 5n };
+const sender = (store: Store, node = session()) => new Sender(node, KEY.address, KEY, store, 1000, 256);
+
+test("senders with one store take different numbers, whatever the node says", async () => {
+  const store = new MemoryStore();
+  const taken: bigint[] = [];
+  for (let at = 0; at < 3; at += 1) {
+    const { signed } = await sender(store).sign(burn, null);
+    await store.forget(signed.id);
+    taken.push(signed.sequence);
+  }
+  assert.deepEqual(taken, [1n, 2n, 3n]);
+  const many = await Promise.all(Array.from({ length: 40 }, (_, at) => sender(store).sign({ ...burn, amount: BigInt(10 + at) }, null)));
+  assert.equal(new Set(many.map(({ signed }) => signed.sequence)).size, 40);
+});
+
+test("a reference stands for one operation", async () => {
+  const store = new MemoryStore();
+  const { signed } = await sender(store).sign(burn, "invoice 7");
+  assert.equal((await sender(store).sign(burn, "invoice 7")).signed.id, signed.id);
+  await assert.rejects(sender(store).sign({ ...burn, amount: 6n }, "invoice 7"), StoreError);
+});
+
+test("what was sent without a result is not signed again without a reference", async () => {
+  const store = new MemoryStore();
+  const { signed: first } = await sender(store).sign(burn, null);
+  const again = sender(store);
+  await assert.rejects(again.sign(burn, null), SentBeforeError);
+  assert.equal((await again.sign({ ...burn, amount: 6n }, null)).signed.sequence, 2n);
+  assert.equal((await again.sign(burn, "the second one")).signed.sequence, 3n);
+  // When it can never count, its number is used again, with a later end.
+  const { signed, isNew } = await sender(store, session({ height: 2000 })).sign(burn, null);
+  assert.ok(isNew && signed.sequence === 1n && signed.until > first.until && signed.until > 2000n);
+});
+
+test("a transaction that nobody knows is void only when it can never count", async () => {
+  const { signed } = await sender(new MemoryStore()).sign(burn, null);
+  assert.ok(signed.until > 1000n && signed.until <= 1256n);
+  const fate = async (node: Parameters<typeof session>[0]) => {
+    const { state, code } = await fateOf(session(node), signed.id, signed);
+    return [state, code];
+  };
+  assert.deepEqual(await fate({ height: Number(signed.until) - 1 }), ["unknown", undefined]);
+  assert.deepEqual(await fate({ height: Number(signed.until) }), ["void", "ended"]);
+  assert.deepEqual(await fate({ highest: 1, used: 1 }), ["void", "number_taken"]);
+  assert.deepEqual(await fate({ highest: 65, used: 1 }), ["void", "number_taken"]);
+  assert.deepEqual(await fate({ highest: 1, used: 1, user: "0x" + "77".repeat(32) }), ["void", "number_taken"]);
+  // The index has forgotten it, the blocks have not.
+  assert.deepEqual(await fate({ highest: 1, used: 1, user: signed.id }), ["executed", undefined]);
+  // Another number was used, this one may still count.
+  assert.deepEqual(await fate({ highest: 2, used: 1 }), ["unknown", undefined]);
+  // The node began from a later snapshot: it may have forgotten that the transaction was executed.
+  assert.deepEqual(await fate({ highest: 1, used: 1, kept: 1001 }), ["unknown", undefined]);
+  assert.throws(() => windowOf(new Uint8Array([0, 0, 0, 0, 1])));
+  assert.ok(isFree({ highest: 70n, used: 1n }, 7n) && !isFree({ highest: 71n, used: 1n }, 7n));
+});
+
+const range = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, at) => ({ height: first + at, applied: 0, fills: 0, ethereum: 0 }));
+
+test("a stream resumes without a gap and without doubles", async () => {
+  const feed = new Feed(session(), ["blocks"], null);
+  const message = (more: object) => feed.receive(more as Message);
+  const heights = async (more: object) => (await message(more)).map((event) => (event.type === "block" ? event.block.height : event));
+  const snapshot = (first: number, last: number) => ({ type: "snapshot", channel: "blocks", blocks: range(first, last).reverse() });
+  assert.deepEqual(await heights(snapshot(1, 3)), [1, 2, 3]);
+  // On its way when the snapshot was read.
+  assert.deepEqual(await heights({ type: "block", height: 3 }), []);
+  assert.deepEqual(await heights({ type: "block", height: 4 }), [4]);
+  const missed = { type: "missed", channel: "blocks", first: 5, last: 6 };
+  assert.deepEqual(await heights(snapshot(20, 21)), [missed, ...range(7, 21).map((block) => block.height)]);
+});
+
+test("a stream of trades resumes from the history", async () => {
+  const feed = new Feed(session(), ["trades:EUR/USD"], 10);
+  const trade = { market: "EUR/USD", height: 14, price: "1.1", base_volume: "10000", quote_volume: "110" };
+  const events = await feed.receive({ type: "snapshot", channel: "trades:EUR/USD", trades: [trade] } as unknown as Message);
+  assert.deepEqual(
+    events.map((event) => event.type === "trade" && [event.trade.height, event.trade.quote_volume]),
+    [[11, null], [14, "1.1"]],
+  );
+});
+
+test("a local book tells what changed, and never goes back", () => {
+  const local = new LocalBook("EUR/USD");
+  const level = (price: string, amount: string) => ({ price, amount, offers: 1 });
+  const book = (height: number, sells: [string, string][]) => ({ market: "EUR/USD", height, price: null, sells: sells.map(([price, amount]) => level(price, amount)), buys: [] });
+  assert.equal(local.apply(book(5, [["1.1", "10"], ["1.2", "5"]])).length, 2);
+  assert.deepEqual(local.apply(book(6, [["1.1", "4"]])), [
+    { side: "sell", price: "1.2", amount: "0" },
+    { side: "sell", price: "1.1", amount: "4" },
+  ]);
+  assert.deepEqual([local.apply(book(5, [])), local.height], [[], 6]);
+});
+
+test("a key file of the command line's form opens with its passphrase alone", async () => {
+  const kept = readFileSync(new URL("../../tests/key.json", import.meta.url), "utf8");
+  assert.equal((await openKey(kept, "correct horse")).address, JSON.parse(kept).address);
+  await assert.rejects(openKey(kept, "wrong"), KeyError);
+  await assert.rejects(openKey(kept.replace(/"memory_kib": \d+/, '"memory_kib": 99999999'), "correct horse"), /at most/);
+  await assert.rejects(openKey("{}", "correct horse"), KeyError);
+  const seed = new Uint8Array(32).fill(7);
+  const text = await sealKey(seed, "secret", [1 << 10, 1]);
+  assert.equal((await openKey(text, "secret")).address, new Ed25519Key(seed).address);
+});
