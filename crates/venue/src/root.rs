@@ -1,0 +1,370 @@
+//! A root: the machine with its journal and its keys.
+
+use std::io::{Read, Write};
+
+use primitives::venue::{FillReport, MarketId, OrderNumber, VenueSide};
+use primitives::{Digest, PublicKey, SecretKey, Transaction};
+use store::{Disk, Options, Repair, Store, StoreError};
+
+use crate::error::VenueRootError;
+use crate::input::{SessionNumber, VenueInput};
+use crate::machine::{Made, VenueMachine};
+use crate::mistake::VenueMistake;
+use crate::record::{
+    JournalRecord, decode, encode_founded, encode_outcome, encode_step, fills_before, fills_of, outcome_digest,
+};
+use crate::refusal::{VenuePause, VenueStop};
+use crate::report::{OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
+use crate::settings::VenueSettings;
+
+/// The secret keys of an operator.
+pub struct VenueKeys {
+    /// Signs settles, for the operator's account.
+    pub operator: SecretKey,
+    /// Signs reports.
+    pub report: SecretKey,
+}
+
+/// How a root is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VenueOptions {
+    /// Bytes of a file of the journal.
+    pub files: Options,
+    /// A mistake seeded by a test; `None` everywhere else.
+    pub mistake: Option<VenueMistake>,
+}
+
+/// One incarnation of a venue, in a directory of its own; see the crate's text.
+pub struct VenueRoot<D: Disk> {
+    store: Store<D>,
+    machine: VenueMachine,
+    keys: VenueKeys,
+    mistake: Option<VenueMistake>,
+    /// The record that the newest snapshot names.
+    snapshot_at: u64,
+    has_failed: bool,
+    record: Vec<u8>,
+    outcome: Vec<u8>,
+}
+
+impl<D: Disk> VenueRoot<D> {
+    /// Creates the root of an incarnation that has reported nothing. Whether that is so, only its owner knows: a root
+    /// that lost its journal must be fenced, not created again.
+    ///
+    /// # Errors
+    /// [`VenueRootError::JournalExists`] if the directory has a journal, [`VenueRootError::Settings`],
+    /// [`VenueRootError::ReportKey`], or [`VenueRootError::Store`].
+    pub fn create(
+        disk: D,
+        settings: VenueSettings,
+        keys: VenueKeys,
+        options: VenueOptions,
+    ) -> Result<VenueRoot<D>, VenueRootError> {
+        settings.check()?;
+        check_key(&settings, &keys)?;
+        let (place, seed) = (disk.place(), seed(&disk)?);
+        let (mut store, recovery) = Store::open(disk, options.files)?;
+        if store.last_height() > 0 || recovery.checkpoint.is_some() {
+            return Err(VenueRootError::JournalExists(place));
+        }
+        let machine = VenueMachine::new(settings, seed, options.mistake);
+        let mut outcome = Vec::new();
+        encode_outcome(0, &[], &None, &mut outcome);
+        store.append(1, &encode_founded(&settings))?;
+        store.append_receipts(1, &outcome)?;
+        store.sync()?;
+        Ok(VenueRoot::of(store, machine, keys, options, 0))
+    }
+
+    fn of(
+        store: Store<D>,
+        machine: VenueMachine,
+        keys: VenueKeys,
+        options: VenueOptions,
+        snapshot_at: u64,
+    ) -> VenueRoot<D> {
+        let (record, outcome, mistake) = (Vec::new(), Vec::new(), options.mistake);
+        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed: false, record, outcome }
+    }
+
+    /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
+    /// after it. Returns what was cut off because a crash had left it unfinished; none of it had been reported.
+    ///
+    /// # Errors
+    /// [`VenueRootError::JournalLost`] if there is none, [`VenueRootError::Damaged`] names file and offset,
+    /// [`VenueRootError::Diverged`] and [`VenueRootError::Format`] name the record.
+    pub fn open(
+        disk: D,
+        keys: VenueKeys,
+        options: VenueOptions,
+    ) -> Result<(VenueRoot<D>, Vec<Repair>), VenueRootError> {
+        let (place, seed) = (disk.place(), seed(&disk)?);
+        let (mut store, mut recovery) = Store::open(disk, options.files)?;
+        let (mut machine, mut snapshot_at) = (None, 0);
+        if let Some(mut snapshot) = recovery.checkpoint.take() {
+            snapshot_at = snapshot.height();
+            let mut bytes = Vec::new();
+            snapshot.read_to_end(&mut bytes).map_err(|error| read_error(snapshot_at, error))?;
+            let decoded = VenueMachine::decode(&bytes, seed, options.mistake);
+            machine = Some(decoded.map_err(|what| VenueRootError::Format(snapshot_at, what))?);
+        }
+        for record in recovery.blocks {
+            let (number, bytes) = record?;
+            let read = decode(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
+        }
+        let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
+        check_key(&machine.core.settings, &keys)?;
+        Ok((VenueRoot::of(store, machine, keys, options, snapshot_at), recovery.repairs))
+    }
+
+    /// Takes inputs at a time, in their order. What follows has happened when this returns: it is in the journal, and
+    /// the journal is synced.
+    ///
+    /// # Errors
+    /// [`VenueRootError::Store`] if the disk fails, and [`VenueRootError::Failed`] ever after: nothing of the step may
+    /// be told, and the root must be opened again.
+    pub fn step(&mut self, now_ms: u64, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
+        if self.has_failed {
+            return Err(VenueRootError::Failed);
+        }
+        let before = self.machine.core.tree.count();
+        self.machine.step(now_ms, inputs);
+        debug_assert_eq!(self.machine.audit(), Ok(()), "sums follow from orders and fills");
+        encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
+        encode_step(now_ms, inputs, &self.outcome, &mut self.record);
+        let written = self.write();
+        self.has_failed = written.is_err();
+        written?;
+        Ok(self.effects())
+    }
+
+    /// Journals a step: one record, one sync.
+    fn write(&mut self) -> Result<(), VenueRootError> {
+        let number = self.store.last_height() + 1;
+        self.store.append(number, &self.record)?;
+        self.store.append_receipts(number, &self.outcome)?;
+        if self.mistake != Some(VenueMistake::ReportsBeforeSync) {
+            self.store.sync()?;
+        }
+        Ok(())
+    }
+
+    /// What the last step made, signed.
+    fn effects(&mut self) -> Vec<VenueEffect> {
+        let made = std::mem::take(&mut self.machine.made);
+        let sign = |made| match made {
+            Made::Effect(effect) => effect,
+            Made::Executed(at, side) => self.executed(&self.machine.fills[at], side),
+            Made::Submit(body) => {
+                VenueEffect::Submit(Box::new(body.sign(&self.machine.core.settings.network, &self.keys.operator)))
+            }
+        };
+        made.into_iter().map(sign).collect()
+    }
+
+    fn executed(&self, fill: &VenueFill, side: VenueSide) -> VenueEffect {
+        let party = fill.party(side);
+        let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(self.report(fill, side)));
+        let (session, key, number) = (party.session, party.key, party.number);
+        VenueEffect::Report(TradeReport { session, key, number, what })
+    }
+
+    /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
+    pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
+        let VenueSettings { network, venue, incarnation, .. } = &self.machine.core.settings;
+        let name = (*venue, *incarnation, fill.index);
+        FillReport::new(network, name, fill.leaf, fill.party(side).account, &self.keys.report)
+    }
+
+    /// Up to `most` fills from an index on, from the journal: what a session missed, or asks to be told again.
+    ///
+    /// # Errors
+    /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
+    pub fn fills(&self, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
+        let mut fills = Vec::new();
+        if from >= self.machine.core.tree.count() {
+            return Ok(fills);
+        }
+        let mut number = self.record_of(from)?;
+        while let Some(bytes) = self.store.receipts(number)? {
+            let of_record = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            fills.extend(of_record.into_iter().filter(|fill| fill.index >= from));
+            number += 1;
+            if fills.len() >= most {
+                break;
+            }
+        }
+        fills.truncate(most);
+        if fills.first().is_none_or(|first| first.index != from) {
+            return Err(VenueRootError::Forgotten(from));
+        }
+        Ok(fills)
+    }
+
+    /// The last record before which no more fills were made than so many.
+    fn record_of(&self, fill: u64) -> Result<u64, VenueRootError> {
+        // Records that are forgotten come first.
+        let (mut low, mut high) = (0, self.store.last_height());
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let before = self.store.receipts(middle)?.and_then(|bytes| fills_before(&bytes));
+            match before.is_none_or(|before| before <= fill) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Writes a snapshot of the present state, which names the last record of the journal. Opening begins with it.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`].
+    pub fn snapshot(&mut self) -> Result<(), VenueRootError> {
+        if self.has_failed {
+            return Err(VenueRootError::Failed);
+        }
+        let number = self.store.last_height();
+        if number == self.snapshot_at {
+            return Ok(());
+        }
+        let written = self.write_snapshot(number);
+        self.has_failed = written.is_err();
+        written
+    }
+
+    fn write_snapshot(&mut self, number: u64) -> Result<(), VenueRootError> {
+        let mut writer = self.store.begin_checkpoint(number)?;
+        writer.write_all(&self.machine.encode()).map_err(|error| read_error(number, error))?;
+        writer.finish()?;
+        self.snapshot_at = number;
+        Ok(())
+    }
+
+    /// Forgets records of the journal below a number, by whole files, but none that opening needs: two snapshots stand
+    /// above them. Their fills cannot be fetched any more.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`].
+    pub fn forget_below(&mut self, record: u64) -> Result<(), VenueRootError> {
+        self.store.forget_below(record)?;
+        Ok(())
+    }
+
+    /// The number of the last record.
+    pub fn last_record(&self) -> u64 {
+        self.store.last_height()
+    }
+
+    /// What the root was told once.
+    pub fn settings(&self) -> &VenueSettings {
+        &self.machine.core.settings
+    }
+
+    /// A digest of the whole state: equal after a restart.
+    pub fn digest(&self) -> Digest {
+        self.machine.digest()
+    }
+
+    /// The height of the last certified block; the host gives the next one. `None` before the first.
+    pub fn height(&self) -> Option<u64> {
+        self.machine.core.horizon.as_ref().map(|horizon| horizon.height())
+    }
+
+    /// Fills so far, and how many of them are settled or bust.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.machine.core.tree.count(), self.machine.core.settled())
+    }
+
+    /// Sessions that are attached; after a restart their links are broken.
+    pub fn sessions(&self) -> Vec<SessionNumber> {
+        let attached = self.machine.core.sessions.iter().filter(|(_, of)| of.is_attached);
+        attached.map(|(session, _)| *session).collect()
+    }
+
+    /// When a step is due although nothing happens: a timer of a session fires, or matching pauses.
+    pub fn wants_step_at_ms(&self) -> Option<u64> {
+        let core = &self.machine.core;
+        let timers = core.sessions.values().filter_map(|of| of.deadline_ms);
+        let quiet = core.horizon.as_ref().map(|_| core.heard_ms + core.settings.limits.quiet_ms);
+        timers.chain(quiet.filter(|at| *at > core.now_ms)).min()
+    }
+
+    /// The settle in flight.
+    pub fn in_flight(&self) -> Option<Transaction> {
+        let body = &self.machine.core.in_flight.as_ref()?.body;
+        Some(body.clone().sign(&self.settings().network, &self.keys.operator))
+    }
+
+    /// Why matching pauses.
+    pub fn paused(&self) -> Option<VenuePause> {
+        self.machine.core.paused
+    }
+
+    /// Why the root has stopped.
+    pub fn stopped(&self) -> Option<VenueStop> {
+        self.machine.core.stopped
+    }
+
+    /// How an order stands.
+    pub fn standing(&self, key: &PublicKey, number: &OrderNumber) -> Option<OrderStanding> {
+        self.machine.standing(key, number)
+    }
+
+    /// Where an open order stands in its queue; walks the orders before it.
+    pub fn position(&self, key: &PublicKey, number: &OrderNumber) -> Option<matching::Position> {
+        self.machine.position(key, number)
+    }
+
+    /// The book of an open market.
+    pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
+        self.machine.book(market)
+    }
+}
+
+fn check_key(settings: &VenueSettings, keys: &VenueKeys) -> Result<(), VenueRootError> {
+    match keys.report.public() == settings.operator.report_key {
+        true => Ok(()),
+        false => Err(VenueRootError::ReportKey),
+    }
+}
+
+fn seed(disk: &impl Disk) -> Result<u64, VenueRootError> {
+    let reason = |reason| StoreError::Io { action: "read random bytes for", file: disk.place(), reason };
+    let bytes = disk.entropy().map_err(reason)?;
+    let (first, _) = bytes.split_first_chunk().expect("32 bytes");
+    Ok(u64::from_le_bytes(*first))
+}
+
+fn read_error(record: u64, error: std::io::Error) -> VenueRootError {
+    VenueRootError::Format(record, error.to_string())
+}
+
+/// Does again what a record says, and compares what it came to.
+fn replay<D: Disk>(
+    store: &mut Store<D>,
+    machine: &mut Option<VenueMachine>,
+    number: u64,
+    record: JournalRecord,
+    seed: u64,
+    mistake: Option<VenueMistake>,
+) -> Result<(), VenueRootError> {
+    let mut bytes = Vec::new();
+    match (record, machine.as_mut()) {
+        (JournalRecord::Founded(settings), None) if number == 1 => {
+            *machine = Some(VenueMachine::new(settings, seed, mistake));
+            encode_outcome(0, &[], &None, &mut bytes);
+        }
+        (JournalRecord::Step { now_ms, inputs, outcome }, Some(machine)) => {
+            let before = machine.core.tree.count();
+            machine.step(now_ms, &inputs);
+            encode_outcome(before, &machine.fills, &machine.cut, &mut bytes);
+            if outcome_digest(&bytes) != outcome {
+                return Err(VenueRootError::Diverged(number));
+            }
+        }
+        _ => return Err(VenueRootError::Format(number, "it is not at its place".into())),
+    }
+    Ok(store.append_receipts(number, &bytes)?)
+}
