@@ -160,7 +160,7 @@ impl MarketSettings {
     }
 
     /// Whether the fees of a fill are together not negative, and never more than what is traded.
-    pub(crate) fn has_sound_fees(&self) -> bool {
+    pub fn has_sound_fees(&self) -> bool {
         self.fee_ppm() <= PPM && self.maker_ppm.checked_neg().is_some_and(|rebate| rebate <= self.taker_ppm as i32)
     }
 

@@ -1,4 +1,9 @@
 //! A root over the real ledger and a disk that fails.
 
 mod custody;
+mod mistakes;
+mod orders;
+mod restarts;
+mod sessions;
+mod settles;
 mod world;

@@ -11,7 +11,7 @@ use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock,
     Superblock, Transaction,
 };
-use store::FaultDisk;
+use store::{FaultDisk, Surviving};
 use venue::{
     Acceptance, CertifiedFacts, CheckedOrder, FillBust, FillFate, KeyStanding, MarketSettings, OperatorStanding,
     OrderEnd, OrderRefusal, OrderStanding, ReportKind, SettlingTerms, TradeCommand, TradeReport, VenueEffect,
@@ -143,6 +143,8 @@ pub struct World {
     /// First answers that traders have.
     pub answers: BTreeMap<(PublicKey, OrderNumber), Acceptance>,
     pub ids: BTreeSet<u64>,
+    /// What was told that must never be.
+    pub wrong: Vec<&'static str>,
     next: u32,
 }
 
@@ -176,6 +178,7 @@ impl World {
             told: BTreeMap::new(),
             answers: BTreeMap::new(),
             ids: BTreeSet::new(),
+            wrong: Vec::new(),
             next: 0,
         };
         world.found(of_cleo);
@@ -300,16 +303,33 @@ impl World {
     }
 
     /// Settles what is unsettled: blocks with what the pool has, each certified.
-    pub fn settle_all(&mut self) {
+    pub fn settle_all(&mut self) -> Result<(), String> {
         for _ in 0..20 {
             let (fills, settled) = self.root().counts();
             if fills == settled {
-                return;
+                return self.check();
             }
             self.settling_block();
             self.certify();
         }
-        panic!("fills do not settle");
+        Err("fills do not settle".into())
+    }
+
+    /// A proposer holds the settle as long as it may: D heights after the present one.
+    pub fn settle_late(&mut self) -> Result<(), String> {
+        for _ in 1..DELAY.heights {
+            self.block(Vec::new());
+            self.certify();
+        }
+        self.settle_all()
+    }
+
+    /// Blocks in which nothing happens.
+    pub fn pass(&mut self, blocks: u64) {
+        for _ in 0..blocks {
+            self.block(Vec::new());
+            self.certify();
+        }
     }
 
     pub fn step(&mut self, inputs: &[VenueInput]) -> Vec<VenueEffect> {
@@ -339,11 +359,42 @@ impl World {
             }
             VenueEffect::Report(TradeReport { key, number, what: ReportKind::Accepted(first), .. }) => {
                 let known = self.answers.insert((*key, *number), *first);
-                assert!(known.is_none_or(|known| known == *first), "a retry gets the first answer");
-                assert!(known.is_some() || self.ids.insert(first.id), "an id is issued twice");
+                if known.is_some_and(|known| known != *first) {
+                    self.wrong.push("a retry gets another answer");
+                }
+                if known.is_none() && !self.ids.insert(first.id) {
+                    self.wrong.push("an id is issued twice");
+                }
             }
             _ => {}
         }
+    }
+
+    /// The same world beside this one, with a copy of its disk.
+    pub fn copy(&self) -> World {
+        let disk = self.disk.after_crash(Surviving::Everything);
+        let (root, _) = VenueRoot::open(disk.clone(), keys(), self.options).expect("a copy opens");
+        World {
+            ledger: self.ledger.clone(),
+            sequences: self.sequences.clone(),
+            facts: self.facts.clone(),
+            known: self.known.clone(),
+            disk,
+            root: Some(root),
+            sent: self.sent.clone(),
+            leaves: self.leaves.clone(),
+            busts: self.busts.clone(),
+            told: self.told.clone(),
+            answers: self.answers.clone(),
+            ids: self.ids.clone(),
+            wrong: self.wrong.clone(),
+            ..*self
+        }
+    }
+
+    /// The process ends, and the root opens with what the disk then has.
+    pub fn crash(&mut self, surviving: Surviving) -> Result<(), VenueRootError> {
+        self.reopen(self.disk.after_crash(surviving))
     }
 
     /// Opens the root again on a disk.
@@ -359,6 +410,7 @@ impl World {
     pub fn check(&self) -> Result<(), String> {
         let network = self.ledger.network();
         let holds = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_string()) };
+        holds(self.wrong.is_empty(), &format!("{:?}", self.wrong))?;
         holds(self.busts.is_empty(), &format!("busts: {:?}", self.busts))?;
         holds(self.voids == 0, "a settle is void")?;
         holds(!self.signed_twice, "two bodies under one number")?;
@@ -371,7 +423,8 @@ impl World {
         }
         let count = self.venue().map_or(0, |of| of.settled);
         let mut tree = FillTree::default();
-        self.leaves.iter().for_each(|leaf| drop(tree.append(*leaf)));
+        let appended = self.leaves.iter().filter(|leaf| tree.append(**leaf)).count();
+        holds(appended == self.leaves.len(), "leaves are counted")?;
         holds(tree.count() == count, "leaves are those of the ledger")
     }
 
