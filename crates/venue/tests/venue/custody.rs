@@ -44,7 +44,7 @@ pub fn uncovered(mistake: Mistake) -> Result<(), String> {
     let orders = [0, 1].map(|_| world.sell(100, 10));
     orders.iter().for_each(|order| drop(world.place(ANN, *order)));
     world.block(vec![(ANN, collect(EUR, DEPOSIT - 15 * LOT))]);
-    world.certify();
+    world.pass(1);
     if mistake.is_none() {
         expect("the newest ends", world.ended(ANN, orders[1].number), Some(OrderEnd::Uncovered))?;
         expect("the older one stays", world.open(ANN, orders[0].number), Some(10))?;
@@ -70,7 +70,7 @@ pub fn revocation(mistake: Mistake) -> Result<(), String> {
     let sell = world.sell(100, 5);
     world.place(ANN, sell);
     world.block(vec![(ANN, VenueOperation::Revoke { venue: VENUE, key: public(ANN) })]);
-    world.certify();
+    world.pass(1);
     let buy = world.buy(100, 5);
     world.place(BEN, buy);
     world.settle_late()
@@ -83,7 +83,7 @@ pub fn raise(mistake: Mistake) -> Result<(), String> {
     world.place(ANN, sell);
     let floor = number(sell.number.reference + 1);
     world.block(vec![(ANN, VenueOperation::RaiseFloor { venue: VENUE, key: public(ANN), floor })]);
-    world.certify();
+    world.pass(1);
     let buy = world.buy(100, 5);
     world.place(BEN, buy);
     world.settle_late()

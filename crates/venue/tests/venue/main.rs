@@ -3,6 +3,7 @@
 mod custody;
 mod mistakes;
 mod orders;
+mod random;
 mod restarts;
 mod sessions;
 mod settles;

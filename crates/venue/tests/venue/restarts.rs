@@ -235,7 +235,8 @@ fn old_records_are_forgotten_below_two_snapshots() {
     world.crash(Surviving::Nothing).expect("it opens");
     for _ in 0..12 {
         world.trade(ANN, BEN, 100, 1);
-        world.pass(1);
+        world.settling_block();
+        world.certify();
         world.root().snapshot().expect("the disk works");
     }
     world.settle_all().expect("holds");
