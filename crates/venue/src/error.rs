@@ -38,9 +38,9 @@ pub enum VenueRootError {
          wrote it"
     )]
     Diverged(u64),
-    /// The report key is not that of the journal.
-    #[error("the report key is not the one that the journal was created for")]
-    ReportKey,
+    /// The keys are not those of the settings.
+    #[error("the account or the report key is not the one of the settings")]
+    Keys,
     /// A fill is older than the journal that is left.
     #[error("fill {0} is not in the journal any more")]
     Forgotten(u64),

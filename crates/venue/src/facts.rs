@@ -71,8 +71,10 @@ pub struct VenueStanding {
 }
 
 /// The account that settles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct OperatorStanding {
+    /// Its address.
+    pub account: Address,
     /// Units of asset 0 that it can spend.
     pub balance: Amount,
     /// The highest sequence number used.

@@ -1,7 +1,7 @@
 //! What a root is told. All of it is journaled in its place.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::venue::{MarketId, OrderNumber, VenueSide};
+use primitives::venue::{MarketId, OrderNumber, VenueOperator, VenueSide};
 use primitives::{Address, PublicKey};
 
 use crate::checked::CheckedOrder;
@@ -39,6 +39,8 @@ pub enum VenueInput {
     OpenMarket(MarketId, MarketSettings),
     /// Steers a market.
     Steer(MarketId, Steering),
+    /// The root has the keys of this operator from now on; a root says so itself.
+    Operate(VenueOperator),
     /// Ends all orders of an account and refuses new ones.
     Kill(Address),
     /// Lets an account trade again.

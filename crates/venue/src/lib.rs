@@ -14,9 +14,7 @@ mod state;
 
 pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
-pub use facts::{
-    CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding,
-};
+pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;
 pub use refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};

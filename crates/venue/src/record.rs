@@ -26,7 +26,7 @@ const CONTEXT: &str = "walras 2026 venue root outcome v1";
 /// A record that was read.
 pub(crate) enum JournalRecord {
     Founded(VenueSettings),
-    Step { now_ms: u64, inputs: Vec<VenueInput>, outcome: Digest },
+    Step { clock_ms: u64, inputs: Vec<VenueInput>, outcome: Digest },
 }
 
 fn write(part: &impl BorshSerialize, bytes: &mut Vec<u8>) {
@@ -39,10 +39,10 @@ pub(crate) fn encode_founded(settings: &VenueSettings) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn encode_step(now_ms: u64, inputs: &[VenueInput], outcome: &[u8], bytes: &mut Vec<u8>) {
+pub(crate) fn encode_step(clock_ms: u64, inputs: &[VenueInput], outcome: &[u8], bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.push(STEP);
-    write(&now_ms, bytes);
+    write(&clock_ms, bytes);
     write(&inputs, bytes);
     write(&outcome_digest(outcome), bytes);
 }
@@ -52,8 +52,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<JournalRecord, String> {
         [FOUNDED, VERSION, rest @ ..] => borsh::from_slice(rest).map(JournalRecord::Founded).map_err(text),
         [FOUNDED, version, ..] => Err(format!("its format has version {version}, and this program reads {VERSION}")),
         [STEP, rest @ ..] => {
-            let (now_ms, inputs, outcome) = borsh::from_slice(rest).map_err(text)?;
-            Ok(JournalRecord::Step { now_ms, inputs, outcome })
+            let (clock_ms, inputs, outcome) = borsh::from_slice(rest).map_err(text)?;
+            Ok(JournalRecord::Step { clock_ms, inputs, outcome })
         }
         _ => Err("it is of no known kind".into()),
     }

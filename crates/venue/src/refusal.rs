@@ -179,6 +179,9 @@ pub enum VenuePause {
     /// No certified block came yet, or for too long.
     #[error("no certified block came for too long")]
     NoBlocks,
+    /// The ledger has another operator or report key than the root: nothing is settled, either.
+    #[error("the ledger has another operator or report key: open the root with its keys")]
+    Operator,
     /// The oldest fill is unsettled for half of D.
     #[error("the oldest fill waits too long for its settle")]
     Late,
@@ -196,9 +199,6 @@ pub enum VenueStop {
     /// The owner has fenced the incarnation.
     #[error("its incarnation ended: begin the next one with an empty journal")]
     Fenced,
-    /// Another operator settles, or another key reports.
-    #[error("another operator or report key has taken over")]
-    Replaced,
     /// The venue was convicted.
     #[error("it was convicted: bond, and fence")]
     Convicted,

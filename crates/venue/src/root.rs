@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use primitives::venue::{FillReport, MarketId, OrderNumber, VenueSide};
-use primitives::{Digest, PublicKey, SecretKey, Transaction};
+use primitives::venue::{FillReport, MarketId, OrderNumber, VenueOperator, VenueSide};
+use primitives::{Address, Digest, PublicKey, SecretKey, Transaction};
 use store::{Disk, Options, Repair, Store, StoreError};
 
 use crate::error::VenueRootError;
@@ -19,7 +19,9 @@ use crate::settings::VenueSettings;
 
 /// The secret keys of an operator.
 pub struct VenueKeys {
-    /// Signs settles, for the operator's account.
+    /// The account that settles.
+    pub account: Address,
+    /// Signs settles for it.
     pub operator: SecretKey,
     /// Signs reports.
     pub report: SecretKey,
@@ -53,7 +55,7 @@ impl<D: Disk> VenueRoot<D> {
     ///
     /// # Errors
     /// [`VenueRootError::JournalExists`] if the directory has a journal, [`VenueRootError::Settings`],
-    /// [`VenueRootError::ReportKey`], or [`VenueRootError::Store`].
+    /// [`VenueRootError::Keys`], or [`VenueRootError::Store`].
     pub fn create(
         disk: D,
         settings: VenueSettings,
@@ -61,7 +63,9 @@ impl<D: Disk> VenueRoot<D> {
         options: VenueOptions,
     ) -> Result<VenueRoot<D>, VenueRootError> {
         settings.check()?;
-        check_key(&settings, &keys)?;
+        if keys.stated() != settings.operator {
+            return Err(VenueRootError::Keys);
+        }
         let (place, seed) = (disk.place(), seed(&disk)?);
         let (mut store, recovery) = Store::open(disk, options.files)?;
         if store.last_height() > 0 || recovery.checkpoint.is_some() {
@@ -88,7 +92,7 @@ impl<D: Disk> VenueRoot<D> {
     }
 
     /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
-    /// after it. Returns what was cut off because a crash had left it unfinished; none of it had been reported.
+    /// after it. The keys may be those of another operator than before. Returns what was cut off because a crash had left it unfinished; none of it had been reported.
     ///
     /// # Errors
     /// [`VenueRootError::JournalLost`] if there is none, [`VenueRootError::Damaged`] names file and offset,
@@ -114,25 +118,30 @@ impl<D: Disk> VenueRoot<D> {
             replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
         }
         let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
-        check_key(&machine.core.settings, &keys)?;
-        Ok((VenueRoot::of(store, machine, keys, options, snapshot_at), recovery.repairs))
+        let stated = keys.stated();
+        let mut root = VenueRoot::of(store, machine, keys, options, snapshot_at);
+        if root.machine.core.acts_as != stated {
+            // The owner has changed the operator, or will: until the ledger has it, matching pauses.
+            root.step(root.machine.core.clock_ms, &[VenueInput::Operate(stated)])?;
+        }
+        Ok((root, recovery.repairs))
     }
 
-    /// Takes inputs at a time, in their order. What follows has happened when this returns: it is in the journal, and
+    /// Takes inputs in their order, at a time of the host's clock in milliseconds. What follows has happened when this returns: it is in the journal, and
     /// the journal is synced.
     ///
     /// # Errors
     /// [`VenueRootError::Store`] if the disk fails, and [`VenueRootError::Failed`] ever after: nothing of the step may
     /// be told, and the root must be opened again.
-    pub fn step(&mut self, now_ms: u64, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
+    pub fn step(&mut self, clock_ms: u64, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
         if self.has_failed {
             return Err(VenueRootError::Failed);
         }
         let before = self.machine.core.tree.count();
-        self.machine.step(now_ms, inputs);
+        self.machine.step(clock_ms, inputs);
         debug_assert_eq!(self.machine.audit(), Ok(()), "sums follow from orders and fills");
         encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
-        encode_step(now_ms, inputs, &self.outcome, &mut self.record);
+        encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
         let written = self.write();
         self.has_failed = written.is_err();
         written?;
@@ -283,12 +292,13 @@ impl<D: Disk> VenueRoot<D> {
         attached.map(|(session, _)| *session).collect()
     }
 
-    /// When a step is due although nothing happens: a timer of a session fires, or matching pauses.
+    /// When by the host's clock a step is due although nothing happens: a session's timer fires, or matching pauses.
     pub fn wants_step_at_ms(&self) -> Option<u64> {
         let core = &self.machine.core;
         let timers = core.sessions.values().filter_map(|of| of.deadline_ms);
         let quiet = core.horizon.as_ref().map(|_| core.heard_ms + core.settings.limits.quiet_ms);
-        timers.chain(quiet.filter(|at| *at > core.now_ms)).min()
+        let next = timers.chain(quiet.filter(|at| *at > core.now_ms)).min()?;
+        Some(core.clock_ms.saturating_add(next.saturating_sub(core.now_ms)))
     }
 
     /// The settle in flight.
@@ -323,10 +333,10 @@ impl<D: Disk> VenueRoot<D> {
     }
 }
 
-fn check_key(settings: &VenueSettings, keys: &VenueKeys) -> Result<(), VenueRootError> {
-    match keys.report.public() == settings.operator.report_key {
-        true => Ok(()),
-        false => Err(VenueRootError::ReportKey),
+impl VenueKeys {
+    /// The operator as the ledger knows it.
+    fn stated(&self) -> VenueOperator {
+        VenueOperator { account: self.account, report_key: self.report.public() }
     }
 }
 
@@ -356,9 +366,9 @@ fn replay<D: Disk>(
             *machine = Some(VenueMachine::new(settings, seed, mistake));
             encode_outcome(0, &[], &None, &mut bytes);
         }
-        (JournalRecord::Step { now_ms, inputs, outcome }, Some(machine)) => {
+        (JournalRecord::Step { clock_ms, inputs, outcome }, Some(machine)) => {
             let before = machine.core.tree.count();
-            machine.step(now_ms, &inputs);
+            machine.step(clock_ms, &inputs);
             encode_outcome(before, &machine.fills, &machine.cut, &mut bytes);
             if outcome_digest(&bytes) != outcome {
                 return Err(VenueRootError::Diverged(number));

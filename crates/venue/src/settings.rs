@@ -42,7 +42,8 @@ pub struct VenueLimits {
     pub numbers_of_key: u32,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
-    /// Matching pauses if no certified block came for this long.
+    /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
+    /// actions of traders with it.
     pub quiet_ms: u64,
 }
 
@@ -123,7 +124,11 @@ impl VenueSettings {
             ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
             (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
             (settle_heights >= 1, "settle_heights", "must be at least 1"),
-            (quiet_ms >= 1, "quiet_ms", "must be at least 1"),
+            (
+                (1..=self.terms.delay.ms / 2).contains(&quiet_ms),
+                "quiet_ms",
+                "must be at least 1, and at most half of the chain's delay.ms",
+            ),
             (self.terms.delay.heights >= 2, "delay.heights", "of the chain must be at least 2"),
             (self.terms.settle_bytes >= least, "settle_bytes", "of the chain does not hold one fill"),
         ] {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::venue::{FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOrder, VenueSide};
+use primitives::venue::{
+    FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOperator, VenueOrder, VenueSide,
+};
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
 
 use crate::checked::CheckedOrder;
@@ -196,13 +198,17 @@ pub(crate) struct InFlight {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Core {
     pub settings: VenueSettings,
+    /// Milliseconds that went by, and what the host's clock said last: where it is set back no time went by.
     pub now_ms: u64,
+    pub clock_ms: u64,
     /// Heights and times of certified blocks, from the first one on.
     pub horizon: Option<Horizon>,
     /// When the last certified block came.
     pub heard_ms: u64,
     pub standing: Option<VenueStanding>,
-    pub operator: OperatorStanding,
+    /// Whose keys the root has.
+    pub acts_as: VenueOperator,
+    pub operator: Option<OperatorStanding>,
     pub listed: BTreeMap<MarketId, MarketTerms>,
     pub accounts: Vec<Account>,
     pub account_of: BTreeMap<Address, u32>,
@@ -238,10 +244,12 @@ impl Core {
         Core {
             settings,
             now_ms: 0,
+            clock_ms: 0,
             horizon: None,
             heard_ms: 0,
             standing: None,
-            operator: OperatorStanding::default(),
+            acts_as: settings.operator,
+            operator: None,
             listed: BTreeMap::new(),
             accounts: Vec::new(),
             account_of: BTreeMap::new(),
@@ -301,6 +309,13 @@ impl Core {
     /// Its block time.
     pub fn time_ms(&self) -> u64 {
         self.horizon.as_ref().map_or(0, Horizon::time_ms)
+    }
+
+    /// Lets the time go by that the host's clock says.
+    pub fn pass_time(&mut self, clock_ms: u64) {
+        let passed = if self.clock_ms == 0 { 0 } else { clock_ms.saturating_sub(self.clock_ms) };
+        self.now_ms = self.now_ms.saturating_add(passed);
+        self.clock_ms = clock_ms;
     }
 
     /// Fills that are settled.

@@ -29,9 +29,12 @@ impl VenueMachine {
             account.holdings.iter().map(move |of| ((at as u32, of.asset), (of.open, of.owed)))
         });
         same("accounts", &some(holdings), &by_account)?;
-        let exposures = self.core.keys.iter().enumerate().flat_map(|(at, key)| {
-            key.exposures.iter().map(move |of| ((at as u32, of.asset), (of.open, of.owed)))
-        });
+        let exposures = self
+            .core
+            .keys
+            .iter()
+            .enumerate()
+            .flat_map(|(at, key)| key.exposures.iter().map(move |of| ((at as u32, of.asset), (of.open, of.owed))));
         same("keys", &some(exposures), &by_key)?;
         self.audit_counts()?;
         self.audit_books()

@@ -50,7 +50,8 @@ impl VenueMachine {
         let weight = self.core.weight + own + fills * (FILL_WEIGHT + ORDER_WEIGHT);
         let settles = weight / u64::from(chain.settle_bytes) + 1;
         let fees = u128::from(2 * (weight + settles * SETTLE_BYTES as u64) / WEIGHT_BYTES + 2 * settles);
-        (u128::from(self.core.operator.balance) < fees * u128::from(chain.fee)).then_some(VenuePause::Fees)
+        let balance = self.operator().map_or(0, |operator| operator.balance);
+        (u128::from(balance) < fees * u128::from(chain.fee)).then_some(VenuePause::Fees)
     }
 
     /// Pauses, or goes on.
@@ -66,6 +67,9 @@ impl VenueMachine {
         let core = &self.core;
         if core.horizon.is_none() || core.now_ms - core.heard_ms >= core.settings.limits.quiet_ms {
             return Some(VenuePause::NoBlocks);
+        }
+        if core.standing.is_some() && !self.is_operator() {
+            return Some(VenuePause::Operator);
         }
         if self.is_late() && !self.has(VenueMistake::NeverLate) {
             return Some(VenuePause::Late);

@@ -2,7 +2,7 @@
 
 use matching::Phase;
 use primitives::AssetId;
-use primitives::venue::{VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
 use super::cover::penalty_of;
 use super::entry::book_side;
@@ -60,6 +60,8 @@ impl VenueMachine {
         let (low, high) = (mandate.tick_min, mandate.tick_max);
         unless(OrderRefusal::Band(order.tick.clamp(low, high)), (low..=high).contains(&order.tick))?;
         if market.book.phase() == Phase::Call {
+            // A post-only order that arrives anew could be the taker of an auction's trade.
+            unless(OrderRefusal::NotInCall, order.life == OrderLife::Rests)?;
             return self.check_band_in_call(at, order);
         }
         // It trades at the best price of the other side first, which may be better than its limit permits.

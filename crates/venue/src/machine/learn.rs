@@ -58,7 +58,7 @@ impl VenueMachine {
                 }
             }
             VenueFact::Venue(standing) => self.core.standing = Some(*standing),
-            VenueFact::Operator(standing) => self.core.operator = *standing,
+            VenueFact::Operator(standing) => self.core.operator = Some(*standing),
             VenueFact::Market(market, terms) => drop(self.core.listed.insert(*market, *terms)),
             VenueFact::Deposit { account, asset, free, leaving } => {
                 let at = self.account_at(account);
@@ -166,9 +166,6 @@ impl VenueMachine {
         let settings = &self.core.settings;
         if standing.incarnation != settings.incarnation {
             return (!self.has(VenueMistake::IgnoresFence)).then_some(VenueStop::Fenced);
-        }
-        if standing.operator != settings.operator {
-            return Some(VenueStop::Replaced);
         }
         if standing.is_convicted {
             return Some(VenueStop::Convicted);

@@ -69,24 +69,18 @@ impl VenueMachine {
         VenueMachine::of(Core::new(settings), BTreeMap::new(), seed, mistake)
     }
 
-    fn of(
-        core: Core,
-        markets: BTreeMap<MarketId, Market>,
-        seed: u64,
-        mistake: Option<VenueMistake>,
-    ) -> VenueMachine {
+    fn of(core: Core, markets: BTreeMap<MarketId, Market>, seed: u64, mistake: Option<VenueMistake>) -> VenueMachine {
         let (made, fills, events) = (Vec::new(), Vec::new(), Vec::new());
         let (cut, turns_to_call, has_learnt) = (None, false, false);
         VenueMachine { core, markets, seed, mistake, made, fills, cut, events, turns_to_call, has_learnt }
     }
 
-    /// Takes inputs at a time; what follows is in `made`, `fills` and `cut`.
-    pub(crate) fn step(&mut self, now_ms: u64, inputs: &[VenueInput]) {
+    /// Takes inputs at a time of the host's clock; what follows is in `made`, `fills` and `cut`.
+    pub(crate) fn step(&mut self, clock_ms: u64, inputs: &[VenueInput]) {
         self.made.clear();
         self.fills.clear();
         (self.cut, self.has_learnt) = (None, false);
-        // Clocks are set back now and then; timers are not.
-        self.core.now_ms = self.core.now_ms.max(now_ms);
+        self.core.pass_time(clock_ms);
         self.fire_timers();
         self.look_for_pause();
         inputs.iter().for_each(|input| self.take(input));
@@ -106,6 +100,10 @@ impl VenueMachine {
                 self.look_for_pause();
             }
             VenueInput::Tick => {}
+            VenueInput::Operate(operator) => {
+                self.operate(*operator);
+                self.look_for_pause();
+            }
             VenueInput::OpenMarket(market, settings) => {
                 if let Err(why) = self.open_market(*market, settings) {
                     self.tell(VenueEffect::Refused(*market, why));

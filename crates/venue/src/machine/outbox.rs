@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use primitives::venue::{
     OrderLife, OrderNumber, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation,
+    VenueOperator,
 };
 use primitives::{Body, Operation, PublicKey};
 
 use super::{Made, VenueMachine};
+use crate::facts::OperatorStanding;
 use crate::mistake::VenueMistake;
 use crate::settings::{FILL_BYTES, ORDER_BYTES_MAX, SETTLE_BYTES};
 use crate::state::InFlight;
@@ -18,7 +20,7 @@ const ORDERS_MAX: usize = 1 << 16;
 impl VenueMachine {
     /// After a certified block: sends the settle in flight again, or cuts the next one.
     pub(super) fn settle(&mut self) {
-        if !self.has_learnt || self.core.stopped.is_some() {
+        if !self.has_learnt || self.core.stopped.is_some() || !self.is_operator() {
             return;
         }
         self.resolve();
@@ -36,10 +38,28 @@ impl VenueMachine {
         }
     }
 
+    /// The account whose settles the root signs, if the ledger has told of it.
+    pub(super) fn operator(&self) -> Option<&OperatorStanding> {
+        self.core.operator.as_ref().filter(|operator| operator.account == self.core.acts_as.account)
+    }
+
+    /// Whether the ledger has the operator whose keys the root has.
+    pub(super) fn is_operator(&self) -> bool {
+        self.core.standing.is_some_and(|standing| standing.operator == self.core.acts_as)
+    }
+
+    /// The root has other keys: what the old ones signed counts no more, and numbers are another account's.
+    pub(super) fn operate(&mut self, operator: VenueOperator) {
+        if operator.account != self.core.acts_as.account {
+            (self.core.in_flight, self.core.last_signed) = (None, 0);
+        }
+        self.core.acts_as = operator;
+    }
+
     /// Forgets the settle in flight once no block can count it any more.
     fn resolve(&mut self) {
         let Some(in_flight) = &self.core.in_flight else { return };
-        let is_used = self.core.operator.is_used(in_flight.body.sequence);
+        let is_used = self.operator().is_some_and(|operator| operator.is_used(in_flight.body.sequence));
         // If the fills did not settle by it, an entry may be gone: the next one brings all signatures.
         let is_void = is_used && self.core.settled() < in_flight.to;
         if is_used || self.core.height() >= in_flight.body.until {
@@ -73,10 +93,10 @@ impl VenueMachine {
 
     /// The longest settle of these fills whose fees the balance covers.
     fn covered(&self, first: usize, mut to: usize) -> Option<InFlight> {
-        let fee = u128::from(self.core.settings.terms.fee);
+        let (operator, fee) = (self.operator()?, u128::from(self.core.settings.terms.fee));
         while to > first {
-            let body = self.body(first, to);
-            if u128::from(body.weight()) * fee <= u128::from(self.core.operator.balance) {
+            let body = self.body(operator, first, to);
+            if u128::from(body.weight()) * fee <= u128::from(operator.balance) {
                 return Some(InFlight { to: self.core.settled() + to as u64, body });
             }
             let half = first + (to - first) / 2;
@@ -103,13 +123,13 @@ impl VenueMachine {
         self.core.pending.range(at..).take_while(|of| of.taker() == taker).count()
     }
 
-    fn body(&self, first: usize, to: usize) -> Body {
+    fn body(&self, operator: &OperatorStanding, first: usize, to: usize) -> Body {
         let settings = &self.core.settings;
         let settle = self.settle_of(first, to);
         Body {
             chain: settings.terms.chain,
-            account: settings.operator.account,
-            sequence: self.core.last_signed.max(self.core.operator.highest) + 1,
+            account: operator.account,
+            sequence: self.core.last_signed.max(operator.highest) + 1,
             until: self.core.height() + settings.limits.settle_heights,
             operation: Operation::Venue(Box::new(VenueOperation::Settle(settle))),
         }

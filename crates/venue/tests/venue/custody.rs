@@ -8,7 +8,7 @@ use crate::world::*;
 type Mistake = Option<VenueMistake>;
 
 fn limits() -> VenueLimits {
-    VenueLimits { quiet_ms: 60_000, ..VenueLimits::default() }
+    VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() }
 }
 
 /// Unsettled units buy nothing: Ann has ten lots, buys ten more, and sells fifteen.
@@ -207,15 +207,21 @@ fn an_auction_takes_only_keys_whose_band_reaches_to_the_collar() {
     let of_cleo = Mandate { markets: vec![MarketMandate { market: MARKET, tick_min: 90, tick_max: 110 }], ..mandate() };
     let mut world = World::with(None, of_cleo, limits());
     let (resting, inside) = (world.buy(100, 5), world.buy(105, 5));
+    let passive = VenueOrder { life: OrderLife::PostOnly, ..world.sell(110, 5) };
     world.place(CLEO, resting);
+    world.place(ANN, passive);
+    world.step(&[VenueInput::Steer(MARKET, Steering::SetCollar { low: 50, high: 120 })]);
     world.step(&[VenueInput::Steer(MARKET, Steering::Call)]);
     assert_eq!(world.ended(CLEO, resting.number), Some(OrderEnd::BandInCall));
-    assert_eq!(refusal(&world.place(CLEO, inside)), Some(OrderRefusal::BandInCall(1)));
+    assert_eq!(refusal(&world.place(CLEO, inside)), Some(OrderRefusal::BandInCall(50)));
     world.step(&[VenueInput::Steer(MARKET, Steering::SetCollar { low: 90, high: 120 })]);
     let (buy, sell) = (world.buy(105, 5), world.sell(95, 8));
     world.place(CLEO, buy);
     world.place(ANN, sell);
     assert_eq!(world.root().counts(), (0, 0), "orders of a call rest");
+    let moved = VenueOrder { life: OrderLife::PostOnly, ..world.sell(104, 5) };
+    let refused = refusal(&world.replace(ANN, passive.number, moved));
+    assert_eq!(refused, Some(OrderRefusal::NotInCall), "it could take in the auction");
     world.step(&[VenueInput::Steer(MARKET, Steering::Uncross { reference: 100, then_halts: false })]);
     assert_eq!((world.root().counts().0, world.open(ANN, sell.number)), (1, Some(3)));
     world.settle_late().expect("holds");

@@ -193,7 +193,7 @@ fn a_cancel_that_overtakes_its_order_kills_it() {
 
 #[test]
 fn numbers_that_are_forgotten_are_never_placed_again() {
-    let limits = VenueLimits { entries_of_key: 4, numbers_of_key: 8, quiet_ms: 60_000, ..VenueLimits::default() };
+    let limits = VenueLimits { entries_of_key: 4, numbers_of_key: 8, quiet_ms: QUIET, ..VenueLimits::default() };
     let mut world = World::with(None, mandate(), limits);
     let open = world.sell(100, 5);
     world.place(ANN, open);

@@ -1,7 +1,9 @@
 //! Random histories of traders, proposers, disks and clocks: what is matched in time never busts, and every restart is
 //! the same root.
 
-use primitives::venue::{Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide};
+use primitives::venue::{
+    Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
+};
 use store::{DiskFault, Surviving};
 use venue::{Steering, TradeCommand, VenueInput, VenueLimits};
 
@@ -52,8 +54,7 @@ impl History {
             OrderLife::ImmediateOrCancel,
             OrderLife::FillOrKill,
         ]);
-        let self_trade =
-            dice.one(&[SelfTradeRule::ExpireMaker, SelfTradeRule::ExpireTaker, SelfTradeRule::ExpireBoth]);
+        let self_trade = dice.one(&[SelfTradeRule::ExpireMaker, SelfTradeRule::ExpireTaker, SelfTradeRule::ExpireBoth]);
         let (life_heights, is_short, floors) = (dice.below(6), dice.below(3) == 0, dice.below(12) == 0);
         let mut order = VenueOrder { life, self_trade, ..self.world.order(side, tick, lots) };
         if is_short {
@@ -234,7 +235,7 @@ impl History {
 
 #[test]
 fn random_histories_settle_what_they_report_and_bust_nothing() {
-    let limits = VenueLimits { quiet_ms: 60_000, numbers_of_key: 24, entries_of_key: 12, ..VenueLimits::default() };
+    let limits = VenueLimits { quiet_ms: QUIET, numbers_of_key: 24, entries_of_key: 12, ..VenueLimits::default() };
     let markets = vec![MarketMandate { market: MARKET, tick_min: 99, tick_max: 101 }];
     let base = World::with(None, Mandate { markets, caps: vec![(USD, 4_000), (EUR, 200)] }, limits);
     let mut fills = 0;
@@ -243,7 +244,7 @@ fn random_histories_settle_what_they_report_and_bust_nothing() {
         history.run(120).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         fills += history.world.leaves.len();
     }
-    assert!(fills as u64 > 10 * SEEDS, "{fills} fills");
+    assert!(fills as u64 > 5 * SEEDS, "{fills} fills");
 }
 
 const SEEDS: u64 = 24;

@@ -40,13 +40,13 @@ fn a_dead_mans_timer_ends_the_orders_of_its_own_session() {
 
 #[test]
 fn a_dead_mans_timer_runs_on_when_the_link_is_gone() {
-    let mut world = with_two_sessions(None, false, Some(3 * STEP));
+    let mut world = with_two_sessions(None, false, Some(2 * STEP));
     let own = world.sell(100, 5);
     world.place(ANN, own);
     world.step(&[VenueInput::Detach(ANN.into())]);
     assert_eq!(world.open(ANN, own.number), Some(5), "cancel on disconnect is a choice");
-    assert_eq!(world.root().wants_step_at_ms(), Some(world.time_ms + 3 * STEP));
-    world.time_ms += 3 * STEP;
+    assert_eq!(world.root().wants_step_at_ms(), Some(world.time_ms + 2 * STEP));
+    world.time_ms += 2 * STEP;
     world.step(&[VenueInput::Tick]);
     assert_eq!(world.ended(ANN, own.number), Some(OrderEnd::DeadMan));
 }

@@ -1,10 +1,10 @@
 //! Settles: one in flight, the same bytes again, and roots that must stop.
 
-use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation};
-use store::FaultDisk;
+use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation, VenueOperator};
+use store::{FaultDisk, Surviving};
 use venue::{
-    FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput, VenueLimits,
-    VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
+    FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput, VenueKeys,
+    VenueLimits, VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
 };
 
 use crate::world::*;
@@ -63,7 +63,8 @@ pub fn fence(mistake: Mistake) -> Result<(), String> {
     world.block(vec![(OWNER, VenueOperation::Fence { venue: VENUE, incarnation: 0 })]);
     let told = reports(world.certify());
     expect("the root", world.root().stopped(), Some(VenueStop::Fenced))?;
-    let is_bust = |what: &&ReportKind| matches!(what, ReportKind::Settled { fate: FillFate::Bust(FillBust::Fenced), .. });
+    let is_bust =
+        |what: &&ReportKind| matches!(what, ReportKind::Settled { fate: FillFate::Bust(FillBust::Fenced), .. });
     expect("bust reports", told.iter().filter(is_bust).count(), 2)?;
     expect("an open order", world.ended(ANN, sell.number), Some(OrderEnd::Stopped))?;
     let buy = world.buy(100, 5);
@@ -75,7 +76,7 @@ pub fn fence(mistake: Mistake) -> Result<(), String> {
 pub fn two_roots(mistake: Mistake) -> Result<(), String> {
     let mut world = World::new(None);
     let options = VenueOptions { mistake, ..VenueOptions::default() };
-    let settings = world.settings(VenueLimits { quiet_ms: 60_000, ..VenueLimits::default() });
+    let settings = world.settings(VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() });
     let mut other = VenueRoot::create(FaultDisk::new(2), settings, keys(), options).expect("an empty disk");
     let blocks = |world: &World| world.facts.iter().cloned().map(VenueInput::Certified).collect::<Vec<_>>();
     let attach = [ANN, BEN].map(|person| attach(person, false, None));
@@ -90,8 +91,7 @@ pub fn two_roots(mistake: Mistake) -> Result<(), String> {
     other.step(world.time_ms, &blocks(&world)).expect("the disk works");
     expect("the other root", other.stopped(), Some(VenueStop::Contradicted(0)))?;
     let path = FillTree::path(&world.leaves, 0).expect("it is settled");
-    let evidence =
-        VenueEvidence { report, contradicting: Contradicting::Tree(world.leaves[0], path), ended: None };
+    let evidence = VenueEvidence { report, contradicting: Contradicting::Tree(world.leaves[0], path), ended: None };
     world.block(vec![(CLEO, VenueOperation::Accuse(Box::new(evidence)))]);
     world.certify();
     expect("the operator pays for running two", world.venue().map(|of| of.bond), Some(0))?;
@@ -129,7 +129,7 @@ fn matching_halts_at_half_of_the_delay_and_goes_on_by_itself() {
 #[test]
 fn matching_pauses_when_no_block_comes() {
     let mut world = World::new(None);
-    world.time_ms += 60_000;
+    world.time_ms += QUIET;
     let effects = world.step(&[VenueInput::Tick]);
     assert_eq!(effects, [VenueEffect::Pause(Some(VenuePause::NoBlocks))]);
     world.block(Vec::new());
@@ -187,4 +187,44 @@ fn a_fenced_root_stops() {
 #[test]
 fn two_live_roots_with_one_operator_convict_and_both_stop() {
     two_roots(None).expect("holds");
+}
+
+#[test]
+fn another_operator_goes_on_with_the_journal_of_its_incarnation() {
+    let mut world = World::new(None);
+    world.trade(ANN, BEN, 100, 5);
+    world.pass(1);
+    let to = VenueOperator { account: address(7), report_key: key(99).public() };
+    let change = VenueOperation::ChangeOperator { venue: VENUE, from: operator(), to };
+    world.block(vec![(OWNER, change)]);
+    assert_eq!(world.certify(), [VenueEffect::Pause(Some(VenuePause::Operator))], "nothing is settled, either");
+    let keys = VenueKeys { account: address(7), operator: key(7), report: key(99) };
+    let disk = world.disk.after_crash(Surviving::Nothing);
+    let (root, _) = VenueRoot::open(disk, keys, VenueOptions::default()).expect("it opens");
+    world.root = Some(root);
+    assert_eq!(world.root().paused(), None);
+    world.trade(ANN, BEN, 100, 5);
+    for _ in 0..3 {
+        let pool = world.sent.last().cloned().into_iter().collect();
+        world.block_with(Vec::new(), pool);
+        world.certify();
+    }
+    assert_eq!(world.root().counts(), (2, 2));
+    assert_eq!(world.sent.last().map(|settle| settle.body.account), Some(address(7)));
+    let keys_of = |index: u64| world.told[&index][0].key;
+    assert_eq!([keys_of(0), keys_of(1)], [reporting().public(), key(99).public()], "both keys convict");
+}
+
+#[test]
+fn a_clock_that_is_set_back_stops_no_timer() {
+    let mut world = World::new(None);
+    world.step(&[attach(ANN, false, Some(2 * STEP))]);
+    let sell = world.sell(100, 5);
+    world.place(ANN, sell);
+    world.time_ms -= 500 * STEP;
+    world.step(&[VenueInput::Tick]);
+    assert_eq!(world.root().wants_step_at_ms(), Some(world.time_ms + 2 * STEP));
+    world.time_ms += 2 * STEP;
+    world.step(&[VenueInput::Tick]);
+    assert_eq!(world.ended(ANN, sell.number), Some(OrderEnd::DeadMan));
 }

@@ -38,6 +38,8 @@ pub const PENALTY: Amount = 5;
 pub const LOT: Amount = 10;
 pub const TICK: Amount = 2;
 pub const STEP: u64 = 1_000;
+/// How long matching goes on without a block.
+pub const QUIET: u64 = DELAY.ms / 2;
 /// Units of each asset that a trader deposits.
 pub const DEPOSIT: Amount = 100_000;
 
@@ -62,7 +64,7 @@ pub fn reporting() -> SecretKey {
 }
 
 pub fn keys() -> VenueKeys {
-    VenueKeys { operator: key(OPERATOR), report: reporting() }
+    VenueKeys { account: address(OPERATOR), operator: key(OPERATOR), report: reporting() }
 }
 
 pub fn operator() -> VenueOperator {
@@ -151,7 +153,7 @@ pub struct World {
 impl World {
     /// A venue with a market, and traders with keys and deposits; its root has a session for each.
     pub fn new(mistake: Option<VenueMistake>) -> World {
-        World::with(mistake, mandate(), VenueLimits { quiet_ms: 60_000, ..VenueLimits::default() })
+        World::with(mistake, mandate(), VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() })
     }
 
     pub fn with(mistake: Option<VenueMistake>, of_cleo: Mandate, limits: VenueLimits) -> World {
@@ -531,11 +533,12 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
         }));
     }
     facts.extend(venues.market(VENUE, MARKET).map(|terms| VenueFact::Market(MARKET, *terms)));
-    let account = ledger.accounts().get(&address(OPERATOR)).expect("it has units");
+    let operator = venues.get(VENUE).map_or(operator(), |venue| venue.operator);
+    let account = ledger.accounts().get(&operator.account).expect("it has units");
     let (balance, highest) = (account.balance(USD), account.window().highest());
     let is_used = |behind: &u64| highest.checked_sub(*behind).is_some_and(|of| account.window().check(of).is_err());
     let used = (0..64).filter(is_used).fold(0, |used, behind| used | 1 << behind);
-    facts.push(VenueFact::Operator(OperatorStanding { balance, highest, used }));
+    facts.push(VenueFact::Operator(OperatorStanding { account: operator.account, balance, highest, used }));
     for person in 1..=8 {
         for asset in [USD, EUR] {
             let of = venues.deposit(VENUE, &address(person), asset);
@@ -545,14 +548,17 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
         if let Some(of) = venues.key(VENUE, &public(person)) {
             let in_force = of.raises.iter().filter(|(since, _)| venues.horizon().is_past(*since));
             let floor = in_force.map(|(_, floor)| *floor).fold(of.floor, OrderNumber::max);
-            facts.push(VenueFact::Key(public(person), KeyStanding {
-                owner: of.owner,
-                mandate: of.mandate.clone(),
-                net: of.net.clone(),
-                is_revoked: of.revoked.is_some(),
-                floor,
-                raised: of.raises.iter().map(|(_, floor)| *floor).fold(floor, OrderNumber::max),
-            }));
+            facts.push(VenueFact::Key(
+                public(person),
+                KeyStanding {
+                    owner: of.owner,
+                    mandate: of.mandate.clone(),
+                    net: of.net.clone(),
+                    is_revoked: of.revoked.is_some(),
+                    floor,
+                    raised: of.raises.iter().map(|(_, floor)| *floor).fold(floor, OrderNumber::max),
+                },
+            ));
         }
     }
     facts
