@@ -1,7 +1,7 @@
 //! Records of the journal, and what each came to.
 //!
-//! The journal is a [`store::Store`]: its "blocks" are records, numbered from 1, and its "receipts" are what each record
-//! came to. All integers are little-endian, in borsh.
+//! The journal is a [`store::Store`]: its "blocks" are records, numbered from 1, and its "receipts" are what each of
+//! them came to. All integers are little-endian, in borsh.
 //!
 //! | record | bytes |
 //! |---|---|

@@ -49,7 +49,7 @@ pub enum ReportKind {
     /// It is refused; nothing changed.
     Refused(OrderRefusal),
     /// It traded. *Executed is not settled.*
-    Executed(Box<Execution>, Box<FillReport>),
+    Executed(Box<OrderExecution>, Box<FillReport>),
     /// Its total lots are lower; it kept its place.
     Reduced {
         /// Its open lots.
@@ -92,7 +92,7 @@ pub struct Acceptance {
 
 /// A side of a fill, as it is told to its trader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Execution {
+pub struct OrderExecution {
     /// The fill's index in the tree of the incarnation: the id of the trade.
     pub index: u64,
     /// The market.
@@ -185,11 +185,11 @@ impl VenueFill {
     }
 
     /// What the trader of a side is told.
-    pub fn execution(&self, side: VenueSide) -> Execution {
+    pub fn execution(&self, side: VenueSide) -> OrderExecution {
         let SettledFill { lots, tick, fee_buy, fee_sell, taker, .. } = self.terms;
         let fee = if side == VenueSide::Buy { fee_buy } else { fee_sell };
         let left = self.party(side).left;
-        Execution { index: self.index, market: self.market, side, lots, tick, fee, is_taker: taker == side, left }
+        OrderExecution { index: self.index, market: self.market, side, lots, tick, fee, is_taker: taker == side, left }
     }
 }
 

@@ -92,7 +92,8 @@ impl<D: Disk> VenueRoot<D> {
     }
 
     /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
-    /// after it. The keys may be those of another operator than before. Returns what was cut off because a crash had left it unfinished; none of it had been reported.
+    /// after it. The keys may be those of another operator than before. Returns what was cut off because a crash had
+    /// left it unfinished; none of it had been reported.
     ///
     /// # Errors
     /// [`VenueRootError::JournalLost`] if there is none, [`VenueRootError::Damaged`] names file and offset,
@@ -127,8 +128,8 @@ impl<D: Disk> VenueRoot<D> {
         Ok((root, recovery.repairs))
     }
 
-    /// Takes inputs in their order, at a time of the host's clock in milliseconds. What follows has happened when this returns: it is in the journal, and
-    /// the journal is synced.
+    /// Takes inputs in their order, at a time of the host's clock in milliseconds. When this returns they and what
+    /// follows are in the journal, and the journal is synced.
     ///
     /// # Errors
     /// [`VenueRootError::Store`] if the disk fails, and [`VenueRootError::Failed`] ever after: nothing of the step may

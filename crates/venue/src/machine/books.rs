@@ -133,8 +133,8 @@ impl VenueMachine {
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
     }
 
-    /// When a call begins, orders end whose keys' price bands do not reach to the collar: the auction's price may be better
-    /// than theirs, and outside of the band.
+    /// When a call begins, orders end whose keys' price bands do not reach to the collar: the auction's price may be
+    /// better than theirs, and outside of the band.
     pub(super) fn leave_call(&mut self, market: MarketId) {
         if !std::mem::take(&mut self.turns_to_call) {
             return;
