@@ -85,7 +85,7 @@ fn first_block() -> CertifiedFacts {
     let pays = VenueFact::Operator(OperatorStanding { account: account(1), balance: 1_000, highest: 0, used: 0 });
     let mut facts = vec![standing(0), VenueFact::Market(0, terms), pays];
     facts.extend([3, 4].into_iter().flat_map(trader));
-    CertifiedFacts { height: 10, time_ms: 1_000, facts }
+    CertifiedFacts { height: 10, time_ms: 1_000, newest: 10, facts }
 }
 
 /// A signed order of a trader, as a gateway forwards it to the root.
@@ -121,7 +121,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     show("the market opens", &root.step(1_000, &opening)?);
     let orders = [attach(3), attach(4), order(3, VenueSide::Sell, 100, 10), order(4, VenueSide::Buy, 101, 4)];
     show("two orders meet", &root.step(1_500, &orders)?);
-    let next = CertifiedFacts { height: 11, time_ms: 2_000, facts: Vec::new() };
+    let next = CertifiedFacts { height: 11, time_ms: 2_000, newest: 11, facts: Vec::new() };
     show("a block: the settle is submitted", &root.step(2_000, &[VenueInput::Certified(next)])?);
     let fills = root.fills(0, 10)?;
     let settled = VenueFact::Settled {
@@ -131,7 +131,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         fates: fills.iter().map(|_| FillFate::Applied).collect(),
     };
     let used = VenueFact::Operator(OperatorStanding { account: account(1), balance: 990, highest: 1, used: 1 });
-    let last = CertifiedFacts { height: 12, time_ms: 3_000, facts: vec![settled, standing(1), used] };
+    let last = CertifiedFacts { height: 12, time_ms: 3_000, newest: 12, facts: vec![settled, standing(1), used] };
     show("a block: it counted", &root.step(3_000, &[VenueInput::Certified(last)])?);
     Ok(())
 }

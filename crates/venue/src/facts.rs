@@ -12,6 +12,8 @@ pub struct CertifiedFacts {
     pub height: Height,
     /// Its time in milliseconds since 1970.
     pub time_ms: u64,
+    /// The highest block that the host knows to be decided, certified or not.
+    pub newest: Height,
     /// What it changed, in any order.
     pub facts: Vec<VenueFact>,
 }

@@ -128,7 +128,8 @@ pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;
 pub use refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 pub use report::{
-    Acceptance, FillParty, MarketEvent, OrderExecution, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill,
+    Acceptance, FillParty, MarketEvent, MarketImage, OrderExecution, OrderStanding, ReportKind, RestingOrder,
+    TradeReport, VenueEffect, VenueFill,
 };
-pub use root::{VenueKeys, VenueOptions, VenueRoot};
+pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};

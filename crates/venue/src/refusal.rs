@@ -179,6 +179,9 @@ pub enum VenuePause {
     /// No certified block came yet, or for too long.
     #[error("no certified block came for too long")]
     NoBlocks,
+    /// Certified blocks are missing: the newest decided one is more than a quarter of D ahead.
+    #[error("the venue is behind the chain")]
+    Behind,
     /// The ledger has another operator or report key than the root: nothing is settled, either.
     #[error("the ledger has another operator or report key: open the root with its keys")]
     Operator,

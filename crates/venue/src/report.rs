@@ -14,8 +14,8 @@ use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 pub enum VenueEffect {
     /// Tell a session, if it is attached.
     Report(TradeReport),
-    /// Tell readers of market data.
-    Market(MarketId, MarketEvent),
+    /// Tell readers of market data: the next event of a market, by its number from 1.
+    Market(MarketId, u64, MarketEvent),
     /// Submit a settle to the pool, and to the pools of 2f + 1 validators. It is the same transaction each time.
     Submit(Box<Transaction>),
     /// Tell everybody that matching pauses, or goes on.
@@ -191,6 +191,30 @@ impl VenueFill {
         let left = self.party(side).left;
         OrderExecution { index: self.index, market: self.market, side, lots, tick, fee, is_taker: taker == side, left }
     }
+}
+
+/// An order that rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestingOrder {
+    /// Its id.
+    pub id: u64,
+    /// Its side.
+    pub side: VenueSide,
+    /// Its price.
+    pub tick: u32,
+    /// Its open lots.
+    pub lots: u32,
+}
+
+/// A market at one moment, for readers that begin or missed something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarketImage {
+    /// The number of the last event that it contains.
+    pub included: u64,
+    /// The phase.
+    pub phase: Phase,
+    /// Buys and then sells, each in the order in which they trade.
+    pub orders: Vec<RestingOrder>,
 }
 
 /// Market data of one market.

@@ -14,7 +14,7 @@ use crate::record::{
     JournalRecord, decode, encode_founded, encode_outcome, encode_step, fills_before, fills_of, outcome_digest,
 };
 use crate::refusal::{VenuePause, VenueStop};
-use crate::report::{OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
+use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
 use crate::settings::VenueSettings;
 
 /// The secret keys of an operator.
@@ -32,8 +32,21 @@ pub struct VenueKeys {
 pub struct VenueOptions {
     /// Bytes of a file of the journal.
     pub files: Options,
+    /// Effects from this number on are made again by a replay.
+    pub again_from: Option<u64>,
     /// A mistake seeded by a test; `None` everywhere else.
     pub mistake: Option<VenueMistake>,
+}
+
+/// What was found when a root was opened.
+#[derive(Clone, Debug, Default)]
+pub struct FoundRoot {
+    /// What was cut off because a crash had left it unfinished. None of it had been told.
+    pub repairs: Vec<Repair>,
+    /// The number of the first of `again`, if there is one.
+    pub again_from: u64,
+    /// The effects that were asked for, as far as the newest snapshot does not contain them.
+    pub again: Vec<VenueEffect>,
 }
 
 /// One incarnation of a venue, in a directory of its own; see the crate's text.
@@ -92,17 +105,12 @@ impl<D: Disk> VenueRoot<D> {
     }
 
     /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
-    /// after it. The keys may be those of another operator than before. Returns what was cut off because a crash had
-    /// left it unfinished; none of it had been reported.
+    /// after it. The keys may be those of another operator than before.
     ///
     /// # Errors
     /// [`VenueRootError::JournalLost`] if there is none, [`VenueRootError::Damaged`] names file and offset,
     /// [`VenueRootError::Diverged`] and [`VenueRootError::Format`] name the record.
-    pub fn open(
-        disk: D,
-        keys: VenueKeys,
-        options: VenueOptions,
-    ) -> Result<(VenueRoot<D>, Vec<Repair>), VenueRootError> {
+    pub fn open(disk: D, keys: VenueKeys, options: VenueOptions) -> Result<(VenueRoot<D>, FoundRoot), VenueRootError> {
         let (place, seed) = (disk.place(), seed(&disk)?);
         let (mut store, mut recovery) = Store::open(disk, options.files)?;
         let (mut machine, mut snapshot_at) = (None, 0);
@@ -113,10 +121,13 @@ impl<D: Disk> VenueRoot<D> {
             let decoded = VenueMachine::decode(&bytes, seed, options.mistake);
             machine = Some(decoded.map_err(|what| VenueRootError::Format(snapshot_at, what))?);
         }
+        let mut found = FoundRoot { repairs: recovery.repairs, ..FoundRoot::default() };
+        let from = options.again_from.unwrap_or(u64::MAX);
         for record in recovery.blocks {
             let (number, bytes) = record?;
             let read = decode(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
-            replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
+            let machine = replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
+            found.add(from, machine, &keys);
         }
         let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
         let stated = keys.stated();
@@ -125,7 +136,7 @@ impl<D: Disk> VenueRoot<D> {
             // The owner has changed the operator, or will: until the ledger has it, matching pauses.
             root.step(root.machine.core.clock_ms, &[VenueInput::Operate(stated)])?;
         }
-        Ok((root, recovery.repairs))
+        Ok((root, found))
     }
 
     /// Takes inputs in their order, at a time of the host's clock in milliseconds. When this returns they and what
@@ -163,28 +174,12 @@ impl<D: Disk> VenueRoot<D> {
     /// What the last step made, signed.
     fn effects(&mut self) -> Vec<VenueEffect> {
         let made = std::mem::take(&mut self.machine.made);
-        let sign = |made| match made {
-            Made::Effect(effect) => effect,
-            Made::Executed(at, side) => self.executed(&self.machine.fills[at], side),
-            Made::Submit(body) => {
-                VenueEffect::Submit(Box::new(body.sign(&self.machine.core.settings.network, &self.keys.operator)))
-            }
-        };
-        made.into_iter().map(sign).collect()
-    }
-
-    fn executed(&self, fill: &VenueFill, side: VenueSide) -> VenueEffect {
-        let party = fill.party(side);
-        let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(self.report(fill, side)));
-        let (session, key, number) = (party.session, party.key, party.number);
-        VenueEffect::Report(TradeReport { session, key, number, what })
+        made.into_iter().map(|made| signed(made, &self.machine, &self.keys)).collect()
     }
 
     /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
     pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
-        let VenueSettings { network, venue, incarnation, .. } = &self.machine.core.settings;
-        let name = (*venue, *incarnation, fill.index);
-        FillReport::new(network, name, fill.leaf, fill.party(side).account, &self.keys.report)
+        report(fill, side, self.settings(), &self.keys)
     }
 
     /// Up to `most` fills from an index on, from the journal: what a session missed, or asks to be told again.
@@ -262,6 +257,11 @@ impl<D: Disk> VenueRoot<D> {
         Ok(())
     }
 
+    /// How many effects there were: the number of the next one.
+    pub fn effects_told(&self) -> u64 {
+        self.machine.core.effects
+    }
+
     /// The number of the last record.
     pub fn last_record(&self) -> u64 {
         self.store.last_height()
@@ -328,9 +328,36 @@ impl<D: Disk> VenueRoot<D> {
         self.machine.position(key, number)
     }
 
+    /// An open market with its resting orders, for readers of market data that begin or missed something.
+    pub fn image(&self, market: MarketId) -> Option<MarketImage> {
+        self.machine.image(market)
+    }
+
     /// The book of an open market.
     pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
         self.machine.book(market)
+    }
+}
+
+fn report(fill: &VenueFill, side: VenueSide, settings: &VenueSettings, keys: &VenueKeys) -> FillReport {
+    let VenueSettings { network, venue, incarnation, .. } = settings;
+    let name = (*venue, *incarnation, fill.index);
+    FillReport::new(network, name, fill.leaf, fill.party(side).account, &keys.report)
+}
+
+/// Something that the machine's last step made, signed.
+fn signed(made: Made, machine: &VenueMachine, keys: &VenueKeys) -> VenueEffect {
+    let settings = &machine.core.settings;
+    match made {
+        Made::Effect(effect) => effect,
+        Made::Submit(body) => VenueEffect::Submit(Box::new(body.sign(&settings.network, &keys.operator))),
+        Made::Executed(at, side) => {
+            let (fill, party) = (&machine.fills[at], machine.fills[at].party(side));
+            let report = report(fill, side, settings, keys);
+            let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(report));
+            let (session, key, number) = (party.session, party.key, party.number);
+            VenueEffect::Report(TradeReport { session, key, number, what })
+        }
     }
 }
 
@@ -353,14 +380,14 @@ fn read_error(record: u64, error: std::io::Error) -> VenueRootError {
 }
 
 /// Does again what a record says, and compares what it came to.
-fn replay<D: Disk>(
+fn replay<'m, D: Disk>(
     store: &mut Store<D>,
-    machine: &mut Option<VenueMachine>,
+    machine: &'m mut Option<VenueMachine>,
     number: u64,
     record: JournalRecord,
     seed: u64,
     mistake: Option<VenueMistake>,
-) -> Result<(), VenueRootError> {
+) -> Result<&'m mut VenueMachine, VenueRootError> {
     let mut bytes = Vec::new();
     match (record, machine.as_mut()) {
         (JournalRecord::Founded(settings), None) if number == 1 => {
@@ -377,5 +404,21 @@ fn replay<D: Disk>(
         }
         _ => return Err(VenueRootError::Format(number, "it is not at its place".into())),
     }
-    Ok(store.append_receipts(number, &bytes)?)
+    store.append_receipts(number, &bytes)?;
+    Ok(machine.as_mut().expect("it was founded"))
+}
+
+impl FoundRoot {
+    /// Adds what a replayed step made, as far as it was asked for.
+    fn add(&mut self, from: u64, machine: &mut VenueMachine, keys: &VenueKeys) {
+        let made = std::mem::take(&mut machine.made);
+        let first = machine.core.effects - made.len() as u64;
+        let wanted = (first..).zip(made).filter(|(number, _)| *number >= from);
+        for (number, made) in wanted {
+            if self.again.is_empty() {
+                self.again_from = number;
+            }
+            self.again.push(signed(made, machine, keys));
+        }
+    }
 }

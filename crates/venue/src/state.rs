@@ -135,8 +135,9 @@ impl Order {
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Session {
-    /// Keys, sorted.
+    /// Keys for which it may trade, sorted; and all for which it might since it first attached.
     pub keys: Vec<PublicKey>,
+    pub had_keys: BTreeSet<PublicKey>,
     pub ends_orders: bool,
     pub dead_man_ms: Option<u64>,
     /// When its open orders end, unless it says something before.
@@ -203,6 +204,8 @@ pub(crate) struct Core {
     pub clock_ms: u64,
     /// Heights and times of certified blocks, from the first one on.
     pub horizon: Option<Horizon>,
+    /// The highest decided block that the host has told of.
+    pub newest: Height,
     /// When the last certified block came.
     pub heard_ms: u64,
     pub standing: Option<VenueStanding>,
@@ -219,6 +222,8 @@ pub(crate) struct Core {
     pub orders: Vec<Option<Order>>,
     pub free: Vec<u32>,
     pub last_id: u64,
+    /// Effects so far.
+    pub effects: u64,
     /// Orders whose end by height, and by block time, waits.
     pub expiries: BTreeSet<(Height, u32)>,
     pub untils: BTreeSet<(u64, u32)>,
@@ -246,6 +251,7 @@ impl Core {
             now_ms: 0,
             clock_ms: 0,
             horizon: None,
+            newest: 0,
             heard_ms: 0,
             standing: None,
             acts_as: settings.operator,
@@ -259,6 +265,7 @@ impl Core {
             orders: Vec::new(),
             free: Vec::new(),
             last_id: 0,
+            effects: 0,
             expiries: BTreeSet::new(),
             untils: BTreeSet::new(),
             entries: BTreeSet::new(),

@@ -71,6 +71,9 @@ impl VenueMachine {
         if core.standing.is_some() && !self.is_operator() {
             return Some(VenuePause::Operator);
         }
+        if core.newest - core.height() > core.settings.terms.delay.heights / 4 {
+            return Some(VenuePause::Behind);
+        }
         if self.is_late() && !self.has(VenueMistake::NeverLate) {
             return Some(VenuePause::Late);
         }
@@ -80,6 +83,6 @@ impl VenueMachine {
     /// Whether the oldest unsettled fill is half of D old.
     fn is_late(&self) -> bool {
         let half = self.core.settings.terms.delay.heights / 2;
-        self.core.pending.front().is_some_and(|oldest| self.core.height() - oldest.fill.matched >= half)
+        self.core.pending.front().is_some_and(|oldest| self.core.newest - oldest.fill.matched >= half)
     }
 }

@@ -95,7 +95,7 @@ impl VenueMachine {
         }
         let limits = self.core.settings.book(settings);
         let book = Book::new(limits, self.seed).map_err(|_| OrderRefusal::MarketSettings)?;
-        self.markets.insert(market, Market { settings: *settings, terms, collar: (1, TICK_MAX), book });
+        self.markets.insert(market, Market { settings: *settings, terms, collar: (1, TICK_MAX), told: 0, book });
         self.show(market, MarketEvent::Phase(Phase::Continuous));
         Ok(())
     }

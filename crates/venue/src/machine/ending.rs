@@ -36,17 +36,19 @@ impl VenueMachine {
         }
     }
 
-    /// A cancel of an order that is not open. One that never came is refused when it comes.
+    /// A cancel of an order that is not open: the answer is how it stands, so a retry learns what became of it. One
+    /// that never came is refused when it comes.
     fn cancel_missing(&mut self, session: SessionNumber, at: u32, number: OrderNumber) {
         let key = self.core.key(at);
         let is_new = !key.numbers.contains_key(&number)
             && number.incarnation == self.core.settings.incarnation
             && key.stale.is_none_or(|stale| number > stale);
-        let what = match is_new {
-            true => ReportKind::Overtaken,
-            false => ReportKind::Refused(OrderRefusal::NotOpen),
-        };
         let public = key.public;
+        let what = match self.standing(&public, &number) {
+            Some(standing) => ReportKind::Status(Some(standing)),
+            None if is_new => ReportKind::Overtaken,
+            None => ReportKind::Refused(OrderRefusal::NotOpen),
+        };
         if is_new {
             self.remember(at, number, Remembered::Overtaken);
         }

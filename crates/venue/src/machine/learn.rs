@@ -19,6 +19,7 @@ impl VenueMachine {
             return;
         }
         (self.core.heard_ms, self.has_learnt) = (self.core.now_ms, true);
+        self.core.newest = self.core.newest.max(facts.newest).max(facts.height);
         let mut accounts = BTreeSet::new();
         let settles = |fact: &&VenueFact| matches!(fact, VenueFact::Settled { .. });
         facts.facts.iter().filter(settles).for_each(|fact| self.learn_fact(fact, &mut accounts));

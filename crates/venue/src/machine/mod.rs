@@ -22,7 +22,9 @@ use primitives::{Body, PublicKey};
 use crate::input::{SessionNumber, TradeCommand, VenueInput};
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderRefusal, VenueStop};
-use crate::report::{MarketEvent, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
+use crate::report::{
+    MarketEvent, MarketImage, OrderStanding, ReportKind, RestingOrder, TradeReport, VenueEffect, VenueFill,
+};
 use crate::settings::{MarketSettings, VenueSettings};
 use crate::state::{Core, Remembered};
 
@@ -33,6 +35,8 @@ pub(crate) struct Market {
     pub terms: MarketTerms,
     /// The lowest and the highest tick at which trades may take place.
     pub collar: (u32, u32),
+    /// Events that readers of market data were told.
+    pub told: u64,
     pub book: Book,
 }
 
@@ -85,6 +89,7 @@ impl VenueMachine {
         self.look_for_pause();
         inputs.iter().for_each(|input| self.take(input));
         self.settle();
+        self.core.effects += self.made.len() as u64;
     }
 
     fn take(&mut self, input: &VenueInput) {
@@ -156,6 +161,18 @@ impl VenueMachine {
         self.markets.get(&market).map(|market| &market.book)
     }
 
+    /// A market as readers of market data know it.
+    pub(crate) fn image(&self, market: MarketId) -> Option<MarketImage> {
+        let of = self.markets.get(&market)?;
+        let sides = [(VenueSide::Buy, matching::Side::Buy), (VenueSide::Sell, matching::Side::Sell)];
+        let resting = |(party, tick, lots): (matching::Party, u32, u32), side| {
+            let id = self.core.order(party.reference).accepted.id;
+            RestingOrder { id, side, tick, lots }
+        };
+        let orders = sides.into_iter().flat_map(|(side, book)| of.book.resting(book).map(move |at| resting(at, side)));
+        Some(MarketImage { included: of.told, phase: of.book.phase(), orders: orders.collect() })
+    }
+
     /// Where an open order stands in its queue.
     pub(crate) fn position(&self, key: &PublicKey, number: &OrderNumber) -> Option<matching::Position> {
         let at = *self.core.key_of.get(key)?;
@@ -188,7 +205,10 @@ impl VenueMachine {
     }
 
     fn show(&mut self, market: MarketId, event: MarketEvent) {
-        self.tell(VenueEffect::Market(market, event));
+        let of = self.markets.get_mut(&market).expect("an open market");
+        of.told += 1;
+        let number = of.told;
+        self.tell(VenueEffect::Market(market, number, event));
     }
 
     /// The terms and settings of the market of an order, which is open.

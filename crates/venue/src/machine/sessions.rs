@@ -20,7 +20,9 @@ impl VenueMachine {
         keys.sort_unstable();
         keys.dedup();
         let deadline_ms = dead_man_ms.map(|wait| self.core.now_ms.saturating_add(wait));
-        let of = Session { keys, ends_orders, dead_man_ms, deadline_ms, is_attached: true };
+        let mut had_keys = self.core.sessions.remove(&session).map_or_else(Default::default, |before| before.had_keys);
+        had_keys.extend(&keys);
+        let of = Session { keys, had_keys, ends_orders, dead_man_ms, deadline_ms, is_attached: true };
         self.core.sessions.insert(session, of);
     }
 
@@ -62,8 +64,8 @@ impl VenueMachine {
 
     /// Ends the open orders that a session placed; those of others stay.
     fn end_session_orders(&mut self, session: SessionNumber, why: OrderEnd) {
-        let keys = self.core.sessions[&session].keys.clone();
-        let positions = keys.iter().filter_map(|key| self.core.key_of.get(key).copied());
+        let keys = self.core.sessions[&session].had_keys.iter();
+        let positions = keys.filter_map(|key| self.core.key_of.get(key).copied());
         let mut slots: Vec<u32> = positions.flat_map(|at| self.core.open_orders(at)).collect();
         let spares_none = why == OrderEnd::DeadMan && self.has(VenueMistake::DeadManEndsAll);
         slots.retain(|slot| spares_none || self.core.order(*slot).session == session);

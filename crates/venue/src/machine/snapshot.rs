@@ -20,6 +20,7 @@ struct MarketBytes {
     settings: MarketSettings,
     terms: MarketTerms,
     collar: (u32, u32),
+    told: u64,
     book: Vec<u8>,
 }
 
@@ -30,6 +31,7 @@ impl VenueMachine {
             settings: of.settings,
             terms: of.terms,
             collar: of.collar,
+            told: of.told,
             book: of.book.snapshot(),
         };
         let markets: BTreeMap<MarketId, MarketBytes> =
@@ -51,9 +53,9 @@ impl VenueMachine {
         let (core, markets): (Core, BTreeMap<MarketId, MarketBytes>) =
             borsh::from_slice(&bytes[1..]).map_err(|error| error.to_string())?;
         let mut books = BTreeMap::new();
-        for (number, MarketBytes { settings, terms, collar, book }) in markets {
+        for (number, MarketBytes { settings, terms, collar, told, book }) in markets {
             let book = Book::restore(&book, core.settings.book(&settings), seed).map_err(|error| error.to_string())?;
-            books.insert(number, Market { settings, terms, collar, book });
+            books.insert(number, Market { settings, terms, collar, told, book });
         }
         Ok(VenueMachine::of(core, books, seed, mistake))
     }

@@ -5,7 +5,7 @@ use primitives::venue::{
     Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
 };
 use store::{DiskFault, Surviving};
-use venue::{Steering, TradeCommand, VenueInput, VenueLimits};
+use venue::{CertifiedFacts, Steering, TradeCommand, VenueInput, VenueLimits};
 
 use crate::world::*;
 
@@ -173,8 +173,10 @@ impl History {
     /// Certified blocks reach the root, whatever its disk does.
     fn certify(&mut self, height: u64) {
         let known = self.world.root().height().unwrap_or(0);
+        let newest = self.world.height();
         let next = self.world.facts.iter().filter(|of| of.height > known && of.height <= height);
-        let inputs: Vec<VenueInput> = next.cloned().map(VenueInput::Certified).collect();
+        let next = next.map(|of| CertifiedFacts { newest, ..of.clone() });
+        let inputs: Vec<VenueInput> = next.map(VenueInput::Certified).collect();
         if !inputs.is_empty() {
             self.give(&inputs);
         }

@@ -162,6 +162,23 @@ fn missed_fills_are_fetched_by_index_with_the_same_reports() {
 }
 
 #[test]
+fn effects_that_a_crash_swallowed_are_told_again() {
+    let mut world = World::new(None);
+    let (sell, buy) = (world.sell(100, 5), world.buy(100, 3));
+    world.place(ANN, sell);
+    let from = world.root().effects_told();
+    let effects = world.step(&[world.new_order(BEN, buy)]);
+    world.options.again_from = Some(from);
+    let options = world.options;
+    let disk = world.disk.after_crash(Surviving::Nothing);
+    let (_, found) = VenueRoot::open(disk, keys(), options).expect("it opens");
+    assert_eq!((found.again_from, found.again), (from, effects), "byte for byte");
+    world.root().snapshot().expect("the disk works");
+    let (_, found) = VenueRoot::open(world.disk.after_crash(Surviving::Nothing), keys(), options).expect("it opens");
+    assert_eq!(found.again, [], "the snapshot contains them");
+}
+
+#[test]
 fn a_root_without_its_journal_does_not_report_on() {
     let mut world = World::new(None);
     world.trade(ANN, BEN, 100, 5);

@@ -3,8 +3,8 @@
 use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation, VenueOperator};
 use store::{FaultDisk, Surviving};
 use venue::{
-    FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput, VenueKeys,
-    VenueLimits, VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
+    CertifiedFacts, FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput,
+    VenueKeys, VenueLimits, VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
 };
 
 use crate::world::*;
@@ -135,6 +135,15 @@ fn matching_pauses_when_no_block_comes() {
     world.block(Vec::new());
     let effects = world.certify();
     assert_eq!(effects, [VenueEffect::Pause(None)]);
+    // A root that has blocks to catch up with matches nothing on old ones.
+    world.block(Vec::new());
+    let newest = world.height() + DELAY.heights / 4 + 1;
+    let behind = world.facts.last().expect("blocks").clone();
+    let effects = world.step(&[VenueInput::Certified(CertifiedFacts { newest, ..behind })]);
+    assert_eq!(effects, [VenueEffect::Pause(Some(VenuePause::Behind))]);
+    world.block(Vec::new());
+    world.certify();
+    assert_eq!(world.root().paused(), None);
     // Behind a gap nothing can be judged.
     let missing = world.height() + 1;
     world.block(Vec::new());

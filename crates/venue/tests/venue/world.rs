@@ -168,8 +168,8 @@ impl World {
         facts.extend(known.iter().filter(|fact| !self.known.contains(fact)).cloned());
         // A root begins with the state before its first order: all of it.
         match self.root.is_none() && self.sent.is_empty() {
-            true => self.facts = vec![CertifiedFacts { height, time_ms, facts: known.clone() }],
-            false => self.facts.push(CertifiedFacts { height, time_ms, facts }),
+            true => self.facts = vec![CertifiedFacts { height, time_ms, newest: height, facts: known.clone() }],
+            false => self.facts.push(CertifiedFacts { height, time_ms, newest: height, facts }),
         }
         self.known = known;
     }
@@ -197,7 +197,9 @@ impl World {
     pub fn certify_to(&mut self, height: Height) -> Vec<VenueEffect> {
         let known = self.root().height().unwrap_or(0);
         let next = self.facts.iter().filter(|of| of.height > known && of.height <= height);
-        let inputs: Vec<VenueInput> = next.cloned().map(VenueInput::Certified).collect();
+        let newest = self.ledger.height();
+        let next = next.map(|of| CertifiedFacts { newest, ..of.clone() });
+        let inputs: Vec<VenueInput> = next.map(VenueInput::Certified).collect();
         if inputs.is_empty() { Vec::new() } else { self.step(&inputs) }
     }
 
