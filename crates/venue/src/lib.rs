@@ -22,9 +22,10 @@
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
 //!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. Then send the settle
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
-//! - *Matching pauses* when no certified block came for a while, when the oldest unsettled fill is half of D old,
-//!   when bond or balance cover less than twice what is unsettled, and while the ledger has another operator than the
-//!   root. It goes on by itself. Cancels are always taken.
+//! - *Matching pauses* when no certified block came for a while, when the last one is more than D / 4 behind the
+//!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
+//!   what is unsettled, and while the ledger has another operator than the root. It goes on by itself. Cancels are
+//!   always taken.
 //! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
 //!   an index than it reported, or more fills than its journal: then another root runs, or the journal is not the
 //!   newest.
@@ -72,7 +73,12 @@
 //!   leaps ahead timers fire.
 //! - **Then** do the effects in their order. Reports go to their session if it is attached; what a session missed is
 //!   fetched by index ([`VenueRoot::fills`], [`VenueRoot::report`]) and by number ([`VenueRoot::standing`]). Submit a
-//!   settle to the own pool and to enough others that 2f + 1 validators have it, each time that it is given.
+//!   settle to the own pool and to enough others that 2f + 1 validators have it, each time that it is given. Events of
+//!   a market are numbered; a reader that begins or missed one gets an image that names the last event in it
+//!   ([`VenueRoot::image`]).
+//! - **Effects are numbered** from 0 ([`VenueRoot::effects_told`]). A host whose sessions must not miss one keeps the
+//!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]):
+//!   they are made again from the journal, byte for byte, as far as no snapshot contains them.
 //! - **Blocks**: give every certified block from [`VenueRoot::height`] on, in order, none left out: times of all
 //!   heights and fates of all fills are needed. The first one states everything. Records that a block did not change
 //!   may be left out. `tests/venue/reading.rs` reads them from a ledger.
@@ -99,8 +105,10 @@
 //!
 //! # Deviations from the design
 //!
-//! - *A pause without blocks.* The age of the oldest fill, counted in certified heights, stands still when the root
-//!   hears of no block while the chain goes on. So matching also pauses by the clock, after at most τ / 2.
+//! - *Pauses without blocks, and behind the chain.* The age of the oldest fill, counted in certified heights, stands
+//!   still when the root hears of no block while the chain goes on, and means nothing while it catches up. So matching
+//!   also pauses by the clock, after at most τ / 2, and while more than D / 4 decided blocks are not certified here;
+//!   ages are counted from the newest decided block.
 //! - *Tombstones of cancels need no watermarks.* They are remembered like answers, and forgotten like them.
 //! - *The outbox is the journal.* A settle follows from its record, which has its digest; there is no second log.
 //! - *Fees of two backlogs are an estimate* of what unsettled fills weigh, with one entry for each maker that an

@@ -62,12 +62,12 @@ impl VenueMachine {
     }
 
     fn audit_counts(&self) -> Result<(), String> {
-        for (at, key) in (0..).zip(&self.core.keys) {
-            let own = self.core.orders.iter().flatten().filter(|order| order.key == at);
-            let entries = own.filter(|order| self.sums_of(order).is_entry).count();
-            same("entries of a key", &(key.entries as usize), &entries)?;
-        }
         let all = || self.core.orders.iter().flatten();
+        let mut entries = vec![0; self.core.keys.len()];
+        for order in all().filter(|order| self.sums_of(order).is_entry) {
+            entries[order.key as usize] += 1;
+        }
+        same("entries of keys", &self.core.keys.iter().map(|key| key.entries).collect(), &entries)?;
         let prospective = all().filter(|order| self.sums_of(order).is_prospective).count();
         same("prospective entries", &(self.core.prospective as usize), &prospective)?;
         let penalties = self.core.pending.iter().map(|of| penalty_of(of.penalty, 1)).sum();

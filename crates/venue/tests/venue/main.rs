@@ -1,6 +1,7 @@
 //! A root over the real ledger and a disk that fails.
 
 mod custody;
+mod formats;
 mod mistakes;
 mod orders;
 mod random;

@@ -235,18 +235,28 @@ impl History {
     }
 }
 
-#[test]
-fn random_histories_settle_what_they_report_and_bust_nothing() {
+/// Runs histories; returns how many fills they settled.
+fn run(seeds: std::ops::Range<u64>, acts: usize) -> u64 {
     let limits = VenueLimits { quiet_ms: QUIET, numbers_of_key: 24, entries_of_key: 12, ..VenueLimits::default() };
     let markets = vec![MarketMandate { market: MARKET, tick_min: 99, tick_max: 101 }];
     let base = World::with(None, Mandate { markets, caps: vec![(USD, 4_000), (EUR, 200)] }, limits);
     let mut fills = 0;
-    for seed in 0..SEEDS {
+    for seed in seeds {
         let mut history = History::new(&base, seed);
-        history.run(120).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        fills += history.world.leaves.len();
+        history.run(acts).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        fills += history.world.leaves.len() as u64;
     }
-    assert!(fills as u64 > 5 * SEEDS, "{fills} fills");
+    fills
 }
 
-const SEEDS: u64 = 24;
+#[test]
+fn random_histories_settle_what_they_report_and_bust_nothing() {
+    let fills = run(0..24, 120);
+    assert!(fills > 120, "{fills} fills");
+}
+
+#[test]
+#[ignore = "two thousand histories take minutes"]
+fn many_random_histories_settle_what_they_report_and_bust_nothing() {
+    run(1_000..3_000, 200);
+}

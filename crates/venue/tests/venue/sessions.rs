@@ -66,6 +66,18 @@ fn a_session_that_detaches_ends_its_own_orders_if_it_chose_so() {
 }
 
 #[test]
+fn a_session_that_takes_other_keys_still_ends_what_it_placed() {
+    let mut world = with_two_sessions(None, true, None);
+    let own = world.sell(100, 5);
+    world.place(ANN, own);
+    let keys = vec![public(BEN)];
+    world.step(&[VenueInput::Attach { session: ANN.into(), keys, ends_orders: true, dead_man_ms: None }]);
+    assert_eq!(refusal(&world.cancel(ANN, own.number)), Some(OrderRefusal::NotAttached));
+    world.step(&[VenueInput::Detach(ANN.into())]);
+    assert_eq!(world.ended(ANN, own.number), Some(OrderEnd::Disconnected));
+}
+
+#[test]
 fn a_session_trades_for_its_own_keys_alone() {
     let mut world = World::new(None);
     let (sell, stolen) = (world.sell(100, 5), world.sell(100, 5));
