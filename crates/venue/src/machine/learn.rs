@@ -25,11 +25,9 @@ impl VenueMachine {
         facts.facts.iter().filter(settles).for_each(|fact| self.learn_fact(fact, &mut accounts));
         facts.facts.iter().filter(|fact| !settles(fact)).for_each(|fact| self.learn_fact(fact, &mut accounts));
         self.compare_standing();
-        if self.core.stopped.is_none() {
-            self.end_expired();
-            self.pass_entries();
-            self.end_uncovered(&accounts);
-        }
+        self.end_expired();
+        self.pass_entries();
+        self.end_uncovered(&accounts);
     }
 
     /// The next height; false if the block is not the next one.

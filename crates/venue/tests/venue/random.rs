@@ -5,7 +5,7 @@ use primitives::venue::{
     Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
 };
 use store::{DiskFault, Surviving};
-use venue::{CertifiedFacts, Steering, TradeCommand, VenueInput, VenueLimits};
+use venue::{CertifiedFacts, Steering, TradeCommand, VenueInput, VenueLimits, VenueStop};
 
 use crate::world::*;
 
@@ -62,7 +62,7 @@ impl History {
             order.until_ms = Some(self.world.time_ms + life_heights * STEP / 2);
         }
         if floors {
-            order.floor = number(order.number.reference.saturating_sub(3));
+            order.floor = self.world.number(order.number.reference.saturating_sub(3));
         }
         order
     }
@@ -134,7 +134,8 @@ impl History {
             }
             4 if key.revoked.is_none() => {
                 let highest = key.raises.iter().map(|(_, floor)| *floor).fold(key.floor, OrderNumber::max);
-                let floor = number(highest.reference + 1 + self.dice.below(4) as u32);
+                let above = if highest.incarnation < self.world.incarnation { 0 } else { highest.reference };
+                let floor = self.world.number(above + 1 + self.dice.below(4) as u32);
                 let has_room = key.raises.len() < 4;
                 has_room.then_some((person, VenueOperation::RaiseFloor { venue: VENUE, key: public(person), floor }))
             }
@@ -190,6 +191,17 @@ impl History {
         }
     }
 
+    /// The owner fences, whatever is unsettled; a root of the next incarnation begins.
+    fn fence(&mut self) {
+        let incarnation = self.world.incarnation;
+        let pool = self.world.pool();
+        self.world.block_with(vec![(OWNER, VenueOperation::Fence { venue: VENUE, incarnation })], pool);
+        self.certify(self.world.height());
+        assert_eq!(self.world.root().stopped(), Some(VenueStop::Fenced));
+        assert_eq!(self.world.root().book(MARKET).map(matching::Book::len), Some(0), "its orders are void");
+        self.world.begin_again();
+    }
+
     fn surviving(&mut self) -> Surviving {
         let seed = self.dice.below(1_000);
         self.dice.one(&[Surviving::Nothing, Surviving::Everything, Surviving::Torn(0), Surviving::Some(seed)])
@@ -201,6 +213,7 @@ impl History {
                 let inputs = self.inputs();
                 self.give(&inputs);
             }
+            7..=9 if self.dice.below(60) == 0 => self.fence(),
             7..=9 => self.block(),
             10 => {
                 let digest = self.world.root().digest();

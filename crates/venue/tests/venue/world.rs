@@ -44,6 +44,8 @@ pub struct World {
     pub ids: BTreeSet<u64>,
     /// What was told that must never be.
     pub wrong: Vec<&'static str>,
+    pub incarnation: u32,
+    limits: VenueLimits,
     next: u32,
 }
 
@@ -78,16 +80,40 @@ impl World {
             answers: BTreeMap::new(),
             ids: BTreeSet::new(),
             wrong: Vec::new(),
+            incarnation: 0,
+            limits,
             next: 0,
         };
         world.found(of_cleo);
         let settings = world.settings(limits);
         world.root = Some(VenueRoot::create(world.disk.clone(), settings, keys(), options).expect("an empty disk"));
-        let attach = TRADERS.map(|person| attach(person, false, None));
-        world.certify();
-        world.step(&attach);
-        world.step(&[VenueInput::OpenMarket(MARKET, market_settings())]);
+        world.open_market();
         world
+    }
+
+    fn open_market(&mut self) {
+        let attach = TRADERS.map(|person| attach(person, false, None));
+        self.certify();
+        self.step(&attach);
+        self.step(&[VenueInput::OpenMarket(MARKET, market_settings())]);
+    }
+
+    /// After a fence: the root of the next incarnation, on an empty disk.
+    pub fn begin_again(&mut self) {
+        self.incarnation += 1;
+        self.root = None;
+        self.disk = FaultDisk::new(self.incarnation.into());
+        (self.leaves, self.told, self.answers, self.ids) = Default::default();
+        let last = self.facts.last().expect("blocks").clone();
+        self.facts = vec![CertifiedFacts { facts: self.known.clone(), ..last }];
+        let settings = self.settings(self.limits);
+        self.root = Some(VenueRoot::create(self.disk.clone(), settings, keys(), self.options).expect("an empty disk"));
+        self.open_market();
+    }
+
+    /// The number of an order of the present incarnation.
+    pub fn number(&self, reference: u32) -> OrderNumber {
+        OrderNumber { incarnation: self.incarnation, ..number(reference) }
     }
 
     pub fn settings(&self, limits: VenueLimits) -> VenueSettings {
@@ -341,8 +367,8 @@ impl World {
         self.next += 1;
         VenueOrder {
             market: MARKET,
-            number: number(self.next),
-            floor: number(0),
+            number: self.number(self.next),
+            floor: self.number(0),
             side,
             life: OrderLife::Rests,
             self_trade: SelfTradeRule::ExpireTaker,
