@@ -87,10 +87,12 @@
 //!   ignored.
 //! - **After opening**: detach the sessions that were attached ([`VenueRoot::sessions`]), since their links are
 //!   broken; submit [`VenueRoot::in_flight`]; give the blocks that are missing.
-//! - **Snapshots** ([`VenueRoot::snapshot`]) name the record that they follow. Two are kept; the journal below the
-//!   older one may be forgotten ([`VenueRoot::forget_below`]), and with it the fills that can be fetched.
+//! - **Snapshots** name the record that they follow. They are written at once ([`VenueRoot::snapshot`]), or on another
+//!   thread ([`VenueRoot::begin_snapshot`]). Two are kept; the journal below the older one may be forgotten
+//!   ([`VenueRoot::forget_below`]), and with it the fills that can be fetched.
 //! - **A directory is one incarnation.** After a fence create the next one in an empty directory. A journal that is
-//!   lost is never made anew in its incarnation: fence it.
+//!   lost is never made anew in its incarnation, nor replaced by an older copy: fence it. The ledger shows that a copy
+//!   is too old only once it has settled more than the copy knows.
 //! - **A change of the operator**: the owner changes it on the ledger; open the same directory with the new keys,
 //!   before or after. The operator's account does nothing else: its numbers are the root's.
 //!
@@ -139,5 +141,5 @@ pub use report::{
     Acceptance, FillParty, MarketEvent, MarketImage, OrderExecution, OrderStanding, ReportKind, RestingOrder,
     TradeReport, VenueEffect, VenueFill,
 };
-pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot};
+pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};

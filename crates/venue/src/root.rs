@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use primitives::venue::{FillReport, MarketId, OrderNumber, VenueOperator, VenueSide};
 use primitives::{Address, Digest, PublicKey, SecretKey, Transaction};
-use store::{Disk, Options, Repair, Store, StoreError};
+use store::{CheckpointWriter, Disk, Options, Repair, Store, StoreError};
 
 use crate::error::VenueRootError;
 use crate::input::{SessionNumber, VenueInput};
@@ -47,6 +47,24 @@ pub struct FoundRoot {
     pub again_from: u64,
     /// The effects that were asked for, as far as the newest snapshot does not contain them.
     pub again: Vec<VenueEffect>,
+}
+
+/// A snapshot that is to be written.
+pub struct VenueSnapshot<D: Disk> {
+    record: u64,
+    writer: CheckpointWriter<D>,
+    bytes: Vec<u8>,
+}
+
+impl<D: Disk> VenueSnapshot<D> {
+    /// Writes it. A crash before this ends leaves the one before.
+    ///
+    /// # Errors
+    /// If the disk fails; the root then refuses every step.
+    pub fn write(mut self) -> Result<(), VenueRootError> {
+        self.writer.write_all(&self.bytes).map_err(|error| read_error(self.record, error))?;
+        Ok(self.writer.finish()?)
+    }
 }
 
 /// One incarnation of a venue, in a directory of its own; see the crate's text.
@@ -227,24 +245,27 @@ impl<D: Disk> VenueRoot<D> {
     /// # Errors
     /// As for [`VenueRoot::step`].
     pub fn snapshot(&mut self) -> Result<(), VenueRootError> {
-        if self.has_failed {
-            return Err(VenueRootError::Failed);
-        }
-        let number = self.store.last_height();
-        if number == self.snapshot_at {
-            return Ok(());
-        }
-        let written = self.write_snapshot(number);
-        self.has_failed = written.is_err();
+        let written = self.begin_snapshot().and_then(|begun| begun.map_or(Ok(()), VenueSnapshot::write));
+        self.has_failed |= written.is_err();
         written
     }
 
-    fn write_snapshot(&mut self, number: u64) -> Result<(), VenueRootError> {
-        let mut writer = self.store.begin_checkpoint(number)?;
-        writer.write_all(&self.machine.encode()).map_err(|error| read_error(number, error))?;
-        writer.finish()?;
-        self.snapshot_at = number;
-        Ok(())
+    /// Takes a snapshot of the present state, to be written on another thread while steps go on; `None` if there is no
+    /// record since the last one.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`], or if another snapshot is still being written.
+    pub fn begin_snapshot(&mut self) -> Result<Option<VenueSnapshot<D>>, VenueRootError> {
+        if self.has_failed {
+            return Err(VenueRootError::Failed);
+        }
+        let record = self.store.last_height();
+        if record == self.snapshot_at {
+            return Ok(None);
+        }
+        let writer = self.store.begin_checkpoint(record)?;
+        self.snapshot_at = record;
+        Ok(Some(VenueSnapshot { record, writer, bytes: self.machine.encode() }))
     }
 
     /// Forgets records of the journal below a number, by whole files, but none that opening needs: two snapshots stand

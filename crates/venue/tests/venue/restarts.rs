@@ -142,6 +142,21 @@ fn a_restart_gives_the_same_digest_with_a_snapshot_or_without() {
 }
 
 #[test]
+fn a_snapshot_is_written_while_steps_go_on() {
+    let mut world = World::new(None);
+    world.trade(ANN, BEN, 100, 5);
+    let snapshot = world.root().begin_snapshot().expect("the disk works").expect("there are records");
+    world.trade(ANN, BEN, 101, 6);
+    let writer = std::thread::spawn(move || snapshot.write());
+    world.settle_all().expect("holds");
+    writer.join().expect("no panic").expect("the disk works");
+    let digest = world.root().digest();
+    world.crash(Surviving::Nothing).expect("it opens");
+    assert_eq!(world.root().digest(), digest);
+    assert!(world.root().begin_snapshot().expect("the disk works").is_some(), "records came after it");
+}
+
+#[test]
 fn missed_fills_are_fetched_by_index_with_the_same_reports() {
     let mut world = World::new(None);
     for lots in 1..=5 {
