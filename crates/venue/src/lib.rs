@@ -113,8 +113,9 @@
 //!   ages are counted from the newest decided block.
 //! - *Tombstones of cancels need no watermarks.* They are remembered like answers, and forgotten like them.
 //! - *The outbox is the journal.* A settle follows from its record, which has its digest; there is no second log.
-//! - *Fees of two backlogs are an estimate* of what unsettled fills weigh, with one entry for each maker that an
-//!   arriving order may meet. What is signed is always covered exactly.
+//! - *The operator bounds its own fees*: what an order's entry costs grows with its life, and what a fill costs does
+//!   not fall with its lots. So a root has a longest life and markets a least order; the balance covers every order
+//!   that an arriving one may meet as if it lived that long.
 //! - *An incarnation outlives its operator*, as its report keys do: a change of operator pauses the root and does not
 //!   stop it.
 

@@ -70,6 +70,9 @@ pub enum OrderRefusal {
     /// The order is too large.
     #[error("too many lots: the most is {0}")]
     Lots(u32),
+    /// The order is too small.
+    #[error("too few lots: the least is {0}")]
+    TooFewLots(u32),
     /// The order is worth more than can exist.
     #[error("the order is worth more than can exist")]
     Size,

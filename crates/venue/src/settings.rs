@@ -40,6 +40,9 @@ pub struct VenueLimits {
     pub entries_of_key: u32,
     /// Numbers of a key whose first answers are kept.
     pub numbers_of_key: u32,
+    /// The most heights that an order lives, within the chain's own limit: its entry on the ledger costs the operator a
+    /// fee for each thousand.
+    pub life_heights: Height,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
     /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
@@ -48,12 +51,14 @@ pub struct VenueLimits {
 }
 
 impl Default for VenueLimits {
-    /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; settles of 32 heights; five seconds without a block.
+    /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second; settles for
+    /// 32 heights; five seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
             entries_of_key: 1_024,
             numbers_of_key: 4_096,
+            life_heights: 86_400,
             settle_heights: 32,
             quiet_ms: 5_000,
         }
@@ -84,6 +89,8 @@ pub struct MarketSettings {
     pub maker_ppm: i32,
     /// Millionths of the quote units that a taker pays; at least a maker's rebate.
     pub taker_ppm: u32,
+    /// The fewest lots of an order: each fill costs the operator fees, however small it is.
+    pub lots_min: u32,
     /// The most open orders.
     pub orders: u32,
     /// The most open orders of an account.
@@ -95,11 +102,12 @@ pub struct MarketSettings {
 }
 
 impl Default for MarketSettings {
-    /// No fees; 65,536 orders, 1,024 of an account; ticks 1 to 65,536 in the window.
+    /// No fees; one lot; 65,536 orders, 1,024 of an account; ticks 1 to 65,536 in the window.
     fn default() -> MarketSettings {
         MarketSettings {
             maker_ppm: 0,
             taker_ppm: 0,
+            lots_min: 1,
             orders: 1 << 16,
             orders_of_account: 1_024,
             window_base: 1,
@@ -117,12 +125,14 @@ impl VenueSettings {
     /// # Errors
     /// [`VenueSettingsError`] names the setting and the remedy.
     pub fn check(&self) -> Result<(), VenueSettingsError> {
-        let VenueLimits { accounts, entries_of_key, numbers_of_key, settle_heights, quiet_ms } = self.limits;
+        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, settle_heights, quiet_ms } =
+            self.limits;
         let least = (SETTLE_BYTES + 2 * ORDER_BYTES_MAX + FILL_BYTES) as u32;
         for (holds, name, remedy) in [
             (accounts >= 1, "accounts", "must be at least 1"),
             ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
             (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
+            (life_heights >= 1, "life_heights", "must be at least 1"),
             (settle_heights >= 1, "settle_heights", "must be at least 1"),
             (
                 (1..=self.terms.delay.ms / 2).contains(&quiet_ms),
@@ -137,6 +147,11 @@ impl VenueSettings {
             }
         }
         Ok(())
+    }
+
+    /// The most heights that an order lives.
+    pub(crate) fn life_max(&self) -> Height {
+        self.limits.life_heights.min(self.terms.life_max)
     }
 
     /// Makers that a fill-or-kill order may meet: all of its fills stand in one settle.

@@ -38,18 +38,24 @@ impl VenueMachine {
         orders + FILL_WEIGHT * self.core.pending.len() as u64
     }
 
-    /// Why matching pauses if so many units of penalties more, and so many fills, are unsettled.
-    pub(super) fn pause_for(&self, penalties: u128, fills: u64) -> Option<VenuePause> {
+    /// The most that so many fills of so many orders can weigh.
+    pub(super) fn heaviest(&self, fills: u64, orders: u64) -> u64 {
+        let life = self.core.settings.life_max() / LIFE_HEIGHTS;
+        fills * FILL_WEIGHT + orders.saturating_mul(ORDER_WEIGHT + life * ENTRY_WEIGHT)
+    }
+
+    /// Why matching pauses if so many units of penalties more, and fills of so much weight, are unsettled.
+    pub(super) fn pause_for(&self, penalties: u128, weight: u64) -> Option<VenuePause> {
         let Some(standing) = self.core.standing else { return Some(VenuePause::NoBlocks) };
         let chain = &self.core.settings.terms;
         let needed = u128::from(chain.bond_min) + 2 * (self.core.penalties + penalties);
         if u128::from(standing.bond) < needed && !self.has(VenueMistake::BondForgotten) {
             return Some(VenuePause::Bond);
         }
-        let own = if fills == 0 { 0 } else { ORDER_WEIGHT };
-        let weight = self.core.weight + own + fills * (FILL_WEIGHT + ORDER_WEIGHT);
+        let weight = self.core.weight.saturating_add(weight);
         let settles = weight / u64::from(chain.settle_bytes) + 1;
-        let fees = u128::from(2 * (weight + settles * SETTLE_BYTES as u64) / WEIGHT_BYTES + 2 * settles);
+        let bytes = u128::from(weight) + u128::from(settles) * SETTLE_BYTES as u128;
+        let fees = 2 * (bytes / u128::from(WEIGHT_BYTES) + u128::from(settles));
         let balance = self.operator().map_or(0, |operator| operator.balance);
         (u128::from(balance) < fees * u128::from(chain.fee)).then_some(VenuePause::Fees)
     }

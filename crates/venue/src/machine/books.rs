@@ -129,7 +129,8 @@ impl VenueMachine {
         let of = self.markets.get(&market).ok_or(OrderRefusal::MarketNotOpen)?;
         let sum = |side| of.book.depth(side).fold((0, 0), |sum, level| (sum.0 + level.1, sum.1 + u64::from(level.2)));
         let ((bought, buys), (sold, sells)) = (sum(Side::Buy), sum(Side::Sell));
-        let pause = self.pause_for(penalty_of(of.terms.penalty, bought.min(sold)), buys + sells);
+        let weight = self.heaviest(buys + sells, buys + sells);
+        let pause = self.pause_for(penalty_of(of.terms.penalty, bought.min(sold)), weight);
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
     }
 

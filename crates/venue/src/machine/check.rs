@@ -29,6 +29,7 @@ impl VenueMachine {
         self.check_life(order)?;
         self.check_price(at, order, market)?;
         unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;
+        unless(OrderRefusal::TooFewLots(market.settings.lots_min), order.lots >= market.settings.lots_min)?;
         self.check_fees(order, market)?;
         self.check_room(at, stead)?;
         let executed = stead.map_or(0, |old| self.executed_of(old));
@@ -48,7 +49,7 @@ impl VenueMachine {
     /// F3, as a block will see it that comes within D heights.
     fn check_life(&self, order: &VenueOrder) -> Result<(), OrderRefusal> {
         let (height, time) = (self.core.height(), self.core.time_ms());
-        let last = height.saturating_add(self.core.settings.terms.life_max);
+        let last = height.saturating_add(self.core.settings.life_max());
         unless(OrderRefusal::Expired(height), order.expiry >= height)?;
         unless(OrderRefusal::UntilPassed(time), order.until_ms.is_none_or(|until| until >= time))?;
         unless(OrderRefusal::ExpiresTooLate(last), order.expiry <= last)
@@ -139,7 +140,8 @@ impl VenueMachine {
     /// B4 and fees: bond and balance cover twice what is unsettled, with all that the order would trade at once.
     fn check_backlog(&self, order: &VenueOrder, lots: u32, market: &Market) -> Result<(), OrderRefusal> {
         let (traded, makers) = self.reach(order, lots, market);
-        let pause = self.pause_for(penalty_of(market.terms.penalty, traded), makers);
+        let weight = if makers == 0 { 0 } else { self.heaviest(makers, makers + 1) };
+        let pause = self.pause_for(penalty_of(market.terms.penalty, traded), weight);
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
     }
 

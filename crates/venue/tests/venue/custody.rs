@@ -1,7 +1,11 @@
 //! Nothing that is matched busts, as long as it is settled in time, whatever traders do and proposers hold back.
 
 use primitives::venue::{Mandate, MarketMandate, OrderLife, VenueOperation, VenueOrder};
-use venue::{FillFate, OrderEnd, OrderRefusal, ReportKind, VenueLimits, VenueMistake, VenuePause};
+use store::FaultDisk;
+use venue::{
+    FillFate, MarketSettings, OrderEnd, OrderRefusal, ReportKind, Steering, VenueInput, VenueLimits, VenueMistake,
+    VenueOptions, VenuePause, VenueRoot,
+};
 
 use crate::world::*;
 
@@ -197,13 +201,29 @@ fn an_order_is_matched_up_to_its_block_time() {
 }
 
 #[test]
+fn an_operator_bounds_the_life_and_the_size_of_orders() {
+    let mut world = World::with(None, mandate(), VenueLimits { life_heights: 20, ..limits() });
+    let latest = world.height() + 20;
+    let long = VenueOrder { expiry: latest + 1, ..world.sell(100, 5) };
+    assert_eq!(refusal(&world.place(ANN, long)), Some(OrderRefusal::ExpiresTooLate(latest)));
+    let other = VenueRoot::create(FaultDisk::new(2), world.settings(limits()), keys(), VenueOptions::default());
+    let mut other = other.expect("an empty disk");
+    let mut inputs: Vec<VenueInput> = world.facts.iter().cloned().map(VenueInput::Certified).collect();
+    inputs.push(VenueInput::OpenMarket(MARKET, MarketSettings { lots_min: 5, ..market_settings() }));
+    inputs.push(attach(ANN, false, None));
+    let small = world.sell(100, 4);
+    inputs.push(world.new_order(ANN, small));
+    let effects = other.step(world.time_ms, &inputs).expect("the disk works");
+    assert_eq!(refusal(&reports(effects)), Some(OrderRefusal::TooFewLots(5)));
+}
+
+#[test]
 fn every_price_at_which_an_order_could_trade_is_inside_of_its_keys_band() {
     band(None).expect("holds");
 }
 
 #[test]
 fn an_auction_takes_only_keys_whose_band_reaches_to_the_collar() {
-    use venue::{Steering, VenueInput};
     let of_cleo = Mandate { markets: vec![MarketMandate { market: MARKET, tick_min: 90, tick_max: 110 }], ..mandate() };
     let mut world = World::with(None, of_cleo, limits());
     let (resting, inside) = (world.buy(100, 5), world.buy(105, 5));

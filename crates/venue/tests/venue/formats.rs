@@ -86,10 +86,10 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
         root.digest().to_string(),
     ];
     let wanted = [
-        "0x6c658c41e504e15cb087293579af4133353f39fd9d76312602d508ba77b90d2c",
+        "0xba0cde2e81ccde00b613c75d745026969276e155474b304d703ac4ad91b96cfe",
         "0xfa7f05f409bd6b31d74272c54b0988575a6a904f69fdfee35c4862619378f00b",
         "0x0e9b62d6ccc077b705875d2b37f2d64491e228a441a002d3519559769ab2e627",
-        "0xea68d77f6f72fd99089948266ae7bc912c24fd359a74838c1d02e9c488ee5913",
+        "0xa6dc666ab54a2450969b3bba8f8df5d47d75564256a1b11e1e4c90e6199e3f7e",
     ];
     assert_eq!(found, wanted, "inputs, fills, settle, state");
 }

@@ -87,6 +87,7 @@ pub fn market_settings() -> MarketSettings {
     MarketSettings {
         maker_ppm: -1_000,
         taker_ppm: 2_000,
+        lots_min: 1,
         orders: 256,
         orders_of_account: 64,
         window_base: 1,
