@@ -63,17 +63,6 @@ impl BookLimits {
     }
 }
 
-/// What stands before an order in its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Orders of the same tick that arrived earlier.
-    pub orders_ahead: u32,
-    /// Their lots.
-    pub lots_ahead: u64,
-    /// The order's own open lots.
-    pub lots: u32,
-}
-
 /// A market's book.
 #[derive(Clone, Debug)]
 pub struct Book {
@@ -85,7 +74,7 @@ pub struct Book {
     pub(crate) arrivals: u64,
     pub(crate) orders: Orders,
     pub(crate) ladders: [Ladder; 2],
-    references: References,
+    pub(crate) references: References,
 }
 
 /// What becomes of the rest of a taker.
@@ -474,20 +463,5 @@ impl Book {
     /// The levels of a side, best first: tick, lots, orders.
     pub fn depth(&self, side: Side) -> impl Iterator<Item = (u32, u64, u32)> + '_ {
         self.ladders[side as usize].levels().map(|level| (level.tick, level.lots, level.orders))
-    }
-
-    /// Where an open order stands in its queue; walks the orders before it.
-    pub fn position(&self, owner: u32, reference: u32) -> Option<Position> {
-        let slot = self.references.get(owner, reference)?;
-        let lots = self.orders.at(slot).lots;
-        let mut position = Position { orders_ahead: 0, lots_ahead: 0, lots };
-        let mut ahead = self.orders.at(slot).previous;
-        while ahead != NONE {
-            let order = self.orders.at(ahead);
-            position.orders_ahead += 1;
-            position.lots_ahead += u64::from(order.lots);
-            ahead = order.previous;
-        }
-        Some(position)
     }
 }

@@ -63,8 +63,10 @@ mod orders;
 mod references;
 mod snapshot;
 mod treap;
+mod view;
 
-pub use book::{Book, BookLimits, BookLimitsError, Position};
+pub use book::{Book, BookLimits, BookLimitsError};
 pub use command::{Command, NewOrder, Phase, Replacement, SelfTrade, Side, TICK_MAX, TimeInForce};
 pub use event::{BookEvent, BookRefusal, Ended, OrderId, Party, Sink};
 pub use snapshot::BookSnapshotError;
+pub use view::Position;

@@ -17,7 +17,6 @@
 
 use crate::command::TICK_MAX;
 use crate::orders::Order;
-use crate::treap::NONE;
 use crate::{Book, BookLimits, NewOrder, Phase, SelfTrade, Side, TimeInForce};
 
 const VERSION: u8 = 1;
@@ -110,17 +109,10 @@ impl Book {
         let killed = self.orders.owners.iter().enumerate().filter(|(_, owner)| owner.is_killed);
         write_list(out, &killed.map(|(at, _)| at as u32).collect::<Vec<_>>());
         for side in [Side::Buy, Side::Sell] {
-            let slots = self.slots(side);
+            let slots: Vec<u32> = self.slots(side).collect();
             out(&(slots.len() as u32).to_le_bytes());
             slots.into_iter().for_each(|slot| write_order(out, slot, self.orders.at(slot)));
         }
-    }
-
-    /// The orders of a side in the order in which they trade.
-    fn slots(&self, side: Side) -> Vec<u32> {
-        let next = |slot: &u32| Some(self.orders.at(*slot).next).filter(|next| *next != NONE);
-        let of_level = |first: u32| std::iter::successors(Some(first), next);
-        self.ladders[side as usize].levels().flat_map(|level| of_level(level.first)).collect()
     }
 
     /// The book of these limits that a snapshot was taken of, with a seed as for [`Book::new`].

@@ -137,6 +137,8 @@ fn compare(seed: u64, commands: usize) -> (Book, HashMap<std::mem::Discriminant<
         if step % 8 == 0 {
             for side in [Side::Buy, Side::Sell] {
                 assert_eq!(book.depth(side).collect::<Vec<_>>(), naive.depth(side), "seed {seed}, step {step}");
+                let resting = book.resting(side).map(|(of, tick, lots)| (of.owner, of.reference, tick, lots));
+                assert_eq!(resting.collect::<Vec<_>>(), naive.resting(side), "seed {seed}, step {step}");
             }
             let (owner, reference) = (dice.below(4), dice.below(16));
             assert_eq!(book.position(owner, reference), naive.position(owner, reference), "seed {seed}, step {step}");

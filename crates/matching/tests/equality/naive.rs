@@ -420,6 +420,14 @@ impl Naive {
         if side == Side::Buy { levels.rev().collect() } else { levels.collect() }
     }
 
+    /// Orders of a side in the order in which they trade: owner, reference, tick, lots.
+    pub fn resting(&self, side: Side) -> Vec<(u32, u32, u32, u32)> {
+        let mut open: Vec<&Open> = self.open.iter().filter(|open| open.side == side).collect();
+        let price = |open: &&Open| if side == Side::Buy { u32::MAX - open.tick } else { open.tick };
+        open.sort_by_key(|open| (price(open), open.arrival));
+        open.into_iter().map(|open| (open.owner, open.reference, open.tick, open.lots)).collect()
+    }
+
     pub fn position(&self, owner: u32, reference: u32) -> Option<Position> {
         let own = &self.open[self.find(owner, reference)?];
         let ahead = |open: &&Open| open.side == own.side && open.tick == own.tick && open.arrival < own.arrival;

@@ -1,0 +1,194 @@
+//! Settles: one at a time, cut from the oldest unsettled fills, and sent again until its number is used or it ended.
+
+use std::collections::BTreeMap;
+
+use primitives::venue::{
+    OrderLife, OrderNumber, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation,
+    VenueOperator,
+};
+use primitives::{Body, Operation, PublicKey};
+
+use super::{Made, VenueMachine};
+use crate::facts::OperatorStanding;
+use crate::mistake::VenueMistake;
+use crate::settings::{FILL_BYTES, ORDER_BYTES_MAX, SETTLE_BYTES};
+use crate::state::InFlight;
+
+/// The most orders of a settle: positions have 16 bits.
+const ORDERS_MAX: usize = 1 << 16;
+
+impl VenueMachine {
+    /// After a certified block: sends the settle in flight again, or cuts the next one.
+    pub(super) fn settle(&mut self) {
+        if !self.has_learnt || self.core.stopped.is_some() || !self.is_operator() {
+            return;
+        }
+        self.resolve();
+        if let Some(in_flight) = &self.core.in_flight {
+            self.made.push(Made::Submit(in_flight.body.clone()));
+            if !self.has(VenueMistake::TwoInFlight) {
+                return;
+            }
+        }
+        if let Some(in_flight) = self.cut_next() {
+            self.core.last_signed = in_flight.body.sequence;
+            self.cut = Some(in_flight.body.clone());
+            self.made.push(Made::Submit(in_flight.body.clone()));
+            self.core.in_flight = Some(in_flight);
+        }
+    }
+
+    /// The account whose settles the root signs, if the ledger has told of it.
+    pub(super) fn operator(&self) -> Option<&OperatorStanding> {
+        self.core.operator.as_ref().filter(|operator| operator.account == self.core.acts_as.account)
+    }
+
+    /// Whether the ledger has the operator whose keys the root has.
+    pub(super) fn is_operator(&self) -> bool {
+        self.core.standing.is_some_and(|standing| standing.operator == self.core.acts_as)
+    }
+
+    /// The root has other keys: what the old ones signed counts no more, and numbers are another account's.
+    pub(super) fn operate(&mut self, operator: VenueOperator) {
+        if operator.account != self.core.acts_as.account {
+            (self.core.in_flight, self.core.last_signed) = (None, 0);
+        }
+        self.core.acts_as = operator;
+    }
+
+    /// Forgets the settle in flight once no block can count it any more.
+    fn resolve(&mut self) {
+        let Some(in_flight) = &self.core.in_flight else { return };
+        let is_used = self.operator().is_some_and(|operator| operator.is_used(in_flight.body.sequence));
+        // If the fills did not settle by it, an entry may be gone: the next one brings all signatures.
+        let is_void = is_used && self.core.settled() < in_flight.to;
+        if is_used || self.core.height() >= in_flight.body.until {
+            self.core.in_flight = None;
+            self.core.signs_all = is_void;
+        }
+    }
+
+    /// The settle of as many of the oldest unsettled fills as bytes, bond and balance allow; a group is whole or out.
+    fn cut_next(&self) -> Option<InFlight> {
+        let standing = self.core.standing?;
+        let first = match &self.core.in_flight {
+            // Only a planted mistake cuts a second one.
+            Some(in_flight) => (in_flight.to - self.core.settled().min(in_flight.to)) as usize,
+            None => 0,
+        };
+        let mut bond = u128::from(standing.bond).saturating_sub(u128::from(self.core.settings.terms.bond_min));
+        let mut room = Room::new(self.core.settings.terms.settle_bytes as usize);
+        let mut to = first;
+        while to < self.core.pending.len() {
+            let group = self.group(to);
+            let penalties: u128 = self.core.pending.range(to..to + group).map(|of| u128::from(of.penalty)).sum();
+            if penalties > bond || !room.holds(self, to, group) {
+                break;
+            }
+            bond -= penalties;
+            to += group;
+        }
+        self.covered(first, to)
+    }
+
+    /// The longest settle of these fills whose fees the balance covers.
+    fn covered(&self, first: usize, mut to: usize) -> Option<InFlight> {
+        let (operator, fee) = (self.operator()?, u128::from(self.core.settings.terms.fee));
+        while to > first {
+            let body = self.body(operator, first, to);
+            if u128::from(body.weight()) * fee <= u128::from(operator.balance) {
+                return Some(InFlight { to: self.core.settled() + to as u64, body });
+            }
+            let half = first + (to - first) / 2;
+            to = self.whole_groups(first, half);
+        }
+        None
+    }
+
+    /// The last end of a group up to a place.
+    fn whole_groups(&self, first: usize, most: usize) -> usize {
+        let mut to = first;
+        while to < most && to + self.group(to) <= most {
+            to += self.group(to);
+        }
+        to
+    }
+
+    /// How many fills from this place on apply or bust together: those of one fill-or-kill order.
+    fn group(&self, at: usize) -> usize {
+        let taker = self.core.pending[at].taker();
+        if self.core.order(taker).terms().life != OrderLife::FillOrKill || self.has(VenueMistake::GroupCut) {
+            return 1;
+        }
+        self.core.pending.range(at..).take_while(|of| of.taker() == taker).count()
+    }
+
+    fn body(&self, operator: &OperatorStanding, first: usize, to: usize) -> Body {
+        let settings = &self.core.settings;
+        let settle = self.settle_of(first, to);
+        Body {
+            chain: settings.terms.chain,
+            account: operator.account,
+            sequence: self.core.last_signed.max(operator.highest) + 1,
+            until: self.core.height() + settings.limits.settle_heights,
+            operation: Operation::Venue(Box::new(VenueOperation::Settle(settle))),
+        }
+    }
+
+    fn settle_of(&self, first: usize, to: usize) -> Settle {
+        let (venue, incarnation) = (self.core.settings.venue, self.core.settings.incarnation);
+        let pending = || self.core.pending.range(first..to);
+        let mut slots: BTreeMap<(PublicKey, OrderNumber), u32> = BTreeMap::new();
+        for slot in pending().flat_map(|of| [of.buyer, of.seller]) {
+            let order = self.core.order(slot);
+            slots.insert((*order.signed.key(), order.terms().number), slot);
+        }
+        let positions: BTreeMap<u32, u16> = slots.values().enumerate().map(|(at, slot)| (*slot, at as u16)).collect();
+        let orders = slots.values().map(|slot| self.settled_order(*slot)).collect();
+        let fill = |of: &crate::state::Pending| SettledFill {
+            buy: positions[&of.buyer],
+            sell: positions[&of.seller],
+            ..of.fill.terms
+        };
+        let from = self.core.settled() + first as u64;
+        Settle { venue, incarnation, from, orders, fills: pending().map(fill).collect() }
+    }
+
+    /// An order with its signature, unless the certified ledger has an entry of it.
+    fn settled_order(&self, slot: u32) -> SettledOrder {
+        let order = self.core.order(slot);
+        let was_sent = self.has(VenueMistake::SignatureLeftOut) && self.core.last_signed > 0;
+        let has_entry = order.has_entry || (was_sent && order.executed > 0);
+        let signed = *order.signed.signed();
+        match has_entry && !self.core.signs_all {
+            true => SettledOrder { signature: None, ..signed },
+            false => signed,
+        }
+    }
+}
+
+/// What still fits into a settle.
+struct Room {
+    bytes: usize,
+    orders: std::collections::BTreeSet<u32>,
+}
+
+impl Room {
+    fn new(bytes: usize) -> Room {
+        Room { bytes: bytes.saturating_sub(SETTLE_BYTES), orders: Default::default() }
+    }
+
+    /// Adds a group if it fits, with those of its orders that are not there yet.
+    fn holds(&mut self, machine: &VenueMachine, at: usize, group: usize) -> bool {
+        let slots = machine.core.pending.range(at..at + group).flat_map(|of| [of.buyer, of.seller]);
+        let new: std::collections::BTreeSet<u32> = slots.filter(|slot| !self.orders.contains(slot)).collect();
+        let bytes = group * FILL_BYTES + new.len() * ORDER_BYTES_MAX;
+        let orders = self.orders.len() + new.len();
+        if bytes > self.bytes || orders > ORDERS_MAX.min(VENUE_SIGNATURES_PER_SUB_BLOCK as usize) {
+            return false;
+        }
+        self.bytes -= bytes;
+        self.orders.extend(new);
+        true
+    }
+}

@@ -1,0 +1,77 @@
+//! Mistakes that a root could make: a check that never fires proves nothing.
+//!
+//! A root makes one when it is told to, and only a test tells it to (`tests/venue/mistakes.rs`).
+
+/// A seeded mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VenueMistake {
+    /// Effects leave before the journal is synced.
+    ReportsBeforeSync,
+    /// Units that unsettled fills will bring pay for orders.
+    CreditsBuy,
+    /// Units that leave pay for orders.
+    LeavingBuys,
+    /// What a key may lose is compared with open orders alone, not with unsettled fills.
+    DrawdownForgetsFills,
+    /// A revocation counts when the ledger counts it, not when it is known.
+    RevokedTrades,
+    /// A raise of a floor counts when the ledger counts it.
+    RaisesLater,
+    /// The floor that an order states is ignored.
+    FloorsIgnored,
+    /// Orders are matched after their expiry, as long as the ledger would take their fills.
+    ExpiredTrades,
+    /// The price band of a key is compared with the limit alone, not with a better price of the book.
+    BandAtLimitOnly,
+    /// Deposits that shrink end no order.
+    UncoveredOrdersStay,
+    /// A settle is cut while another one is in flight.
+    TwoInFlight,
+    /// A settle cuts the fills of a fill-or-kill order in two.
+    GroupCut,
+    /// Matching goes on although the oldest fill waits too long.
+    NeverLate,
+    /// The bond may cover less than what is matched.
+    BondForgotten,
+    /// A retry places its order again.
+    RetryIsNew,
+    /// A replacement opens all lots that it states, whatever was executed.
+    ReplaceForgetsExecuted,
+    /// The dead man's timer of a session ends the orders of all sessions.
+    DeadManEndsAll,
+    /// A settle leaves out signatures of orders that were in an earlier settle, whether or not that one counted.
+    SignatureLeftOut,
+    /// A root goes on after its incarnation was fenced.
+    IgnoresFence,
+    /// A root goes on although the ledger has another fill.
+    IgnoresContradiction,
+}
+
+impl VenueMistake {
+    /// All mistakes.
+    pub const ALL: [VenueMistake; 20] = {
+        use VenueMistake::*;
+        [
+            ReportsBeforeSync,
+            CreditsBuy,
+            LeavingBuys,
+            DrawdownForgetsFills,
+            RevokedTrades,
+            RaisesLater,
+            FloorsIgnored,
+            ExpiredTrades,
+            BandAtLimitOnly,
+            UncoveredOrdersStay,
+            TwoInFlight,
+            GroupCut,
+            NeverLate,
+            BondForgotten,
+            RetryIsNew,
+            ReplaceForgetsExecuted,
+            DeadManEndsAll,
+            SignatureLeftOut,
+            IgnoresFence,
+            IgnoresContradiction,
+        ]
+    };
+}

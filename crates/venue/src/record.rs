@@ -1,0 +1,86 @@
+//! Records of the journal, and what each came to.
+//!
+//! The journal is a [`store::Store`]: its "blocks" are records, numbered from 1, and its "receipts" are what each of
+//! them came to. All integers are little-endian, in borsh.
+//!
+//! | record | bytes |
+//! |---|---|
+//! | first | 0, version 1, [`VenueSettings`] |
+//! | others | 1, the time of the step, its inputs, the digest of what it came to |
+//!
+//! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. A record
+//! is made after its step, so it states the result that was reported; a replay that comes to another one is refused.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Body, Digest};
+
+use crate::input::VenueInput;
+use crate::report::VenueFill;
+use crate::settings::VenueSettings;
+
+const FOUNDED: u8 = 0;
+const STEP: u8 = 1;
+const VERSION: u8 = 1;
+const CONTEXT: &str = "walras 2026 venue root outcome v1";
+
+/// A record that was read.
+pub(crate) enum JournalRecord {
+    Founded(VenueSettings),
+    Step { clock_ms: u64, inputs: Vec<VenueInput>, outcome: Digest },
+}
+
+fn write(part: &impl BorshSerialize, bytes: &mut Vec<u8>) {
+    part.serialize(bytes).expect("writing to memory cannot fail");
+}
+
+pub(crate) fn encode_founded(settings: &VenueSettings) -> Vec<u8> {
+    let mut bytes = vec![FOUNDED, VERSION];
+    write(settings, &mut bytes);
+    bytes
+}
+
+pub(crate) fn encode_step(clock_ms: u64, inputs: &[VenueInput], outcome: &[u8], bytes: &mut Vec<u8>) {
+    bytes.clear();
+    bytes.push(STEP);
+    write(&clock_ms, bytes);
+    write(&inputs, bytes);
+    write(&outcome_digest(outcome), bytes);
+}
+
+pub(crate) fn decode(bytes: &[u8]) -> Result<JournalRecord, String> {
+    match bytes {
+        [FOUNDED, VERSION, rest @ ..] => borsh::from_slice(rest).map(JournalRecord::Founded).map_err(text),
+        [FOUNDED, version, ..] => Err(format!("its format has version {version}, and this program reads {VERSION}")),
+        [STEP, rest @ ..] => {
+            let (clock_ms, inputs, outcome) = borsh::from_slice(rest).map_err(text)?;
+            Ok(JournalRecord::Step { clock_ms, inputs, outcome })
+        }
+        _ => Err("it is of no known kind".into()),
+    }
+}
+
+fn text(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+pub(crate) fn outcome_digest(outcome: &[u8]) -> Digest {
+    Digest::of(CONTEXT, outcome)
+}
+
+pub(crate) fn encode_outcome(before: u64, fills: &[VenueFill], cut: &Option<Body>, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    write(&before, bytes);
+    write(&fills, bytes);
+    write(cut, bytes);
+}
+
+/// How many fills were made before a record, by what it came to.
+pub(crate) fn fills_before(outcome: &[u8]) -> Option<u64> {
+    outcome.first_chunk().map(|first| u64::from_le_bytes(*first))
+}
+
+/// The fills of a record.
+pub(crate) fn fills_of(outcome: &[u8]) -> Result<Vec<VenueFill>, String> {
+    let (_, fills): (u64, _) = BorshDeserialize::deserialize(&mut &outcome[..]).map_err(text)?;
+    Ok(fills)
+}

@@ -1,0 +1,445 @@
+//! A root: the machine with its journal and its keys.
+
+use std::io::{Read, Write};
+
+use primitives::venue::{FillReport, MarketId, OrderNumber, VenueOperator, VenueSide};
+use primitives::{Address, Digest, PublicKey, SecretKey, Transaction};
+use store::{CheckpointWriter, Disk, Options, Repair, Store, StoreError};
+
+use crate::error::VenueRootError;
+use crate::input::{SessionNumber, VenueInput};
+use crate::machine::{Made, VenueMachine};
+use crate::mistake::VenueMistake;
+use crate::record::{
+    JournalRecord, decode, encode_founded, encode_outcome, encode_step, fills_before, fills_of, outcome_digest,
+};
+use crate::refusal::{VenuePause, VenueStop};
+use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
+use crate::settings::VenueSettings;
+
+/// The secret keys of an operator.
+pub struct VenueKeys {
+    /// The account that settles.
+    pub account: Address,
+    /// Signs settles for it.
+    pub operator: SecretKey,
+    /// Signs reports.
+    pub report: SecretKey,
+}
+
+/// How a root is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VenueOptions {
+    /// Bytes of a file of the journal.
+    pub files: Options,
+    /// Effects from this number on are made again by a replay.
+    pub again_from: Option<u64>,
+    /// A mistake seeded by a test; `None` everywhere else.
+    pub mistake: Option<VenueMistake>,
+}
+
+/// What was found when a root was opened.
+#[derive(Clone, Debug, Default)]
+pub struct FoundRoot {
+    /// What was cut off because a crash had left it unfinished. None of it had been told.
+    pub repairs: Vec<Repair>,
+    /// The number of the first of `again`, if there is one.
+    pub again_from: u64,
+    /// The effects that were asked for, as far as the newest snapshot does not contain them.
+    pub again: Vec<VenueEffect>,
+}
+
+/// A snapshot that is to be written.
+pub struct VenueSnapshot<D: Disk> {
+    record: u64,
+    writer: CheckpointWriter<D>,
+    bytes: Vec<u8>,
+}
+
+impl<D: Disk> VenueSnapshot<D> {
+    /// Writes it. A crash before this ends leaves the one before.
+    ///
+    /// # Errors
+    /// If the disk fails; the root then refuses every step.
+    pub fn write(mut self) -> Result<(), VenueRootError> {
+        self.writer.write_all(&self.bytes).map_err(|error| read_error(self.record, error))?;
+        Ok(self.writer.finish()?)
+    }
+}
+
+/// One incarnation of a venue, in a directory of its own; see the crate's text.
+pub struct VenueRoot<D: Disk> {
+    store: Store<D>,
+    machine: VenueMachine,
+    keys: VenueKeys,
+    mistake: Option<VenueMistake>,
+    /// The record that the newest snapshot names.
+    snapshot_at: u64,
+    has_failed: bool,
+    record: Vec<u8>,
+    outcome: Vec<u8>,
+}
+
+impl<D: Disk> VenueRoot<D> {
+    /// Creates the root of an incarnation that has reported nothing. Whether that is so, only its owner knows: a root
+    /// that lost its journal must be fenced, not created again.
+    ///
+    /// # Errors
+    /// [`VenueRootError::JournalExists`] if the directory has a journal, [`VenueRootError::Settings`],
+    /// [`VenueRootError::Keys`], or [`VenueRootError::Store`].
+    pub fn create(
+        disk: D,
+        settings: VenueSettings,
+        keys: VenueKeys,
+        options: VenueOptions,
+    ) -> Result<VenueRoot<D>, VenueRootError> {
+        settings.check()?;
+        if keys.stated() != settings.operator {
+            return Err(VenueRootError::Keys);
+        }
+        let (place, seed) = (disk.place(), seed(&disk)?);
+        let (mut store, recovery) = Store::open(disk, options.files)?;
+        if store.last_height() > 0 || recovery.checkpoint.is_some() {
+            return Err(VenueRootError::JournalExists(place));
+        }
+        let machine = VenueMachine::new(settings, seed, options.mistake);
+        let mut outcome = Vec::new();
+        encode_outcome(0, &[], &None, &mut outcome);
+        store.append(1, &encode_founded(&settings))?;
+        store.append_receipts(1, &outcome)?;
+        store.sync()?;
+        Ok(VenueRoot::of(store, machine, keys, options, 0))
+    }
+
+    fn of(
+        store: Store<D>,
+        machine: VenueMachine,
+        keys: VenueKeys,
+        options: VenueOptions,
+        snapshot_at: u64,
+    ) -> VenueRoot<D> {
+        let (record, outcome, mistake) = (Vec::new(), Vec::new(), options.mistake);
+        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed: false, record, outcome }
+    }
+
+    /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
+    /// after it. The keys may be those of another operator than before.
+    ///
+    /// # Errors
+    /// [`VenueRootError::JournalLost`] if there is none, [`VenueRootError::Damaged`] names file and offset,
+    /// [`VenueRootError::Diverged`] and [`VenueRootError::Format`] name the record.
+    pub fn open(disk: D, keys: VenueKeys, options: VenueOptions) -> Result<(VenueRoot<D>, FoundRoot), VenueRootError> {
+        let (place, seed) = (disk.place(), seed(&disk)?);
+        let (mut store, mut recovery) = Store::open(disk, options.files)?;
+        let (mut machine, mut snapshot_at) = (None, 0);
+        if let Some(mut snapshot) = recovery.checkpoint.take() {
+            snapshot_at = snapshot.height();
+            let mut bytes = Vec::new();
+            snapshot.read_to_end(&mut bytes).map_err(|error| read_error(snapshot_at, error))?;
+            let decoded = VenueMachine::decode(&bytes, seed, options.mistake);
+            machine = Some(decoded.map_err(|what| VenueRootError::Format(snapshot_at, what))?);
+        }
+        let mut found = FoundRoot { repairs: recovery.repairs, ..FoundRoot::default() };
+        let from = options.again_from.unwrap_or(u64::MAX);
+        for record in recovery.blocks {
+            let (number, bytes) = record?;
+            let read = decode(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            let machine = replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
+            found.add(from, machine, &keys);
+        }
+        let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
+        let stated = keys.stated();
+        let mut root = VenueRoot::of(store, machine, keys, options, snapshot_at);
+        if root.machine.core.acts_as != stated {
+            // The owner has changed the operator, or will: until the ledger has it, matching pauses.
+            root.step(root.machine.core.clock_ms, &[VenueInput::Operate(stated)])?;
+        }
+        Ok((root, found))
+    }
+
+    /// Takes inputs in their order, at a time of the host's clock in milliseconds. When this returns they and what
+    /// follows are in the journal, and the journal is synced.
+    ///
+    /// # Errors
+    /// [`VenueRootError::Store`] if the disk fails, and [`VenueRootError::Failed`] ever after: nothing of the step may
+    /// be told, and the root must be opened again.
+    pub fn step(&mut self, clock_ms: u64, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
+        if self.has_failed {
+            return Err(VenueRootError::Failed);
+        }
+        let before = self.machine.core.tree.count();
+        self.machine.step(clock_ms, inputs);
+        debug_assert_eq!(self.machine.audit(), Ok(()), "sums follow from orders and fills");
+        encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
+        encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
+        let written = self.write();
+        self.has_failed = written.is_err();
+        written?;
+        Ok(self.effects())
+    }
+
+    /// Journals a step: one record, one sync.
+    fn write(&mut self) -> Result<(), VenueRootError> {
+        let number = self.store.last_height() + 1;
+        self.store.append(number, &self.record)?;
+        self.store.append_receipts(number, &self.outcome)?;
+        if self.mistake != Some(VenueMistake::ReportsBeforeSync) {
+            self.store.sync()?;
+        }
+        Ok(())
+    }
+
+    /// What the last step made, signed.
+    fn effects(&mut self) -> Vec<VenueEffect> {
+        let made = std::mem::take(&mut self.machine.made);
+        made.into_iter().map(|made| signed(made, &self.machine, &self.keys)).collect()
+    }
+
+    /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
+    pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
+        report(fill, side, self.settings(), &self.keys)
+    }
+
+    /// Up to `most` fills from an index on, from the journal: what a session missed, or asks to be told again.
+    ///
+    /// # Errors
+    /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
+    pub fn fills(&self, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
+        let mut fills = Vec::new();
+        if from >= self.machine.core.tree.count() {
+            return Ok(fills);
+        }
+        let mut number = self.record_of(from)?;
+        while let Some(bytes) = self.store.receipts(number)? {
+            let of_record = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            fills.extend(of_record.into_iter().filter(|fill| fill.index >= from));
+            number += 1;
+            if fills.len() >= most {
+                break;
+            }
+        }
+        fills.truncate(most);
+        if fills.first().is_none_or(|first| first.index != from) {
+            return Err(VenueRootError::Forgotten(from));
+        }
+        Ok(fills)
+    }
+
+    /// The last record before which no more fills were made than so many.
+    fn record_of(&self, fill: u64) -> Result<u64, VenueRootError> {
+        // Records that are forgotten come first.
+        let (mut low, mut high) = (0, self.store.last_height());
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let before = self.store.receipts(middle)?.and_then(|bytes| fills_before(&bytes));
+            match before.is_none_or(|before| before <= fill) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Writes a snapshot of the present state, which names the last record of the journal. Opening begins with it.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`].
+    pub fn snapshot(&mut self) -> Result<(), VenueRootError> {
+        let written = self.begin_snapshot().and_then(|begun| begun.map_or(Ok(()), VenueSnapshot::write));
+        self.has_failed |= written.is_err();
+        written
+    }
+
+    /// Takes a snapshot of the present state, to be written on another thread while steps go on; `None` if there is no
+    /// record since the last one.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`], or if another snapshot is still being written.
+    pub fn begin_snapshot(&mut self) -> Result<Option<VenueSnapshot<D>>, VenueRootError> {
+        if self.has_failed {
+            return Err(VenueRootError::Failed);
+        }
+        let record = self.store.last_height();
+        if record == self.snapshot_at {
+            return Ok(None);
+        }
+        let writer = self.store.begin_checkpoint(record)?;
+        self.snapshot_at = record;
+        Ok(Some(VenueSnapshot { record, writer, bytes: self.machine.encode() }))
+    }
+
+    /// Forgets records of the journal below a number, by whole files, but none that opening needs: two snapshots stand
+    /// above them. Their fills cannot be fetched any more.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::step`].
+    pub fn forget_below(&mut self, record: u64) -> Result<(), VenueRootError> {
+        self.store.forget_below(record)?;
+        Ok(())
+    }
+
+    /// How many effects there were: the number of the next one.
+    pub fn effects_told(&self) -> u64 {
+        self.machine.core.effects
+    }
+
+    /// The number of the last record.
+    pub fn last_record(&self) -> u64 {
+        self.store.last_height()
+    }
+
+    /// What the root was told once.
+    pub fn settings(&self) -> &VenueSettings {
+        &self.machine.core.settings
+    }
+
+    /// A digest of the whole state: equal after a restart.
+    pub fn digest(&self) -> Digest {
+        self.machine.digest()
+    }
+
+    /// The height of the last certified block; the host gives the next one. `None` before the first.
+    pub fn height(&self) -> Option<u64> {
+        self.machine.core.horizon.as_ref().map(|horizon| horizon.height())
+    }
+
+    /// Fills so far, and how many of them are settled or bust.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.machine.core.tree.count(), self.machine.core.settled())
+    }
+
+    /// Sessions that are attached; after a restart their links are broken.
+    pub fn sessions(&self) -> Vec<SessionNumber> {
+        let attached = self.machine.core.sessions.iter().filter(|(_, of)| of.is_attached);
+        attached.map(|(session, _)| *session).collect()
+    }
+
+    /// When by the host's clock a step is due although nothing happens: a session's timer fires, or matching pauses.
+    pub fn wants_step_at_ms(&self) -> Option<u64> {
+        let core = &self.machine.core;
+        let timers = core.sessions.values().filter_map(|of| of.deadline_ms);
+        let quiet = core.horizon.as_ref().map(|_| core.heard_ms + core.settings.limits.quiet_ms);
+        let next = timers.chain(quiet.filter(|at| *at > core.now_ms)).min()?;
+        Some(core.clock_ms.saturating_add(next.saturating_sub(core.now_ms)))
+    }
+
+    /// The settle in flight.
+    pub fn in_flight(&self) -> Option<Transaction> {
+        let body = &self.machine.core.in_flight.as_ref()?.body;
+        Some(body.clone().sign(&self.settings().network, &self.keys.operator))
+    }
+
+    /// Why matching pauses.
+    pub fn paused(&self) -> Option<VenuePause> {
+        self.machine.core.paused
+    }
+
+    /// Why the root has stopped.
+    pub fn stopped(&self) -> Option<VenueStop> {
+        self.machine.core.stopped
+    }
+
+    /// How an order stands.
+    pub fn standing(&self, key: &PublicKey, number: &OrderNumber) -> Option<OrderStanding> {
+        self.machine.standing(key, number)
+    }
+
+    /// Where an open order stands in its queue; walks the orders before it.
+    pub fn position(&self, key: &PublicKey, number: &OrderNumber) -> Option<matching::Position> {
+        self.machine.position(key, number)
+    }
+
+    /// An open market with its resting orders, for readers of market data that begin or missed something.
+    pub fn image(&self, market: MarketId) -> Option<MarketImage> {
+        self.machine.image(market)
+    }
+
+    /// The book of an open market.
+    pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
+        self.machine.book(market)
+    }
+}
+
+fn report(fill: &VenueFill, side: VenueSide, settings: &VenueSettings, keys: &VenueKeys) -> FillReport {
+    let VenueSettings { network, venue, incarnation, .. } = settings;
+    let name = (*venue, *incarnation, fill.index);
+    FillReport::new(network, name, fill.leaf, fill.party(side).account, &keys.report)
+}
+
+/// Something that the machine's last step made, signed.
+fn signed(made: Made, machine: &VenueMachine, keys: &VenueKeys) -> VenueEffect {
+    let settings = &machine.core.settings;
+    match made {
+        Made::Effect(effect) => effect,
+        Made::Submit(body) => VenueEffect::Submit(Box::new(body.sign(&settings.network, &keys.operator))),
+        Made::Executed(at, side) => {
+            let (fill, party) = (&machine.fills[at], machine.fills[at].party(side));
+            let report = report(fill, side, settings, keys);
+            let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(report));
+            let (session, key, number) = (party.session, party.key, party.number);
+            VenueEffect::Report(TradeReport { session, key, number, what })
+        }
+    }
+}
+
+impl VenueKeys {
+    /// The operator as the ledger knows it.
+    fn stated(&self) -> VenueOperator {
+        VenueOperator { account: self.account, report_key: self.report.public() }
+    }
+}
+
+fn seed(disk: &impl Disk) -> Result<u64, VenueRootError> {
+    let reason = |reason| StoreError::Io { action: "read random bytes for", file: disk.place(), reason };
+    let bytes = disk.entropy().map_err(reason)?;
+    let (first, _) = bytes.split_first_chunk().expect("32 bytes");
+    Ok(u64::from_le_bytes(*first))
+}
+
+fn read_error(record: u64, error: std::io::Error) -> VenueRootError {
+    VenueRootError::Format(record, error.to_string())
+}
+
+/// Does again what a record says, and compares what it came to.
+fn replay<'m, D: Disk>(
+    store: &mut Store<D>,
+    machine: &'m mut Option<VenueMachine>,
+    number: u64,
+    record: JournalRecord,
+    seed: u64,
+    mistake: Option<VenueMistake>,
+) -> Result<&'m mut VenueMachine, VenueRootError> {
+    let mut bytes = Vec::new();
+    match (record, machine.as_mut()) {
+        (JournalRecord::Founded(settings), None) if number == 1 => {
+            *machine = Some(VenueMachine::new(settings, seed, mistake));
+            encode_outcome(0, &[], &None, &mut bytes);
+        }
+        (JournalRecord::Step { clock_ms, inputs, outcome }, Some(machine)) => {
+            let before = machine.core.tree.count();
+            machine.step(clock_ms, &inputs);
+            encode_outcome(before, &machine.fills, &machine.cut, &mut bytes);
+            if outcome_digest(&bytes) != outcome {
+                return Err(VenueRootError::Diverged(number));
+            }
+        }
+        _ => return Err(VenueRootError::Format(number, "it is not at its place".into())),
+    }
+    store.append_receipts(number, &bytes)?;
+    Ok(machine.as_mut().expect("it was founded"))
+}
+
+impl FoundRoot {
+    /// Adds what a replayed step made, as far as it was asked for.
+    fn add(&mut self, from: u64, machine: &mut VenueMachine, keys: &VenueKeys) {
+        let made = std::mem::take(&mut machine.made);
+        let first = machine.core.effects - made.len() as u64;
+        let wanted = (first..).zip(made).filter(|(number, _)| *number >= from);
+        for (number, made) in wanted {
+            if self.again.is_empty() {
+                self.again_from = number;
+            }
+            self.again.push(signed(made, machine, keys));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a root is told once; it stands in the first record of its journal.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use matching::BookLimits;
+use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VenueId, VenueOperator};
+use primitives::{Amount, Digest, Height};
+
+/// The most bytes of an order in a settle, with its signature.
+pub(crate) const ORDER_BYTES_MAX: usize = 32 + 4 + 10 + 10 + 3 + 4 + 4 + 8 + 9 + 4 + 65;
+/// Bytes of a fill in a settle.
+pub(crate) const FILL_BYTES: usize = 2 + 2 + 4 + 4 + 8 + 8 + 1;
+/// Bytes of a settle without orders and fills.
+pub(crate) const SETTLE_BYTES: usize = 4 + 4 + 8 + 4 + 4;
+
+/// Terms of the chain that settles judge by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SettlingTerms {
+    /// The chain's number.
+    pub chain: u64,
+    /// Units of asset 0 that a transaction of weight one costs.
+    pub fee: Amount,
+    /// How long an action of a trader waits: D heights and τ milliseconds.
+    pub delay: Delay,
+    /// The bond below which a venue does not settle.
+    pub bond_min: Amount,
+    /// The most bytes of a settle.
+    pub settle_bytes: u32,
+    /// The most entries of orders of a venue.
+    pub entries_max: u64,
+    /// The most heights from a block to the expiry of an order that it fills.
+    pub life_max: Height,
+}
+
+/// Limits of a root that are its operator's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VenueLimits {
+    /// Accounts that trade.
+    pub accounts: u32,
+    /// Orders of a key that are open, or filled and not past.
+    pub entries_of_key: u32,
+    /// Numbers of a key whose first answers are kept.
+    pub numbers_of_key: u32,
+    /// The most heights that an order lives, within the chain's own limit: its entry on the ledger costs the operator a
+    /// fee for each thousand.
+    pub life_heights: Height,
+    /// Heights after which a settle that no block has is given up.
+    pub settle_heights: u64,
+    /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
+    /// actions of traders with it.
+    pub quiet_ms: u64,
+}
+
+impl Default for VenueLimits {
+    /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second; settles for
+    /// 32 heights; five seconds without a block.
+    fn default() -> VenueLimits {
+        VenueLimits {
+            accounts: 4_096,
+            entries_of_key: 1_024,
+            numbers_of_key: 4_096,
+            life_heights: 86_400,
+            settle_heights: 32,
+            quiet_ms: 5_000,
+        }
+    }
+}
+
+/// What a root is told once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VenueSettings {
+    /// The identity of the network.
+    pub network: Digest,
+    /// The venue.
+    pub venue: VenueId,
+    /// The incarnation that this root runs; another one needs another root.
+    pub incarnation: u32,
+    /// The account that settles, and the key that signs reports.
+    pub operator: VenueOperator,
+    /// Terms of the chain.
+    pub terms: SettlingTerms,
+    /// The operator's own limits.
+    pub limits: VenueLimits,
+}
+
+/// How a market is run. It does not change within an incarnation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct MarketSettings {
+    /// Millionths of the quote units that a maker pays; a rebate is negative.
+    pub maker_ppm: i32,
+    /// Millionths of the quote units that a taker pays; at least a maker's rebate.
+    pub taker_ppm: u32,
+    /// The fewest lots of an order: each fill costs the operator fees, however small it is.
+    pub lots_min: u32,
+    /// The most open orders.
+    pub orders: u32,
+    /// The most open orders of an account.
+    pub orders_of_account: u32,
+    /// The first tick of the window in which price levels are found by index.
+    pub window_base: u32,
+    /// Ticks of the window, 64 to 262,144.
+    pub window_ticks: u32,
+}
+
+impl Default for MarketSettings {
+    /// No fees; one lot; 65,536 orders, 1,024 of an account; ticks 1 to 65,536 in the window.
+    fn default() -> MarketSettings {
+        MarketSettings {
+            maker_ppm: 0,
+            taker_ppm: 0,
+            lots_min: 1,
+            orders: 1 << 16,
+            orders_of_account: 1_024,
+            window_base: 1,
+            window_ticks: 1 << 16,
+        }
+    }
+}
+
+/// Settings with which a root cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the venue's setting `{0}` {1}")]
+pub struct VenueSettingsError(pub &'static str, pub &'static str);
+
+impl VenueSettings {
+    /// # Errors
+    /// [`VenueSettingsError`] names the setting and the remedy.
+    pub fn check(&self) -> Result<(), VenueSettingsError> {
+        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, settle_heights, quiet_ms } =
+            self.limits;
+        let least = (SETTLE_BYTES + 2 * ORDER_BYTES_MAX + FILL_BYTES) as u32;
+        for (holds, name, remedy) in [
+            (accounts >= 1, "accounts", "must be at least 1"),
+            ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
+            (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
+            (life_heights >= 1, "life_heights", "must be at least 1"),
+            (settle_heights >= 1, "settle_heights", "must be at least 1"),
+            (
+                (1..=self.terms.delay.ms / 2).contains(&quiet_ms),
+                "quiet_ms",
+                "must be at least 1, and at most half of the chain's delay.ms",
+            ),
+            (self.terms.delay.heights >= 2, "delay.heights", "of the chain must be at least 2"),
+            (self.terms.settle_bytes >= least, "settle_bytes", "of the chain does not hold one fill"),
+        ] {
+            if !holds {
+                return Err(VenueSettingsError(name, remedy));
+            }
+        }
+        Ok(())
+    }
+
+    /// The most heights that an order lives.
+    pub(crate) fn life_max(&self) -> Height {
+        self.limits.life_heights.min(self.terms.life_max)
+    }
+
+    /// Makers that a fill-or-kill order may meet: all of its fills stand in one settle.
+    pub(crate) fn group_max(&self) -> u32 {
+        let room = (self.terms.settle_bytes as usize).saturating_sub(SETTLE_BYTES + ORDER_BYTES_MAX);
+        (room / (ORDER_BYTES_MAX + FILL_BYTES)).clamp(1, GROUP_FILLS_MAX) as u32
+    }
+
+    /// The size of the book of a market.
+    pub(crate) fn book(&self, market: &MarketSettings) -> BookLimits {
+        BookLimits {
+            orders: market.orders,
+            owners: self.limits.accounts,
+            orders_of_owner: market.orders_of_account,
+            window_base: market.window_base,
+            window_ticks: market.window_ticks,
+            fill_or_kill_orders: self.group_max(),
+        }
+    }
+}
+
+impl MarketSettings {
+    /// The most that an order pays, in millionths.
+    pub(crate) fn fee_ppm(&self) -> u32 {
+        self.taker_ppm.max(u32::try_from(self.maker_ppm).unwrap_or(0))
+    }
+
+    /// Whether the fees of a fill are together not negative, and never more than what is traded.
+    pub fn has_sound_fees(&self) -> bool {
+        self.fee_ppm() <= PPM && self.maker_ppm.checked_neg().is_some_and(|rebate| rebate <= self.taker_ppm as i32)
+    }
+
+    /// The fee of a side on quote units, rounded towards nothing: sums of fees stay below the fee of the sum.
+    pub(crate) fn fee(&self, quote: Amount, is_taker: bool) -> i64 {
+        let ppm = if is_taker { i128::from(self.taker_ppm) } else { i128::from(self.maker_ppm) };
+        (i128::from(quote) * ppm / i128::from(PPM)) as i64
+    }
+}

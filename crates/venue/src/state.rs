@@ -1,0 +1,380 @@
+//! What a root knows: accounts, keys, orders, sessions and unsettled fills. All of it is in snapshots.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::venue::{
+    FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOperator, VenueOrder, VenueSide,
+};
+use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
+
+use crate::checked::CheckedOrder;
+use crate::facts::{OperatorStanding, VenueStanding};
+use crate::input::SessionNumber;
+use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
+use crate::report::{Acceptance, OrderStanding, VenueFill};
+use crate::settings::VenueSettings;
+
+/// An asset in an account's deposit.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Holding {
+    pub asset: AssetId,
+    /// What the certified ledger has.
+    pub free: Amount,
+    pub leaving: Amount,
+    /// What open orders reserve, and what unsettled fills owe.
+    pub open: u128,
+    pub owed: u128,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Account {
+    pub address: Address,
+    /// Its number in the books, from its first order on.
+    pub owner: Option<u32>,
+    pub is_killed: bool,
+    /// By asset.
+    pub holdings: Vec<Holding>,
+    /// Positions of its keys.
+    pub keys: Vec<u32>,
+}
+
+/// What a key may lose of an asset by open orders and unsettled fills.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Exposure {
+    pub asset: AssetId,
+    pub open: u128,
+    pub owed: u128,
+}
+
+/// What is known of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Remembered {
+    /// The slot of an order that was taken.
+    Taken(u32),
+    /// An order with this digest was refused.
+    Refused(Digest, OrderRefusal),
+    /// A cancel came first.
+    Overtaken,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Key {
+    pub public: PublicKey,
+    pub account: u32,
+    pub mandate: Mandate,
+    pub net: Vec<(AssetId, i128)>,
+    pub is_revoked: bool,
+    /// The floor that the ledger has in force.
+    pub floor: OrderNumber,
+    /// The highest floor that was asked for, on the ledger or by an order.
+    pub raised: OrderNumber,
+    pub exposures: Vec<Exposure>,
+    pub numbers: BTreeMap<OrderNumber, Remembered>,
+    /// The highest number that was forgotten.
+    pub stale: Option<OrderNumber>,
+    /// Orders that are open, or filled and not past.
+    pub entries: u32,
+}
+
+/// What an order adds to sums; always what follows from the rest of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct OrderSums {
+    /// Units that its open lots reserve.
+    pub reserved: u128,
+    /// Whether it counts among its key's entries.
+    pub is_entry: bool,
+    /// Whether it may make an entry on the ledger that is not there yet.
+    pub is_prospective: bool,
+    /// What it weighs in settles of its unsettled fills.
+    pub weight: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Order {
+    pub signed: CheckedOrder,
+    pub accepted: Acceptance,
+    pub session: SessionNumber,
+    pub key: u32,
+    /// The certified height at which it came.
+    pub since: Height,
+    /// Lots that the orders which it replaced have executed.
+    pub carried: u32,
+    pub open: u32,
+    pub executed: u32,
+    pub settled: u32,
+    pub bust: u32,
+    /// Fills that are not settled.
+    pub unsettled: u32,
+    /// Quote units and fees of its fills.
+    pub quote: u128,
+    pub fees: i128,
+    pub end: Option<OrderEnd>,
+    /// Whether market data shows it.
+    pub is_shown: bool,
+    /// Whether the certified ledger has an entry of it.
+    pub has_entry: bool,
+    pub sums: OrderSums,
+}
+
+impl Order {
+    pub fn terms(&self) -> &VenueOrder {
+        self.signed.order()
+    }
+
+    pub fn standing(&self) -> OrderStanding {
+        let Order { accepted, end: ended, open, executed, settled, bust, .. } = *self;
+        OrderStanding::Taken { accepted, ended, open, executed, settled, bust }
+    }
+
+    /// Whether nothing about it can change any more, up to its being forgotten.
+    pub fn is_final(&self) -> bool {
+        self.end.is_some() && self.unsettled == 0 && !self.sums.is_entry
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Session {
+    /// Keys for which it may trade, sorted; and all for which it might since it first attached.
+    pub keys: Vec<PublicKey>,
+    pub had_keys: BTreeSet<PublicKey>,
+    pub ends_orders: bool,
+    pub dead_man_ms: Option<u64>,
+    /// When its open orders end, unless it says something before.
+    pub deadline_ms: Option<u64>,
+    pub is_attached: bool,
+}
+
+/// A fill that is not settled, with the slots of its orders.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Pending {
+    pub fill: VenueFill,
+    pub buyer: u32,
+    pub seller: u32,
+    /// What a bust costs the bond.
+    pub penalty: Amount,
+}
+
+impl Pending {
+    pub fn slot(&self, side: VenueSide) -> u32 {
+        if side == VenueSide::Buy { self.buyer } else { self.seller }
+    }
+
+    pub fn taker(&self) -> u32 {
+        self.slot(self.fill.terms.taker)
+    }
+
+    /// What a side pays, of which asset of its market.
+    pub fn debit(&self, side: VenueSide, terms: &MarketTerms) -> (AssetId, u128) {
+        match side {
+            VenueSide::Buy => {
+                let paid = i128::from(self.fill.quote) + i128::from(self.fill.terms.fee_buy);
+                (terms.quote, paid.max(0) as u128)
+            }
+            VenueSide::Sell => (terms.base, u128::from(self.fill.base)),
+        }
+    }
+
+    /// What a side receives.
+    pub fn credit(&self, side: VenueSide, terms: &MarketTerms) -> (AssetId, u128) {
+        match side {
+            VenueSide::Buy => (terms.base, u128::from(self.fill.base)),
+            VenueSide::Sell => {
+                let received = i128::from(self.fill.quote) - i128::from(self.fill.terms.fee_sell);
+                (terms.quote, received.max(0) as u128)
+            }
+        }
+    }
+}
+
+/// A settle that is sent until its number is used or it has ended.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct InFlight {
+    pub body: Body,
+    /// The index behind its last fill.
+    pub to: u64,
+}
+
+/// All of it but the books.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Core {
+    pub settings: VenueSettings,
+    /// Milliseconds that went by, and what the host's clock said last: where it is set back no time went by.
+    pub now_ms: u64,
+    pub clock_ms: u64,
+    /// Heights and times of certified blocks, from the first one on.
+    pub horizon: Option<Horizon>,
+    /// The highest decided block that the host has told of.
+    pub newest: Height,
+    /// When the last certified block came.
+    pub heard_ms: u64,
+    pub standing: Option<VenueStanding>,
+    /// Whose keys the root has.
+    pub acts_as: VenueOperator,
+    pub operator: Option<OperatorStanding>,
+    pub listed: BTreeMap<MarketId, MarketTerms>,
+    pub accounts: Vec<Account>,
+    pub account_of: BTreeMap<Address, u32>,
+    /// Accounts that have a number in the books.
+    pub owners: u32,
+    pub keys: Vec<Key>,
+    pub key_of: BTreeMap<PublicKey, u32>,
+    pub orders: Vec<Option<Order>>,
+    pub free: Vec<u32>,
+    pub last_id: u64,
+    /// Effects so far.
+    pub effects: u64,
+    /// Orders whose end by height, and by block time, waits.
+    pub expiries: BTreeSet<(Height, u32)>,
+    pub untils: BTreeSet<(u64, u32)>,
+    /// Orders that are entries until their expiry is past.
+    pub entries: BTreeSet<(Height, u32)>,
+    pub sessions: BTreeMap<SessionNumber, Session>,
+    pub tree: FillTree,
+    pub pending: VecDeque<Pending>,
+    pub in_flight: Option<InFlight>,
+    pub last_signed: Sequence,
+    /// Whether the next settle brings all signatures: the last one was void.
+    pub signs_all: bool,
+    pub paused: Option<VenuePause>,
+    pub stopped: Option<VenueStop>,
+    /// Sums over unsettled fills and their orders.
+    pub penalties: u128,
+    pub weight: u64,
+    pub prospective: u64,
+}
+
+impl Core {
+    pub fn new(settings: VenueSettings) -> Core {
+        Core {
+            settings,
+            now_ms: 0,
+            clock_ms: 0,
+            horizon: None,
+            newest: 0,
+            heard_ms: 0,
+            standing: None,
+            acts_as: settings.operator,
+            operator: None,
+            listed: BTreeMap::new(),
+            accounts: Vec::new(),
+            account_of: BTreeMap::new(),
+            owners: 0,
+            keys: Vec::new(),
+            key_of: BTreeMap::new(),
+            orders: Vec::new(),
+            free: Vec::new(),
+            last_id: 0,
+            effects: 0,
+            expiries: BTreeSet::new(),
+            untils: BTreeSet::new(),
+            entries: BTreeSet::new(),
+            sessions: BTreeMap::new(),
+            tree: FillTree::default(),
+            pending: VecDeque::new(),
+            in_flight: None,
+            last_signed: 0,
+            signs_all: false,
+            paused: None,
+            stopped: None,
+            penalties: 0,
+            weight: 0,
+            prospective: 0,
+        }
+    }
+
+    pub fn order(&self, slot: u32) -> &Order {
+        self.orders[slot as usize].as_ref().expect("a slot in use")
+    }
+
+    pub fn order_mut(&mut self, slot: u32) -> &mut Order {
+        self.orders[slot as usize].as_mut().expect("a slot in use")
+    }
+
+    pub fn key(&self, at: u32) -> &Key {
+        &self.keys[at as usize]
+    }
+
+    pub fn key_mut(&mut self, at: u32) -> &mut Key {
+        &mut self.keys[at as usize]
+    }
+
+    pub fn account(&self, at: u32) -> &Account {
+        &self.accounts[at as usize]
+    }
+
+    /// The account of a key.
+    pub fn owner_of(&self, key: u32) -> &Account {
+        self.account(self.key(key).account)
+    }
+
+    /// The last certified height; 0 before the first one.
+    pub fn height(&self) -> Height {
+        self.horizon.as_ref().map_or(0, Horizon::height)
+    }
+
+    /// Its block time.
+    pub fn time_ms(&self) -> u64 {
+        self.horizon.as_ref().map_or(0, Horizon::time_ms)
+    }
+
+    /// Lets the time go by that the host's clock says.
+    pub fn pass_time(&mut self, clock_ms: u64) {
+        let passed = if self.clock_ms == 0 { 0 } else { clock_ms.saturating_sub(self.clock_ms) };
+        self.now_ms = self.now_ms.saturating_add(passed);
+        self.clock_ms = clock_ms;
+    }
+
+    /// Fills that are settled.
+    pub fn settled(&self) -> u64 {
+        self.tree.count() - self.pending.len() as u64
+    }
+
+    pub fn holding_mut(&mut self, account: u32, asset: AssetId) -> &mut Holding {
+        let holdings = &mut self.accounts[account as usize].holdings;
+        let at = holdings.binary_search_by_key(&asset, |of| of.asset);
+        let at = at.unwrap_or_else(|at| {
+            holdings.insert(at, Holding { asset, free: 0, leaving: 0, open: 0, owed: 0 });
+            at
+        });
+        &mut holdings[at]
+    }
+
+    pub fn exposure_mut(&mut self, key: u32, asset: AssetId) -> &mut Exposure {
+        let exposures = &mut self.keys[key as usize].exposures;
+        let at = exposures.binary_search_by_key(&asset, |of| of.asset);
+        let at = at.unwrap_or_else(|at| {
+            exposures.insert(at, Exposure { asset, open: 0, owed: 0 });
+            at
+        });
+        &mut exposures[at]
+    }
+
+    /// Open orders of a key, oldest first.
+    pub fn open_orders(&self, key: u32) -> Vec<u32> {
+        let open = |remembered: &Remembered| match remembered {
+            Remembered::Taken(slot) if self.order(*slot).end.is_none() => Some(*slot),
+            _ => None,
+        };
+        let mut slots: Vec<u32> = self.key(key).numbers.values().filter_map(open).collect();
+        slots.sort_unstable_by_key(|slot| self.order(*slot).accepted.id);
+        slots
+    }
+}
+
+impl Account {
+    pub fn holding(&self, asset: AssetId) -> Option<&Holding> {
+        self.holdings.binary_search_by_key(&asset, |of| of.asset).ok().map(|at| &self.holdings[at])
+    }
+}
+
+impl Key {
+    pub fn exposure(&self, asset: AssetId) -> (u128, u128) {
+        let at = self.exposures.binary_search_by_key(&asset, |of| of.asset);
+        at.map_or((0, 0), |at| (self.exposures[at].open, self.exposures[at].owed))
+    }
+
+    pub fn net(&self, asset: AssetId) -> i128 {
+        self.net.iter().find(|(of, _)| *of == asset).map_or(0, |(_, net)| *net)
+    }
+}

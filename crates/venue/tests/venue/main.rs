@@ -1,0 +1,13 @@
+//! A root over the real ledger and a disk that fails.
+
+mod custody;
+mod formats;
+mod mistakes;
+mod orders;
+mod random;
+mod reading;
+mod restarts;
+mod sessions;
+mod settles;
+mod terms;
+mod world;

@@ -1,0 +1,69 @@
+//! What a host reads from the ledger for a root.
+
+use ledger::{BustReason, FillVerdict, Ledger};
+use primitives::venue::OrderNumber;
+use venue::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+
+use crate::terms::*;
+
+/// All standings of the ledger, as a host reads them.
+pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
+    let venues = ledger.venues().expect("the chain has venues");
+    let mut facts = Vec::new();
+    if let Some(venue) = venues.get(VENUE) {
+        facts.push(VenueFact::Venue(VenueStanding {
+            incarnation: venue.incarnation,
+            operator: venue.operator,
+            is_convicted: venue.judged > venue.incarnation,
+            fee_cap_ppm: venue.fee_cap_ppm,
+            settled: venue.fills.count(),
+            bond: venue.bond,
+            entries: venue.entries,
+        }));
+    }
+    facts.extend(venues.market(VENUE, MARKET).map(|terms| VenueFact::Market(MARKET, *terms)));
+    let operator = venues.get(VENUE).map_or(operator(), |venue| venue.operator);
+    let account = ledger.accounts().get(&operator.account).expect("it has units");
+    let (balance, highest) = (account.balance(USD), account.window().highest());
+    let is_used = |behind: &u64| highest.checked_sub(*behind).is_some_and(|of| account.window().check(of).is_err());
+    let used = (0..64).filter(is_used).fold(0, |used, behind| used | 1 << behind);
+    facts.push(VenueFact::Operator(OperatorStanding { account: operator.account, balance, highest, used }));
+    for person in 1..=8 {
+        for asset in [USD, EUR] {
+            let of = venues.deposit(VENUE, &address(person), asset);
+            let leaving = of.leaving.map_or(0, |leaving| leaving.units);
+            facts.push(VenueFact::Deposit { account: address(person), asset, free: of.free, leaving });
+        }
+        if let Some(of) = venues.key(VENUE, &public(person)) {
+            let in_force = of.raises.iter().filter(|(since, _)| venues.horizon().is_past(*since));
+            let floor = in_force.map(|(_, floor)| *floor).fold(of.floor, OrderNumber::max);
+            facts.push(VenueFact::Key(
+                public(person),
+                KeyStanding {
+                    owner: of.owner,
+                    mandate: of.mandate.clone(),
+                    net: of.net.clone(),
+                    is_revoked: of.revoked.is_some(),
+                    floor,
+                    raised: of.raises.iter().map(|(_, floor)| *floor).fold(floor, OrderNumber::max),
+                },
+            ));
+        }
+    }
+    facts
+}
+
+pub fn fate(verdict: &FillVerdict) -> FillFate {
+    match verdict {
+        FillVerdict::Applied => FillFate::Applied,
+        FillVerdict::Bust(reason, _) => FillFate::Bust(match reason {
+            BustReason::Parties => FillBust::Parties,
+            BustReason::Dead => FillBust::Dead,
+            BustReason::Expired => FillBust::Expired,
+            BustReason::Outside => FillBust::Outside,
+            BustReason::Size => FillBust::Size,
+            BustReason::Deposit => FillBust::Deposit,
+            BustReason::Drawdown => FillBust::Drawdown,
+        }),
+    }
+}
