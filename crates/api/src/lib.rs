@@ -12,6 +12,7 @@ mod ethereum;
 mod lane;
 mod markets;
 mod node;
+mod operations;
 mod validator_status;
 
 pub use accounts::{
@@ -19,8 +20,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, PreparedBody, ResultBody, Results,
-    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, OutcomeBody, PreparedBody, ResultBody, Results, SolverBody,
+    TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -39,4 +40,8 @@ pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
+pub use operations::{
+    MandateBody, MandateCapBody, MarketMandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody,
+    VenueOperationBody, VenueOperatorBody,
+};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};

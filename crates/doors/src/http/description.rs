@@ -94,7 +94,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
             "account": {"type": "string", "pattern": ADDRESS},
             "sequence": {"type": ["string", "null"], "pattern": NUMBER},
             "until": {"type": ["string", "null"], "pattern": NUMBER},
-            "operation": {"oneOf": OPERATIONS.map(described_operation)},
+            "operation": {"$ref": "#/components/schemas/OperationBody"},
         });
         if path == "/v1/transactions/prepare" {
             properties["key"] = json!({"type": ["string", "null"], "pattern": DIGEST});
@@ -127,32 +127,8 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     content.insert("application/octet-stream".into(), json!({"schema": bytes}));
 }
 
-/// Operations that a wallet can ask for, with the pattern of each field.
-const OPERATIONS: [(&str, &[(&str, &str)]); 9] = [
-    ("create_account", &[("account", ADDRESS), ("key", DIGEST)]),
-    ("create_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("amount", UNITS), ("limit", PRICE)]),
-    ("cancel_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("limit", PRICE), ("offer", NUMBER)]),
-    ("pay", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("issue", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("burn", &[("asset", SYMBOL), ("amount", UNITS)]),
-    ("unstake", &[("units", UNITS)]),
-    ("withdraw", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("encoded", &[("bytes", TRANSACTION)]),
-];
-/// Amounts, as decimal strings of units.
-const UNITS: &str = "^(0|[1-9][0-9]{0,17})$";
 /// Numbers of 64 bits, as decimal strings; a JSON number is taken too.
 const NUMBER: &str = "^(0|[1-9][0-9]{0,18})$";
-
-fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
-    let mut properties = Map::new();
-    properties.insert("type".into(), json!({"type": "string", "enum": [name]}));
-    for &(field, pattern) in fields {
-        properties.insert(field.into(), json!({"type": "string", "pattern": pattern}));
-    }
-    let required: Vec<&String> = properties.keys().collect();
-    json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
-}
 
 /// The meaning of a status here.
 fn sentence(status: &str) -> &'static str {

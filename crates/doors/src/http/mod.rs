@@ -36,6 +36,7 @@ mod failure;
 pub(crate) mod guard;
 mod lane;
 mod markets;
+mod operations;
 mod operator;
 mod parameters;
 mod prepare;
@@ -48,6 +49,7 @@ mod transactions;
 mod typed_data;
 mod unsigned;
 mod validators;
+mod venue_words;
 
 pub(crate) use accounts::OffersPage;
 pub(crate) use failure::Failure;

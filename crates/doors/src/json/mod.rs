@@ -8,7 +8,9 @@ mod ethereum;
 mod lane;
 mod markets;
 mod node;
+mod operations;
 mod symbols;
+mod typed_data;
 mod validator_status;
 
 pub use api::*;
@@ -18,7 +20,9 @@ pub use ethereum::{ethereum_committed, ethereum_executed, ethereum_output, ether
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
 pub use markets::{candle, price, rounded};
 pub use node::assets;
+pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
+pub use typed_data::typed_data;
 pub use validator_status::validator_status;
 
 /// The code and the sentence of a refusal.
