@@ -14,6 +14,7 @@ mod markets;
 mod node;
 mod operations;
 mod validator_status;
+mod venues;
 
 pub use accounts::{
     AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
@@ -45,3 +46,9 @@ pub use operations::{
     VenueOperationBody, VenueOperatorBody,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use venues::{
+    BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
+    LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,
+    TradingKeyAtBody, TradingKeyBody, TradingKeysBody, VenueAtBody, VenueBody, VenueDepositBody, VenueDepositsBody,
+    VenueMarketBody, VenueMarketsBody, VenueProofBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
+};

@@ -115,6 +115,43 @@ impl Venues {
         self.deposits.get(&(venue, *account, asset)).copied().unwrap_or_default()
     }
 
+    /// The markets of a venue from a number on.
+    pub fn markets_from(&self, venue: VenueId, first: MarketId) -> impl Iterator<Item = (MarketId, &MarketTerms)> {
+        let of_venue = self.markets.from(&(venue, first)).take_while(move |((of, _), _)| *of == venue);
+        of_venue.map(|((_, market), terms)| (*market, terms))
+    }
+
+    /// The deposits at a venue from an account and asset on.
+    pub fn deposits_from(
+        &self,
+        venue: VenueId,
+        (account, asset): (Address, AssetId),
+    ) -> impl Iterator<Item = (&DepositId, &VenueDeposit)> {
+        self.deposits.from(&(venue, account, asset)).take_while(move |(id, _)| id.0 == venue)
+    }
+
+    /// The deposits of an account at all venues.
+    pub fn deposits_of(&self, account: Address) -> impl Iterator<Item = (&DepositId, &VenueDeposit)> {
+        let at = move |(venue, _): (VenueId, _)| self.deposits_from(venue, (account, AssetId(0)));
+        self.iter().flat_map(move |of| at(of).take_while(move |(id, _)| id.1 == account))
+    }
+
+    /// All trading keys.
+    pub fn keys(&self) -> impl Iterator<Item = (&TradingKeyId, &TradingKey)> {
+        self.keys.iter()
+    }
+
+    /// What is filled of the orders of a key in the present incarnation of its venue, from a number on.
+    pub fn filled_from(
+        &self,
+        (venue, key): TradingKeyId,
+        first: OrderNumber,
+    ) -> impl Iterator<Item = (OrderNumber, &FilledOrder)> {
+        let of_key = self.filled.from(&filled_id(venue, &key, &first));
+        let is_own = move |id: &FilledId| (id.0, id.1, id.2) == (venue, first.incarnation, key);
+        of_key.take_while(move |(id, _)| is_own(id)).map(|(id, filled)| (number_of(id), filled))
+    }
+
     /// A trading key.
     pub fn key(&self, venue: VenueId, key: &PublicKey) -> Option<&TradingKey> {
         self.keys.get(&(venue, *key))
