@@ -49,6 +49,6 @@ pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
     LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,
-    TradingKeyAtBody, TradingKeyBody, TradingKeysBody, VenueAtBody, VenueBody, VenueDepositBody, VenueDepositsBody,
-    VenueMarketBody, VenueMarketsBody, VenueProofBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
+    TradingKeyAtBody, TradingKeyBody, TradingKeysBody, VenueAtBody, VenueBody, VenueCustodyBody, VenueDepositBody,
+    VenueDepositsBody, VenueMarketBody, VenueMarketsBody, VenueProofBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
 };

@@ -352,3 +352,25 @@ impl OperationBody {
         }
     }
 }
+
+impl VenueOperationBody {
+    /// Its `action`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            VenueOperationBody::Open { .. } => "open",
+            VenueOperationBody::List { .. } => "list",
+            VenueOperationBody::Fence { .. } => "fence",
+            VenueOperationBody::ChangeOperator { .. } => "change_operator",
+            VenueOperationBody::Bond { .. } => "bond",
+            VenueOperationBody::Unbond { .. } => "unbond",
+            VenueOperationBody::Deposit { .. } => "deposit",
+            VenueOperationBody::Collect { .. } => "collect",
+            VenueOperationBody::Authorize { .. } => "authorize",
+            VenueOperationBody::Revoke { .. } => "revoke",
+            VenueOperationBody::RaiseFloor { .. } => "raise_floor",
+            VenueOperationBody::Settle { .. } => "settle",
+            VenueOperationBody::Accuse { .. } => "accuse",
+            VenueOperationBody::Claim { .. } => "claim",
+        }
+    }
+}

@@ -14,12 +14,25 @@ pub struct VenuesBody {
     pub height: u64,
     /// The terms of all venues, from the genesis.
     pub terms: VenueTermsBody,
+    /// What all venues hold in custody, by asset.
+    pub custody: Vec<VenueCustodyBody>,
     /// By number.
     pub venues: Vec<VenueBody>,
     /// Whether there are more than the limit.
     pub more: bool,
     /// If so, the `cursor` of the next page.
     pub next: Option<String>,
+}
+
+/// Units of an asset in custody at venues, as the ledger counts them from block to block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VenueCustodyBody {
+    /// Symbol.
+    pub asset: String,
+    /// Units in deposits.
+    pub deposits: String,
+    /// Units in bonds, with those that leave.
+    pub bonds: String,
 }
 
 /// The terms of all venues of a chain.

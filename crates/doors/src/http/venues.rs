@@ -59,6 +59,7 @@ pub(super) async fn venues(State(api): State<Api>, Query(page): Query<Numbered>)
         Ok(Json(json::VenuesBody {
             height,
             terms: json::venue_terms(venues.terms()),
+            custody: api.symbols.venue_custody(&venues),
             venues: rows.into_iter().map(|(venue, record)| json::venue(venue, record)).collect(),
             more: next.is_some(),
             next: next.map(|(venue, _)| venue.to_string()),

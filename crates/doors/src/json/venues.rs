@@ -1,15 +1,17 @@
 //! Venues of continuous markets in JSON.
 
+use std::collections::BTreeMap;
+
 use api::{
     EndedBody, FillTreeBody, FilledOrderBody, LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledBody,
-    SettledFillBody, TradingKeyBody, VenueBody, VenueDepositBody, VenueTermsBody,
+    SettledFillBody, TradingKeyBody, VenueBody, VenueCustodyBody, VenueDepositBody, VenueTermsBody,
 };
 use ledger::{
     BustGuilt, BustReason, DepositId, FillVerdict, FilledOrder, SettledFills, TradingKey, TradingKeyId, VenueDeposit,
     VenueRecord, VenueTerms, Venues,
 };
-use primitives::Digest;
 use primitives::venue::{FillTree, OrderNumber, VenueId};
+use primitives::{AssetId, Digest};
 use readers::venues::EndedHistory;
 
 use super::Symbols;
@@ -124,6 +126,20 @@ pub fn ended(ended: &EndedHistory) -> EndedBody {
 }
 
 impl Symbols {
+    /// What all venues hold in custody; only assets of which they hold some.
+    pub fn venue_custody(&self, venues: &Venues) -> Vec<VenueCustodyBody> {
+        let mut held: BTreeMap<AssetId, (u128, u128)> =
+            venues.deposited().iter().map(|(asset, units)| (*asset, (*units, 0))).collect();
+        held.entry(AssetId(0)).or_default().1 = venues.bonds();
+        let some = held.into_iter().filter(|(_, (deposits, bonds))| deposits + bonds > 0);
+        some.map(|(asset, (deposits, bonds))| VenueCustodyBody {
+            asset: self.name(asset),
+            deposits: deposits.to_string(),
+            bonds: bonds.to_string(),
+        })
+        .collect()
+    }
+
     /// A deposit; `venues` say whether what leaves is owed.
     pub fn venue_deposit(&self, id: &DepositId, deposit: &VenueDeposit, venues: &Venues) -> VenueDepositBody {
         let leaving = deposit.leaving.map(|leaving| LeavingDepositBody {

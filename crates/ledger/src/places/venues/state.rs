@@ -1,6 +1,6 @@
 //! The state of all venues, and the queues that follow from it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
@@ -29,6 +29,8 @@ pub struct Venues {
     /// Claimed fills, each with the fence of its incarnation.
     pub(super) claimed: SharedMap<ClaimedId, VenueMoment>,
     pub(super) queues: Queues,
+    /// Units in all deposits by asset, which follow from them.
+    pub(super) deposited: BTreeMap<AssetId, u128>,
     /// Records that the present block has written or removed; empty between blocks.
     pub(super) touched: BTreeSet<VenueRecordId>,
     /// By how much the present block has changed what deposits hold; nothing between blocks.
@@ -78,6 +80,7 @@ impl Venues {
             filled: SharedMap::default(),
             claimed: SharedMap::default(),
             queues: Queues::default(),
+            deposited: BTreeMap::new(),
             touched: BTreeSet::new(),
             moved: Sums::default(),
             #[cfg(test)]
@@ -167,6 +170,11 @@ impl Venues {
         self.venues.iter().map(|(_, venue)| u128::from(venue.liable())).sum()
     }
 
+    /// Units in all deposits, by asset.
+    pub fn deposited(&self) -> &BTreeMap<AssetId, u128> {
+        &self.deposited
+    }
+
     /// The present block.
     pub(super) fn now(&self) -> VenueMoment {
         VenueMoment { height: self.horizon.height(), time_ms: self.horizon.time_ms() }
@@ -223,6 +231,8 @@ impl Venues {
         };
         let before = before.map_or(0, |before| before.units());
         self.moved.add(id.2, i128::from(deposit.units()) - i128::from(before));
+        let sum = self.deposited.entry(id.2).or_default();
+        *sum = *sum + u128::from(deposit.units()) - u128::from(before);
     }
 
     /// Adds free units to a deposit.
@@ -257,7 +267,9 @@ impl Venues {
     /// The queues that follow from the records.
     pub(super) fn queue_all(&mut self) {
         let mut queues = Queues::default();
+        self.deposited.clear();
         for (id, deposit) in self.deposits.iter() {
+            *self.deposited.entry(id.2).or_default() += u128::from(deposit.units());
             if let Some(leaving) = deposit.leaving {
                 queues.payouts.insert((leaving.since, *id), ());
             }
