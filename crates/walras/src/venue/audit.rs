@@ -173,6 +173,7 @@ fn of_home(home: &Path, only: Option<VenueId>) -> anyhow::Result<Found> {
             held.push(Held { symbol: asset.symbol.clone(), decimals: asset.decimals, deposits, bonds });
         }
     }
+    held.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     let mut audited = Vec::new();
     for (number, record) in venues.iter().filter(|(number, _)| only.is_none_or(|only| only == *number)) {
         let (tree, busts) = fills_of_home(home, &state, number, record.incarnation)?;
