@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{CertificateBody, ErrorBody};
+use crate::{CertificateBody, ErrorBody, OperationBody};
 
 /// Recent blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -116,132 +116,6 @@ pub struct PreparedBody {
     pub typed_data: Option<serde_json::Value>,
     /// Its bytes up to the signature.
     pub unsigned: String,
-}
-
-/// The operation of a transaction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum OperationBody {
-    /// Registers an account, or rotates the account's own key.
-    CreateAccount {
-        /// The account.
-        account: String,
-        /// The key that controls it from the next block on.
-        key: String,
-    },
-    /// Offers an asset for another.
-    CreateOffer {
-        /// Symbol sold.
-        sell: String,
-        /// Symbol bought.
-        buy: String,
-        /// Maximum units to sell.
-        amount: String,
-        /// Minimum units bought per unit sold.
-        limit: String,
-    },
-    /// Cancels an offer.
-    CancelOffer {
-        /// Symbol sold.
-        sell: String,
-        /// Symbol bought.
-        buy: String,
-        /// Its limit.
-        limit: String,
-        /// Its id.
-        offer: String,
-    },
-    /// Moves units to another account.
-    Pay {
-        /// Receiving account.
-        to: String,
-        /// Symbol.
-        asset: String,
-        /// Units.
-        amount: String,
-    },
-    /// Creates units.
-    Issue {
-        /// Receiving account.
-        to: String,
-        /// Symbol.
-        asset: String,
-        /// Units.
-        amount: String,
-    },
-    /// Destroys units.
-    Burn {
-        /// Symbol.
-        asset: String,
-        /// Units.
-        amount: String,
-    },
-    /// Registers a validator, adds to its stake, or changes its key or address.
-    Stake {
-        /// Units of the first asset to add.
-        units: String,
-        /// The validator's key.
-        key: String,
-        /// Host and port.
-        address: String,
-    },
-    /// Withdraws units from the account's own stake.
-    Unstake {
-        /// Units of the first asset.
-        units: String,
-    },
-    /// Proves that a validator contradicted itself.
-    Accuse {
-        /// The epoch of its committee.
-        epoch: String,
-        /// Its index in the committee.
-        validator: u8,
-        /// The height of its two statements.
-        height: String,
-        /// `proposals` or `commits`; in rounds, `round_votes` or `round_proposals`.
-        statements: Cow<'static, str>,
-    },
-    /// Moves units into the payment lane.
-    Withdraw {
-        /// The key that may spend them there.
-        to: String,
-        /// Symbol.
-        asset: String,
-        /// Units.
-        amount: String,
-    },
-    /// Does something at a venue of continuous markets.
-    Venue {
-        /// What it does.
-        name: Cow<'static, str>,
-        /// The operation, in hexadecimal.
-        operation: String,
-    },
-    /// Posts something about the payment lane.
-    Lane {
-        /// The bytes posted, in hexadecimal.
-        post: String,
-    },
-}
-
-impl OperationBody {
-    /// Its `type`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            OperationBody::CreateAccount { .. } => "create_account",
-            OperationBody::CreateOffer { .. } => "create_offer",
-            OperationBody::CancelOffer { .. } => "cancel_offer",
-            OperationBody::Pay { .. } => "pay",
-            OperationBody::Issue { .. } => "issue",
-            OperationBody::Burn { .. } => "burn",
-            OperationBody::Stake { .. } => "stake",
-            OperationBody::Unstake { .. } => "unstake",
-            OperationBody::Accuse { .. } => "accuse",
-            OperationBody::Withdraw { .. } => "withdraw",
-            OperationBody::Venue { .. } => "venue",
-            OperationBody::Lane { .. } => "lane",
-        }
-    }
 }
 
 /// An outcome.

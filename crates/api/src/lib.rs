@@ -12,15 +12,17 @@ mod ethereum;
 mod lane;
 mod markets;
 mod node;
+mod operations;
 mod validator_status;
+mod venues;
 
 pub use accounts::{
     AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, PreparedBody, ResultBody, Results,
-    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, OutcomeBody, PreparedBody, ResultBody, Results, SolverBody,
+    TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -39,4 +41,14 @@ pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
+pub use operations::{
+    MandateBody, MandateCapBody, MarketMandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody,
+    VenueOperationBody, VenueOperatorBody,
+};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use venues::{
+    BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
+    LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,
+    TradingKeyAtBody, TradingKeyBody, TradingKeysBody, VenueAtBody, VenueBody, VenueCustodyBody, VenueDepositBody,
+    VenueDepositsBody, VenueMarketBody, VenueMarketsBody, VenueProofBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
+};

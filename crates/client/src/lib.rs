@@ -5,15 +5,20 @@
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
 //! - [`wallet`]: signs, numbers, sends and follows transactions so that none is paid twice or lost
+//! - [`venues`]: deposits, keys and fills of venues; [`evidence`]: what convicts one; [`Ticks`]: prices of its markets
 //! - [`durable`]: files that are whole after a crash
 
 mod assets;
 pub mod durable;
 mod error;
+pub mod evidence;
 pub mod keystore;
 mod node;
+mod ticks;
+pub mod venues;
 pub mod wallet;
 
 pub use assets::{Assets, Listed};
 pub use error::ClientError;
 pub use node::{NodeClient, SigningTerms, Unready};
+pub use ticks::{NoTick, Ticks};

@@ -256,11 +256,11 @@ impl NodeClient {
         }
     }
 
-    fn number<T: std::str::FromStr>(&self, what: &str, text: &str) -> Result<T, ClientError> {
+    pub(crate) fn number<T: std::str::FromStr>(&self, what: &str, text: &str) -> Result<T, ClientError> {
         text.parse().map_err(|_| self.foreign(&format!("its {what} is {text:?}")))
     }
 
-    fn foreign(&self, what: &str) -> ClientError {
+    pub(crate) fn foreign(&self, what: &str) -> ClientError {
         ClientError::Foreign { server: self.url.clone(), what: what.into() }
     }
 }

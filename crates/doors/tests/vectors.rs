@@ -265,11 +265,6 @@ fn typed_vector(body: Body) -> Value {
     let data = TypedData::of(&body);
     let transaction = body.clone().sign_typed(NETWORK, &wallet);
     let SignedBy::TypedData { signature, .. } = transaction.signed_by else { unreachable!("a wallet signs") };
-    let field = |(name, kind): (&str, &str)| json!({"name": name, "type": kind});
-    let domain = [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("salt", "bytes32")];
-    let fields: Vec<Value> = data.fields.iter().map(|(name, value)| field((name, value.kind()))).collect();
-    let message: serde_json::Map<String, Value> =
-        data.fields.iter().map(|(name, value)| ((*name).into(), value.text().into())).collect();
     json!({
         "key": hex(&key),
         "account": body.account.to_string(),
@@ -277,17 +272,25 @@ fn typed_vector(body: Body) -> Value {
         "until": body.until.to_string(),
         "network": NETWORK.to_string(),
         "body": encoded(&body),
-        "typed_data": {
-            "types": {"EIP712Domain": domain.map(field), data.primary: fields},
-            "primaryType": data.primary,
-            "domain": {"name": "Walras", "version": "1", "chainId": CHAIN, "salt": NETWORK.to_string()},
-            "message": message,
-        },
+        "typed_data": doors::json::typed_data(&data, CHAIN, &NETWORK),
         "hash": hex(&data.hash(CHAIN, &NETWORK)),
         "signature": hex(&signature.0),
         "transaction": encoded(&transaction),
         "id": transaction.id().to_string(),
     })
+}
+
+/// Bodies with one of each operation at a venue, from their own vectors.
+fn at_venues() -> Vec<Body> {
+    let vectors: Value = serde_json::from_str(include_str!("../../../docs/venue-vectors.json")).expect("vectors");
+    let of = |operation: &Value| {
+        let hex = operation["bytes"].as_str().expect("bytes").trim_start_matches("0x").as_bytes();
+        let digit = |digit: u8| char::from(digit).to_digit(16).expect("a digit") as u8;
+        let bytes: Vec<u8> = hex.chunks_exact(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect();
+        let operation = Operation::Venue(borsh::from_slice(&bytes).expect("an operation"));
+        Body { chain: 1, account: Address([7; 20]), sequence: 3, until: 50_000, operation }
+    };
+    vectors["operations"].as_array().expect("a list").iter().map(of).collect()
 }
 
 /// The state root at the genesis of a chain, with the parts that it has.
@@ -321,8 +324,8 @@ fn the_vectors_are_those_of_the_code() {
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
-    let typed: Vec<Value> = one_of_each.map(typed_vector).collect();
-    assert_eq!(typed.len(), 11);
+    let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
+    assert_eq!(typed.len(), 26);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 5]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});

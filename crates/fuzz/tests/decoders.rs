@@ -70,6 +70,22 @@ fn operations() -> Vec<Operation> {
         Operation::Unstake { units },
         Operation::Accuse(Box::new(evidence)),
     ]
+    .into_iter()
+    .chain(at_venues())
+    .collect()
+}
+
+/// One of each operation at a venue, from the vectors.
+fn at_venues() -> Vec<Operation> {
+    let vectors: serde_json::Value =
+        serde_json::from_str(include_str!("../../../docs/venue-vectors.json")).expect("vectors");
+    let of = |operation: &serde_json::Value| {
+        let hex = operation["bytes"].as_str().expect("bytes").trim_start_matches("0x").as_bytes();
+        let digit = |digit: u8| char::from(digit).to_digit(16).expect("a digit") as u8;
+        let bytes: Vec<u8> = hex.chunks_exact(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect();
+        Operation::Venue(borsh::from_slice(&bytes).expect("an operation"))
+    };
+    vectors["operations"].as_array().expect("a list").iter().map(of).collect()
 }
 
 fn transactions() -> Vec<Transaction> {

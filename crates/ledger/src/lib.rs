@@ -235,6 +235,11 @@ impl Ledger {
         self.places.venues.as_deref()
     }
 
+    /// The venues as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_venues(&self) -> Option<std::sync::Arc<Venues>> {
+        self.places.venues.clone()
+    }
+
     /// When committees change.
     pub fn schedule(&self) -> Schedule {
         self.places.validators.terms().schedule

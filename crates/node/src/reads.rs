@@ -7,11 +7,13 @@ use std::sync::Arc;
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
     LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PooledTransaction, Proved, ProvedKeys,
-    ReadError, Standing, Vitals,
+    ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
-use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
+use ledger::{
+    AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
 use readers::cache::ProvenReceipts;
@@ -276,6 +278,18 @@ impl LaneReads for Reads {
             LaneCaseRead { output: Digest(id.0), home, owner, asset, amount, candidates }
         };
         ledger.lane().into_iter().flat_map(|lane| lane.bridge().resolver().cases().map(case)).collect()
+    }
+}
+
+impl VenueReads for Reads {
+    fn venues(&self) -> Option<VenuesRead> {
+        let ledger = self.exchange.shared.read_ledger();
+        Some(VenuesRead { height: ledger.height(), venues: ledger.shared_venues()? })
+    }
+
+    fn prove_venue(&self, id: &VenueRecordId) -> Result<Option<Proved<VenueProof>>, ReadError> {
+        let Proved { height, root, proof } = self.exchange.prove(|ledger, roots| roots.prove_venue(ledger, id))?;
+        Ok(proof.map(|proof| Proved { height, root, proof }))
     }
 }
 

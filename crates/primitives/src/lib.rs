@@ -35,5 +35,6 @@ pub use transaction::{
     UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty, verify_transactions,
 };
 pub use typed_data::{
-    TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedValue, WalletKey, WalletSignature, WalletSignatureError,
+    TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue, WalletKey, WalletSignature,
+    WalletSignatureError,
 };

@@ -19,7 +19,10 @@
 //! | withdraw | `Withdraw(address account,uint64 sequence,uint64 until,bytes32 to,uint32 asset,uint64 amount)` |
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
-//! A limit is the decimal text of its price, which has one form. Evidence is in its wire encoding.
+//! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
+//! has one form. Evidence is in its wire encoding.
+
+pub mod venues;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
@@ -142,6 +145,21 @@ pub enum TypedValue {
     Bytes(Vec<u8>),
     /// `string`.
     Text(String),
+    /// Structures of one type, such as `VenueCap[]`.
+    List(TypedList),
+}
+
+/// A list of structures in a field of typed data. It says its type even where it is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedList {
+    /// The name of the structure.
+    pub structure: &'static str,
+    /// The type of the list: the name, and brackets.
+    pub kind: &'static str,
+    /// Names and types of its fields.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// The values of each entry, in order of the fields.
+    pub entries: Vec<Vec<TypedValue>>,
 }
 
 /// The signed content of a transaction, as a wallet shows it.
@@ -163,10 +181,11 @@ impl TypedValue {
             TypedValue::Bytes32(_) => "bytes32",
             TypedValue::Bytes(_) => "bytes",
             TypedValue::Text(_) => "string",
+            TypedValue::List(list) => list.kind,
         }
     }
 
-    /// Its text in JSON.
+    /// Its text in JSON; of a list that of its entries.
     pub fn text(&self) -> String {
         match self {
             TypedValue::Address(address) => address.to_string(),
@@ -175,6 +194,10 @@ impl TypedValue {
             TypedValue::Bytes32(bytes) => format!("0x{}", to_hex(bytes)),
             TypedValue::Bytes(bytes) => format!("0x{}", to_hex(bytes)),
             TypedValue::Text(text) => text.clone(),
+            TypedValue::List(list) => {
+                let text = |entry: &Vec<TypedValue>| entry.iter().map(TypedValue::text).collect::<Vec<_>>().join(" ");
+                list.entries.iter().map(text).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
@@ -187,8 +210,27 @@ impl TypedValue {
             TypedValue::Bytes32(bytes) => *bytes,
             TypedValue::Bytes(bytes) => keccak256(bytes),
             TypedValue::Text(text) => keccak256(text.as_bytes()),
+            TypedValue::List(list) => {
+                let kind = list.type_text();
+                let hashes: Vec<[u8; 32]> = list.entries.iter().map(|entry| structure_hash(&kind, entry)).collect();
+                keccak256(hashes.as_flattened())
+            }
         }
     }
+}
+
+impl TypedList {
+    fn type_text(&self) -> String {
+        let fields: Vec<String> = self.fields.iter().map(|(name, kind)| format!("{kind} {name}")).collect();
+        format!("{}({})", self.structure, fields.join(","))
+    }
+}
+
+/// The hash of a structure, by its type and the values of its fields.
+fn structure_hash<'a>(type_text: &str, values: impl IntoIterator<Item = &'a TypedValue>) -> [u8; 32] {
+    let mut words = vec![keccak256(type_text.as_bytes())];
+    words.extend(values.into_iter().map(TypedValue::word));
+    keccak256(words.as_flattened())
 }
 
 fn left_padded(bytes: &[u8]) -> [u8; 32] {
@@ -239,10 +281,7 @@ impl TypedData {
                 ("Withdraw", vec![("to", Bytes32(to.0)), ("asset", Uint32(asset.0)), ("amount", Uint64(*amount))])
             }
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
-            Operation::Venue(operation) => {
-                let bytes = borsh::to_vec(operation).expect("writing to memory cannot fail");
-                ("Venue", vec![("name", Text(operation.name().into())), ("operation", Bytes(bytes))])
-            }
+            Operation::Venue(operation) => venues::structure(operation),
         };
         let mut fields = vec![
             ("account", TypedValue::Address(body.account)),
@@ -253,16 +292,25 @@ impl TypedData {
         TypedData { primary, fields }
     }
 
-    /// Its type as it is hashed: name, and types and names of the fields.
+    /// Its type as it is hashed: name, types and names of the fields, and the types of its lists by name.
     pub fn type_text(&self) -> String {
         let fields: Vec<String> = self.fields.iter().map(|(name, value)| format!("{} {name}", value.kind())).collect();
-        format!("{}({})", self.primary, fields.join(","))
+        let mut lists: Vec<String> = self.lists().map(TypedList::type_text).collect();
+        lists.sort();
+        format!("{}({}){}", self.primary, fields.join(","), lists.concat())
+    }
+
+    /// The lists among its fields.
+    pub fn lists(&self) -> impl Iterator<Item = &TypedList> {
+        self.fields.iter().filter_map(|(_, value)| match value {
+            TypedValue::List(list) => Some(list),
+            _ => None,
+        })
     }
 
     /// The hash that the key signs, for a chain and a network.
     pub fn hash(&self, chain: u64, network: &Digest) -> [u8; 32] {
-        let mut message = keccak256(self.type_text().as_bytes()).to_vec();
-        self.fields.iter().for_each(|(_, value)| message.extend_from_slice(&value.word()));
+        let message = structure_hash(&self.type_text(), self.fields.iter().map(|(_, value)| value));
         let domain = [
             keccak256(DOMAIN.as_bytes()),
             keccak256(TYPED_DATA_NAME.as_bytes()),
@@ -270,6 +318,6 @@ impl TypedData {
             left_padded(&chain.to_be_bytes()),
             network.0,
         ];
-        keccak256(&[&[0x19, 0x01][..], &keccak256(domain.as_flattened()), &keccak256(&message)].concat())
+        keccak256(&[&[0x19, 0x01][..], &keccak256(domain.as_flattened()), &message].concat())
     }
 }

@@ -133,6 +133,23 @@ fn bodies() -> Vec<Body> {
     operations.into_iter().map(body).collect()
 }
 
+/// One of each operation at a venue, from the vectors.
+fn at_venues() -> Vec<Body> {
+    let vectors: serde_json::Value =
+        serde_json::from_str(include_str!("../../../docs/venue-vectors.json")).expect("vectors");
+    let of = |operation: &serde_json::Value| {
+        let bytes = from_hex_bytes(operation["bytes"].as_str().expect("bytes"));
+        let operation = Operation::Venue(borsh::from_slice(&bytes).expect("an operation"));
+        Body { operation, ..bodies().swap_remove(0) }
+    };
+    vectors["operations"].as_array().expect("a list").iter().map(of).collect()
+}
+
+fn from_hex_bytes(hex: &str) -> Vec<u8> {
+    let digits = hex.trim_start_matches("0x");
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("digits")).collect()
+}
+
 fn bytes(hex: &str) -> Vec<u8> {
     from_hex::<65>(hex).expect("65 bytes").into()
 }
@@ -155,8 +172,9 @@ fn hashes_and_signatures_are_those_of_viem_and_ethers() {
 /// The structures in the documentation are those that are hashed.
 #[test]
 fn the_types_are_those_that_are_documented() {
-    for documented in [include_str!("../src/typed_data.rs"), include_str!("../../../docs/specification.md")] {
-        for body in bodies() {
+    let code = [include_str!("../src/typed_data.rs"), include_str!("../src/typed_data/venues.rs")].concat();
+    for documented in [&code[..], include_str!("../../../docs/specification.md")] {
+        for body in bodies().into_iter().chain(at_venues()) {
             let text = TypedData::of(&body).type_text();
             assert!(documented.contains(&format!("`{text}`")), "{text} is not documented");
         }
@@ -267,4 +285,25 @@ fn both_kinds_are_checked_together() {
     let one_by_one: Vec<bool> = transactions.iter().map(|one| one.is_signed(&NETWORK)).collect();
     assert_eq!(one_by_one, expected);
     assert!(verify_transactions::<Transaction>(&NETWORK, &[]).is_empty());
+}
+
+/// Every field of an operation at a venue is in what is signed: bytes that decode to another operation have another
+/// hash.
+#[test]
+fn every_byte_of_an_operation_at_a_venue_is_signed() {
+    let operations = at_venues();
+    assert_eq!(operations.len(), 15);
+    for body in operations {
+        let hash = |body: &Body| TypedData::of(body).hash(31_337, &NETWORK);
+        let (signed, bytes) = (hash(&body), borsh::to_vec(&body.operation).expect("in memory"));
+        let mut others = 0;
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            let Ok(operation) = borsh::from_slice(&changed) else { continue };
+            others += 1;
+            assert_ne!(hash(&Body { operation, ..body.clone() }), signed, "byte {at} of {:?}", body.operation);
+        }
+        assert!(others >= bytes.len() / 2, "{others} of {}", bytes.len());
+    }
 }

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use primitives::venue::{
-    Contradicting, EndedIncarnation, FillReport, FillTree, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber,
-    ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, UnsettledFill, VenueEvidence, VenueOperation,
-    VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    Contradicting, EndedIncarnation, FillReport, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife,
+    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, UnsettledFill, VenueEvidence,
+    VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, to_hex};
 use serde_json::{Value, json};
@@ -147,11 +147,11 @@ fn edits() -> Vec<Value> {
         MarketMandate { market: 0, tick_min: 1, tick_max: 90 },
         MarketMandate { market: 1, tick_min: 40_000, tick_max: 60_000 },
     ];
-    let mandate = Mandate { markets, caps: vec![(AssetId(0), 5_000_000), (AssetId(1), 0)] };
+    let mandate = Mandate { scope: KeyScope::Venue, markets, caps: vec![(AssetId(0), 5_000_000), (AssetId(1), 0)] };
     let account = Address([7; 20]);
     let possession = key(4).sign(&possession_bytes(&NETWORK, venue, &account, &public));
     let allowed = json!({"venue": venue, "key": public.to_string(), "possession": hex(&possession.0),
-        "account": account.to_string(), "caps": [[0, "5000000"], [1, "0"]],
+        "account": account.to_string(), "scope": "venue", "caps": [[0, "5000000"], [1, "0"]],
         "markets": [[0, 1, 90], [1, 40_000, 60_000]]});
     let floor = OrderNumber { incarnation: 2, day: 19_000, reference: 8 };
     let opened = json!({"venue": venue, "operator": operator_value(&operator(5)), "fee_cap_ppm": fee_cap_ppm,

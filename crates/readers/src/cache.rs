@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use ledger::{BlockReceipts, EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsTrie};
+use ledger::{BlockReceipts, EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsTrie, SettlesProof};
 use primitives::{Address, Digest, Height, TransactionId};
 
 /// The weight of a block besides its transactions, so that empty ones are bounded too.
@@ -99,6 +99,11 @@ impl ProvenReceipts {
     /// The proof that an Ethereum transaction was, or was not, executed in the block, with its receipt.
     pub fn prove_ethereum(&self, id: &TransactionId) -> EthereumReceiptProof {
         self.trie().prove_ethereum(id, &self.receipts)
+    }
+
+    /// The settles of venues that counted in the block, with their verdicts and the proof.
+    pub fn prove_settles(&self) -> SettlesProof {
+        self.trie().prove_settles(&self.receipts)
     }
 
     /// The proof that the block changed an account, or did not.

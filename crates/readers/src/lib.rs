@@ -10,6 +10,7 @@
 //!
 //! - [`Published`]: one delta per block, and the locks
 //! - [`views`]: recent blocks and batches, the places of transactions; [`open_offers`], [`candles`], [`outline`]
+//! - [`venues`]: in which blocks venues settled and fenced, and trading keys by account
 //! - [`cache`]: bodies and receipts of the newest blocks
 //! - [`metrics`]: counters and histograms
 
@@ -20,6 +21,7 @@ pub mod open_offers;
 pub mod outline;
 mod published;
 pub mod sides;
+pub mod venues;
 pub mod views;
 
 pub use outline::Outline;

@@ -7,8 +7,8 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use ledger::contracts::{ContractReceipts, OfferEvent};
-use ledger::{Batch, Ledger};
-use primitives::{Digest, Height, Transaction, TransactionId};
+use ledger::{Batch, BlockReceipts, Ledger};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use tokio::sync::broadcast;
 
 use crate::candles::Candles;
@@ -70,6 +70,11 @@ impl Published {
     /// Adds a batch to the candles, in any order, each once.
     pub fn add_batch(&self, height: Height, time_ms: u64, batch: &Batch) {
         self.candles.write().unwrap_or_else(PoisonError::into_inner).add(height, time_ms, batch);
+    }
+
+    /// Adds what venues did in a block of the archive, in any order.
+    pub fn remember_venues(&self, block: &Superblock, receipts: &BlockReceipts) {
+        self.views.write().unwrap_or_else(PoisonError::into_inner).remember_venues(block, receipts);
     }
 
     /// Sets the state root after a block.

@@ -12,6 +12,7 @@ use replica::EthereumIndex;
 
 use crate::open_offers::OpenOffers;
 use crate::outline::Outline;
+use crate::venues::{SettledRange, VenueBlock, VenueHistory};
 
 /// Number of blocks whose summaries and batches stay in memory.
 pub const RECENT_BLOCKS: usize = 2_000;
@@ -86,6 +87,8 @@ pub struct CommittedBlock {
     pub outcomes: Vec<(Address, TransactionId, Outcome)>,
     /// Accounts that others paid.
     pub credited: HashSet<Address>,
+    /// Settles of venues that counted.
+    pub settles: Vec<SettledRange>,
     /// The outline of the ledger after it; `None` for a block of the archive.
     pub outline: Option<Arc<Outline>>,
 }
@@ -99,6 +102,7 @@ pub struct Views {
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: OpenOffers,
+    venues: VenueHistory,
     /// Changes of offers by contracts after the last batch.
     after_batch: Vec<OfferEvent>,
     outline: Arc<Outline>,
@@ -125,6 +129,7 @@ impl Views {
             index: HashMap::new(),
             indexed: VecDeque::new(),
             offers: OpenOffers::of(ledger.book()),
+            venues: VenueHistory::of(ledger.venues()),
             after_batch: Vec::new(),
             outline: Arc::new(Outline::of(ledger)),
             newest_root: (ledger.height(), root),
@@ -159,6 +164,9 @@ impl Views {
                 _ => {}
             }
         }
+        let block = VenueBlock { height: committed.summary.height, time_ms: committed.summary.time_ms };
+        let outcomes = committed.outcomes.iter().map(|(_, _, outcome)| *outcome);
+        self.venues.add(block, &committed.settles, transactions.iter().copied().zip(outcomes));
         for fill in &committed.batch.batch.fills {
             self.offers.set(fill.pair, fill.place, fill.left);
         }
@@ -205,6 +213,7 @@ impl Views {
         self.heights.retain(|_, of| *of <= height);
         self.ethereum.cut_above(height);
         self.offers = OpenOffers::of(ledger.book());
+        self.venues.cut_above(height, ledger.venues());
         self.outline = Arc::new(Outline::of(ledger));
         self.newest_root = (height, root);
         self.early_roots.clear();
@@ -304,6 +313,16 @@ impl Views {
         &self.offers
     }
 
+    /// Where the chain has what venues did.
+    pub fn venues(&self) -> &VenueHistory {
+        &self.venues
+    }
+
+    /// Adds what venues did in a block of the archive.
+    pub fn remember_venues(&mut self, block: &Superblock, receipts: &BlockReceipts) {
+        self.venues.add_archived(block, receipts);
+    }
+
     /// The outline of the ledger.
     pub fn outline(&self) -> &Arc<Outline> {
         &self.outline
@@ -339,6 +358,7 @@ impl CommittedBlock {
         let mut committed =
             CommittedBlock::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
         committed.summary.ethereum = executed(&applied.contracts);
+        committed.settles = applied.venues.iter().map(SettledRange::of).collect();
         committed.summary.stages_ms = stages_ms;
         committed.outline = Some(Arc::new(outline));
         Arc::get_mut(&mut committed.batch).expect("not shared yet").report = applied.report.clone();
@@ -380,7 +400,7 @@ impl CommittedBlock {
         };
         let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
         let credited = paid(block, &outcomes);
-        CommittedBlock { summary, batch, outcomes, credited, outline: None }
+        CommittedBlock { summary, batch, outcomes, credited, settles: Vec::new(), outline: None }
     }
 }
 

@@ -42,6 +42,7 @@ mod tables;
 mod traders;
 mod usage;
 mod validator_keys;
+mod venue;
 mod verify;
 mod wallet;
 
@@ -115,6 +116,9 @@ enum Command {
     /// Plan the tree of the market edge, and make its secret.
     #[command(subcommand)]
     Fairnet(edge::Fairnet),
+    /// Own venues of continuous markets, look at them, and prove what they did.
+    #[command(subcommand)]
+    Venue(venue::VenueCommand),
     /// Run a proxy of a venue's market edge.
     Proxy(edge::ProxyCommand),
     /// Run gateways of a venue's market edge.
@@ -185,6 +189,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Verify(verify) => verify::run(&verify, json),
         Command::Match(matched) => matched.run(json),
         Command::Fairnet(fairnet) => fairnet.run(json),
+        Command::Venue(venue) => venue.run(json),
         Command::Proxy(proxy) => proxy.run(),
         Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),

@@ -305,7 +305,8 @@ def ended(end: dict, venue: int) -> bytes:
 def mandate(asked: dict) -> bytes:
     markets = b"".join(u32(market) + u32(low) + u32(high) for market, low, high in asked["markets"])
     caps = b"".join(u32(asset) + u64(units) for asset, units in asked["caps"])
-    return u32(len(asked["markets"])) + markets + u32(len(asked["caps"])) + caps
+    scope = u8(["venue", "batch", "cancel"].index(asked["scope"]))
+    return scope + u32(len(asked["markets"])) + markets + u32(len(asked["caps"])) + caps
 
 
 def venue_operation(asked: dict) -> bytes:

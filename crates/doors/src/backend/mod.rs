@@ -1,5 +1,5 @@
 //! A node as its doors see it, by what is asked: status, intake, point reads, the archive, Ethereum, the payment lane,
-//! a developers' chain.
+//! venues, a developers' chain.
 //!
 //! Everything that scans is answered from what the node publishes ([`readers`]). Each call here costs the node a
 //! bounded amount of work: one account, one page of offers, one proof, one block.
@@ -11,6 +11,7 @@ mod intake;
 mod lane;
 mod points;
 mod status;
+mod venues;
 
 pub use archived::{Archived, CertifiedOutcome, HandoverPage};
 pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining};
@@ -19,14 +20,25 @@ pub use intake::{Answer, Closed, Intake};
 pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads, ProvedKeys};
 pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
 pub use status::{NodeLimits, Standing, Vitals};
+pub use venues::{VenueReads, VenuesRead};
 
 /// All that the doors ask. Calls may block briefly; the doors make them off the threads that serve connections.
 pub trait Backend:
-    Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + Developed + Send + Sync + 'static
+    Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + VenueReads + Developed + Send + Sync + 'static
 {
 }
 
 impl<T> Backend for T where
-    T: Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + Developed + Send + Sync + 'static
+    T: Vitals
+        + Intake
+        + PointReads
+        + Archived
+        + EthereumReads
+        + LaneReads
+        + VenueReads
+        + Developed
+        + Send
+        + Sync
+        + 'static
 {
 }

@@ -193,7 +193,7 @@ pub(super) async fn account_offers(
 #[derive(Deserialize)]
 pub(super) struct AskedProof {
     #[serde(default)]
-    certified: bool,
+    pub(super) certified: bool,
 }
 
 /// An account, or its absence, with a proof that needs only the state root, and on request with the certificate of

@@ -16,6 +16,10 @@ const SYMBOL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 const PRICE: &str = r"^(0\.[0-9]{0,6}[1-9][0-9]{0,8}|[1-9][0-9]{0,7}(\.[0-9]{1,8})?)$";
 /// A place in the book: limit, account and id.
 const PLACE: &str = r"^[1-9][0-9]{0,7}:0x[0-9a-f]{40}:[0-9]{1,19}$";
+/// A deposit of a venue: account and symbol.
+const DEPOSIT: &str = "^0x[0-9a-f]{40}:[A-Za-z0-9][A-Za-z0-9._-]*$";
+/// An order of a key: day and reference.
+const ORDER: &str = "^[0-9]{1,4}-[0-9]{1,9}$";
 const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
 
 /// The document as served.
@@ -66,18 +70,21 @@ fn error() -> Value {
 /// Sets the permitted values of a parameter, by its name.
 fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     if schema["type"] == "integer" {
-        schema.insert("maximum".into(), INTEGER_MAX.into());
-        // The maximum of `int64` is half of that.
+        let is_short = schema.get("format").is_some_and(|format| format == "int32");
+        schema.insert("maximum".into(), if is_short { u32::MAX.into() } else { INTEGER_MAX.into() });
+        // The maxima of `int32` and `int64` are half of that.
         schema.remove("format");
         return;
     }
     let pattern = match name {
         "address" | "account" => ADDRESS,
         "id" if path.starts_with("/v1/transactions") || path.starts_with("/v1/lane") => DIGEST,
-        "hash" => DIGEST,
+        "hash" | "key" => DIGEST,
+        "cursor" if path.ends_with("/deposits") => DEPOSIT,
+        "cursor" if path.ends_with("/orders") => ORDER,
         "id" => NUMBER,
         "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
-        "base" | "quote" | "sell" | "buy" => SYMBOL,
+        "base" | "quote" | "sell" | "buy" | "asset" => SYMBOL,
         "limit" | "from" | "to" => PRICE,
         "cursor" => PLACE,
         "wait" => return drop(schema.insert("enum".into(), json!(["committed"]))),
@@ -94,7 +101,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
             "account": {"type": "string", "pattern": ADDRESS},
             "sequence": {"type": ["string", "null"], "pattern": NUMBER},
             "until": {"type": ["string", "null"], "pattern": NUMBER},
-            "operation": {"oneOf": OPERATIONS.map(described_operation)},
+            "operation": {"$ref": "#/components/schemas/OperationBody"},
         });
         if path == "/v1/transactions/prepare" {
             properties["key"] = json!({"type": ["string", "null"], "pattern": DIGEST});
@@ -127,32 +134,8 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     content.insert("application/octet-stream".into(), json!({"schema": bytes}));
 }
 
-/// Operations that a wallet can ask for, with the pattern of each field.
-const OPERATIONS: [(&str, &[(&str, &str)]); 9] = [
-    ("create_account", &[("account", ADDRESS), ("key", DIGEST)]),
-    ("create_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("amount", UNITS), ("limit", PRICE)]),
-    ("cancel_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("limit", PRICE), ("offer", NUMBER)]),
-    ("pay", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("issue", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("burn", &[("asset", SYMBOL), ("amount", UNITS)]),
-    ("unstake", &[("units", UNITS)]),
-    ("withdraw", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
-    ("encoded", &[("bytes", TRANSACTION)]),
-];
-/// Amounts, as decimal strings of units.
-const UNITS: &str = "^(0|[1-9][0-9]{0,17})$";
 /// Numbers of 64 bits, as decimal strings; a JSON number is taken too.
 const NUMBER: &str = "^(0|[1-9][0-9]{0,18})$";
-
-fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
-    let mut properties = Map::new();
-    properties.insert("type".into(), json!({"type": "string", "enum": [name]}));
-    for &(field, pattern) in fields {
-        properties.insert(field.into(), json!({"type": "string", "pattern": pattern}));
-    }
-    let required: Vec<&String> = properties.keys().collect();
-    json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
-}
 
 /// The meaning of a status here.
 fn sentence(status: &str) -> &'static str {

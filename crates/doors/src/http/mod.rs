@@ -36,6 +36,7 @@ mod failure;
 pub(crate) mod guard;
 mod lane;
 mod markets;
+mod operations;
 mod operator;
 mod parameters;
 mod prepare;
@@ -48,6 +49,10 @@ mod transactions;
 mod typed_data;
 mod unsigned;
 mod validators;
+mod venue_fills;
+mod venue_proofs;
+mod venue_words;
+mod venues;
 
 pub(crate) use accounts::OffersPage;
 pub(crate) use failure::Failure;
@@ -216,6 +221,24 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(ethereum::ethereum_output))
         .routes(routes!(ethereum::send_ethereum))
         .routes(routes!(ethereum::send_ethereum_batch))
+        .routes(routes!(venues::venues))
+        .routes(routes!(venues::venue))
+        .routes(routes!(venues::venue_markets))
+        .routes(routes!(venues::venue_deposits))
+        .routes(routes!(venues::account_deposits))
+        .routes(routes!(venues::account_keys))
+        .routes(routes!(venues::trading_key))
+        .routes(routes!(venues::filled_orders))
+        .routes(routes!(venue_fills::venue_settles))
+        .routes(routes!(venue_fills::block_settles))
+        .routes(routes!(venue_fills::fill_proof))
+        .routes(routes!(venue_fills::incarnations))
+        .routes(routes!(venue_proofs::venue_proof))
+        .routes(routes!(venue_proofs::market_proof))
+        .routes(routes!(venue_proofs::deposit_proof))
+        .routes(routes!(venue_proofs::key_proof))
+        .routes(routes!(venue_proofs::filled_proof))
+        .routes(routes!(venue_proofs::claim_proof))
         .routes(routes!(operator::doors))
         .routes(routes!(operator::drain))
         .routes(routes!(operator::resume))

@@ -28,7 +28,8 @@ struct Parameter {
 /// What the text of a parameter must be.
 #[derive(Clone, Copy)]
 enum Kind {
-    Number,
+    /// Up to this one.
+    Number(u64),
     Flag,
     Text,
 }
@@ -60,7 +61,7 @@ impl Parameter {
             known => known == kind,
         };
         let kind = match (is("integer"), is("boolean")) {
-            (true, _) => Kind::Number,
+            (true, _) => Kind::Number(described["schema"]["maximum"].as_u64().unwrap_or(u64::MAX)),
             (_, true) => Kind::Flag,
             _ => Kind::Text,
         };
@@ -70,7 +71,12 @@ impl Parameter {
 
     fn check(&self, text: &str) -> Result<(), Failure> {
         match self.kind {
-            Kind::Number => number(&self.name, text).map(drop),
+            Kind::Number(most) => match number(&self.name, text)? {
+                value if value > most => {
+                    Err(Failure::malformed(format!("{}: {text:?} is not a whole number from 0 to {most}", self.name)))
+                }
+                _ => Ok(()),
+            },
             Kind::Flag if !matches!(text, "true" | "false") => {
                 Err(Failure::malformed(format!("{}: {text:?} is neither true nor false", self.name)))
             }
@@ -135,6 +141,7 @@ mod tests {
             parameter("limit", json!(["integer", "null"])),
             parameter("proof", json!(["boolean", "null"])),
             parameter("wait", json!("string")),
+            json!({"name": "venue", "in": "query", "schema": {"type": "integer", "maximum": u32::MAX}}),
         ];
         let document = json!({"paths": {"/v1/a": {"get": {"parameters": listed}}}});
         let parameters = Parameters::of(&document);
@@ -148,11 +155,12 @@ mod tests {
             assert_eq!(refused(sound), None, "{sound}");
         }
         for (query, words) in [
-            ("limti=5", "no parameter \"limti\"; it has limit, proof, wait"),
+            ("limti=5", "no parameter \"limti\"; it has limit, proof, wait, venue"),
             ("limit=5&limit=6", "limit is given twice"),
             ("limit=", "limit: \"\" is not a whole number"),
             ("limit=-1", "limit: \"-1\" is not a whole number"),
             ("limit=18446744073709551616", "is not a whole number"),
+            ("venue=4294967296", "venue: \"4294967296\" is not a whole number from 0 to 4294967295"),
             ("proof=yes", "proof: \"yes\" is neither true nor false"),
         ] {
             let message = refused(query).unwrap_or_else(|| panic!("{query} is taken"));

@@ -11,7 +11,7 @@ use primitives::{
 use super::failure::{Answered, Failure};
 use super::typed_data::{Wanted, described};
 use super::unsigned::{SIGNATURE, unsigned, whole};
-use super::{Api, parse};
+use super::{Api, parse, venue_words};
 use crate::json::{ErrorBody, PreparedBody, Symbols};
 
 /// The form of a body.
@@ -98,7 +98,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         &Operation::Withdraw { to, asset, amount } => {
             format!("moves {} into the payment lane, for the key {to} there", symbols.money(asset, amount))
         }
-        Operation::Venue(operation) => format!("does this at a venue: {}", operation.name().replace('_', " ")),
+        Operation::Venue(operation) => venue_words::in_words(operation, symbols),
         Operation::Lane(_) => "posts about the payment lane".into(),
     }
 }

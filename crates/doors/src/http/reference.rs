@@ -102,8 +102,11 @@ fn body(text: &mut String, schema: &Value, named: &mut Vec<String>) {
 
 /// One form of a body that has several.
 fn one_form(form: &Value, named: &mut Vec<String>) -> String {
-    let Some(fields) = form["properties"].as_object() else { return shape(form, named) };
     let is_name = |field: &Value| field["enum"].as_array().is_some_and(|of| of.len() == 1);
+    if let Some(parts) = form["allOf"].as_array() {
+        return joined_form(form, parts, named);
+    }
+    let Some(fields) = form["properties"].as_object() else { return shape(form, named) };
     let name = fields.iter().find(|(_, field)| is_name(field));
     let name = name.map(|(key, field)| format!("`\"{key}\": {}`", field["enum"][0])).unwrap_or_default();
     let rest = fields.iter().filter(|(_, field)| !is_name(field));
@@ -115,6 +118,15 @@ fn one_form(form: &Value, named: &mut Vec<String>) -> String {
         .collect();
     let rest = if rest.is_empty() { String::new() } else { format!(" Fields: {}.", rest.join("; ")) };
     format!("{name}: {}{rest}", sentences(form))
+}
+
+/// A form that has its name beside the fields of another body.
+fn joined_form(form: &Value, parts: &[Value], named: &mut Vec<String>) -> String {
+    let names = parts.iter().flat_map(|part| object(&part["properties"]));
+    let names: Vec<String> = names.map(|(key, field)| format!("`\"{key}\": {}`", field["enum"][0])).collect();
+    let others = parts.iter().filter(|part| part.get("$ref").is_some());
+    let others: Vec<String> = others.map(|part| shape(part, named)).collect();
+    format!("{}: {} All fields of {}.", names.join(", "), sentences(form), others.join(" and "))
 }
 
 /// The type of a value, in words; notes the bodies that it names.

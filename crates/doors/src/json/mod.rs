@@ -8,8 +8,11 @@ mod ethereum;
 mod lane;
 mod markets;
 mod node;
+mod operations;
 mod symbols;
+mod typed_data;
 mod validator_status;
+mod venues;
 
 pub use api::*;
 pub use blocks::{block, outcome};
@@ -18,8 +21,11 @@ pub use ethereum::{ethereum_committed, ethereum_executed, ethereum_output, ether
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
 pub use markets::{candle, price, rounded};
 pub use node::assets;
+pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
+pub use typed_data::typed_data;
 pub use validator_status::validator_status;
+pub use venues::{ended, filled_order, settled, settled_fill, venue, venue_terms};
 
 /// The code and the sentence of a refusal.
 pub fn refused(refusal: Refusal) -> ErrorText {

@@ -1,9 +1,9 @@
 //! Symbols of the assets, for writing JSON.
 
 use ledger::{Asset, Pair};
-use primitives::{Amount, AssetId, Operation, format_units, to_hex};
+use primitives::{Amount, AssetId, format_units};
 
-use api::{BatchBody, OperationBody, SolverBody, TradeBody};
+use api::{BatchBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
 /// Symbols and decimals by number, for writing JSON.
@@ -38,56 +38,6 @@ impl Symbols {
     /// The symbol of an asset, or its number if there is no such asset: rejected transactions may name any.
     pub(crate) fn name(&self, asset: AssetId) -> String {
         self.0.get(asset.0 as usize).map_or_else(|| asset.to_string(), |(symbol, _)| symbol.clone())
-    }
-
-    /// An operation.
-    pub fn operation(&self, operation: &Operation) -> OperationBody {
-        match operation {
-            &Operation::CreateAccount { account, key } => {
-                OperationBody::CreateAccount { account: account.to_string(), key: key.to_string() }
-            }
-            &Operation::CreateOffer { sell, buy, amount, limit } => OperationBody::CreateOffer {
-                sell: self.name(sell),
-                buy: self.name(buy),
-                amount: amount.to_string(),
-                limit: limit.to_string(),
-            },
-            &Operation::CancelOffer { sell, buy, limit, offer } => OperationBody::CancelOffer {
-                sell: self.name(sell),
-                buy: self.name(buy),
-                limit: limit.to_string(),
-                offer: offer.to_string(),
-            },
-            &Operation::Pay { to, asset, amount } => {
-                OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
-            }
-            &Operation::Issue { to, asset, amount } => {
-                OperationBody::Issue { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
-            }
-            &Operation::Burn { asset, amount } => {
-                OperationBody::Burn { asset: self.name(asset), amount: amount.to_string() }
-            }
-            Operation::Stake(stake) => OperationBody::Stake {
-                units: stake.units.to_string(),
-                key: stake.key.to_string(),
-                address: stake.address.clone(),
-            },
-            Operation::Unstake { units } => OperationBody::Unstake { units: units.to_string() },
-            Operation::Accuse(evidence) => OperationBody::Accuse {
-                epoch: evidence.epoch.to_string(),
-                validator: evidence.member,
-                height: evidence.height.to_string(),
-                statements: evidence.contradiction.name().into(),
-            },
-            &Operation::Withdraw { to, asset, amount } => {
-                OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
-            }
-            Operation::Venue(operation) => OperationBody::Venue {
-                name: operation.name().into(),
-                operation: format!("0x{}", to_hex(&borsh::to_vec(operation).expect("writing to memory cannot fail"))),
-            },
-            Operation::Lane(bytes) => OperationBody::Lane { post: format!("0x{}", to_hex(bytes)) },
-        }
     }
 
     /// The asset with a symbol.

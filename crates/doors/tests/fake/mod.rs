@@ -7,12 +7,13 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
     LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, Proved, ProvedKeys, ReadError, Standing,
-    Vitals,
+    VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, SlotProof, ValidatorsProof,
+    VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction,
@@ -145,6 +146,18 @@ impl PointReads for Fake {
             let slots = slots.iter().filter_map(|slot| roots.prove_slot(&ledger, address, slot)).collect();
             (roots.prove_account(&ledger, address), slots)
         })
+    }
+}
+
+impl VenueReads for Fake {
+    fn venues(&self) -> Option<VenuesRead> {
+        let ledger = self.ledger();
+        Some(VenuesRead { height: ledger.height(), venues: ledger.shared_venues()? })
+    }
+
+    fn prove_venue(&self, id: &VenueRecordId) -> Result<Option<Proved<VenueProof>>, ReadError> {
+        let Proved { height, root, proof } = self.prove(|roots| roots.prove_venue(&self.ledger(), id))?;
+        Ok(proof.map(|proof| Proved { height, root, proof }))
     }
 }
 

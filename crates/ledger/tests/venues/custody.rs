@@ -1,7 +1,7 @@
 //! Deposits, collections and payouts, and what traders do at each height around a match.
 
 use ledger::{FillVerdict, Outcome, Refusal};
-use primitives::venue::{VenueOperation, VenueOrder};
+use primitives::venue::{KeyScope, Mandate, VenueOperation, VenueOrder};
 
 use crate::world::*;
 
@@ -146,6 +146,17 @@ fn an_authorisation_needs_the_key_and_is_never_repeated() {
     world.empty_blocks(10);
     assert_eq!(world.refusal(7, theirs), Some(Refusal::KEY_TAKEN), "a tombstone stays");
     assert_eq!(world.refusal(7, revoke(key_of(8))), Some(Refusal::NOT_YOUR_KEY));
+}
+
+#[test]
+fn only_the_scope_of_a_venue_is_authorised() {
+    let mut world = World::new();
+    for scope in [KeyScope::Batch, KeyScope::Cancel] {
+        let other = world.authorize(7, &trading(8), Mandate { scope, ..mandate() });
+        assert_eq!(world.refusal(7, other), Some(Refusal::KEY_SCOPE), "{}", scope.name());
+    }
+    let own = world.authorize(7, &trading(8), mandate());
+    assert_eq!(world.refusal(7, own), None);
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub fn operator(account: u8, report: u8) -> VenueOperator {
 /// Both markets at all prices, with room to lose everything.
 pub fn mandate() -> Mandate {
     let of = |market| MarketMandate { market, tick_min: 1, tick_max: 1_000_000 };
-    Mandate { markets: vec![of(0), of(1)], caps: vec![(USD, START), (EUR, START), (GLD, START)] }
+    let caps = vec![(USD, START), (EUR, START), (GLD, START)];
+    Mandate { markets: vec![of(0), of(1)], caps, ..Mandate::default() }
 }
 
 /// An order that a test changes.

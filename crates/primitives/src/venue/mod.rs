@@ -48,9 +48,9 @@ mod weight;
 pub use horizon::{Delay, Horizon};
 pub use market::{FillUnits, MarketTerms, is_within_cap};
 pub use operation::{
-    CarriedSignature, Contradicting, EndedIncarnation, MANDATE_CAPS_MAX, MANDATE_MARKETS_MAX, Mandate, MarketMandate,
-    ProvenEnd, REPORT_KEYS_MAX, SETTLE_BYTES_MAX, UnsettledFill, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueEvidence,
-    VenueOperation, VenueOperator,
+    CarriedSignature, Contradicting, EndedIncarnation, KeyScope, MANDATE_CAPS_MAX, MANDATE_MARKETS_MAX, Mandate,
+    MarketMandate, ProvenEnd, REPORT_KEYS_MAX, SETTLE_BYTES_MAX, UnsettledFill, VENUE_SIGNATURES_PER_SUB_BLOCK,
+    VenueEvidence, VenueOperation, VenueOperator,
 };
 pub use order::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder, VenueSide};
 pub use report::{FillReport, possession_bytes};

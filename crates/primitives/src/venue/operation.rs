@@ -33,6 +33,18 @@ pub struct VenueOperator {
     pub report_key: PublicKey,
 }
 
+/// What a session key may do at all. One registry is to have the keys of all scopes; only the first is accepted now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum KeyScope {
+    /// It trades at the venue.
+    #[default]
+    Venue,
+    /// It trades in the batch market.
+    Batch,
+    /// It cancels, and nothing else.
+    Cancel,
+}
+
 /// A market that a key may trade in, and at which prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct MarketMandate {
@@ -47,6 +59,8 @@ pub struct MarketMandate {
 /// What a trading key may do. It never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Mandate {
+    /// What the key is for.
+    pub scope: KeyScope,
     /// The markets, by number.
     pub markets: Vec<MarketMandate>,
     /// The most units of an asset that the key may lose on balance, by asset; an asset that is missing has 0.
@@ -255,6 +269,20 @@ impl Mandate {
             && self.markets.is_sorted_by(|a, b| a.market < b.market)
             && self.caps.is_sorted_by(|a, b| a.0 < b.0)
             && self.markets.iter().all(is_band)
+    }
+}
+
+impl KeyScope {
+    /// Every scope.
+    pub const ALL: [KeyScope; 3] = [KeyScope::Venue, KeyScope::Batch, KeyScope::Cancel];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyScope::Venue => "venue",
+            KeyScope::Batch => "batch",
+            KeyScope::Cancel => "cancel",
+        }
     }
 }
 

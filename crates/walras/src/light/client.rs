@@ -309,7 +309,7 @@ impl Client {
     }
 
     /// A proved fact, with its signers.
-    fn signed(&self, mut proved: Value, certified: &Certified, time_ms: u64) -> Value {
+    pub(super) fn signed(&self, mut proved: Value, certified: &Certified, time_ms: u64) -> Value {
         let more = json!({
             "height": certified.height,
             "time_ms": time_ms,
@@ -400,7 +400,7 @@ impl Client {
     }
 
     /// Refuses a block that is too old; returns its time.
-    fn check_fresh(&self, certified: &Certified) -> anyhow::Result<u64> {
+    pub(super) fn check_fresh(&self, certified: &Certified) -> anyhow::Result<u64> {
         let time_ms = self.time_of(certified)?;
         trust::check_freshness(certified.height, time_ms, trust::now_ms(), self.max_age)?;
         Ok(time_ms)
@@ -419,7 +419,7 @@ impl Client {
     }
 
     /// Every witness must show the same signed statement.
-    fn ask_witnesses(&self, certified: &Certified) -> anyhow::Result<()> {
+    pub(super) fn ask_witnesses(&self, certified: &Certified) -> anyhow::Result<()> {
         let height = certified.height;
         for witness in &self.witnesses {
             let (begun, url) = (Instant::now(), witness.url());

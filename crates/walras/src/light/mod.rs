@@ -9,12 +9,14 @@
 mod client;
 mod lane;
 pub mod trust;
+mod venues;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ledger::Genesis;
+use primitives::venue::VenueId;
 use primitives::{Address, TransactionId};
 use serde_json::Value;
 
@@ -45,6 +47,30 @@ pub enum Light {
         source: Source,
         /// Its id.
         id: TransactionId,
+    },
+    /// Prove an account's deposit at a venue of continuous markets.
+    #[command(after_help = "Example:
+  walras light deposit --genesis genesis.json --venue 0 --asset USD 0x1111111111111111111111111111111111111111")]
+    Deposit {
+        #[command(flatten)]
+        source: Source,
+        /// The account.
+        address: Address,
+        /// The venue's number.
+        #[arg(long)]
+        venue: VenueId,
+        /// The asset.
+        #[arg(long)]
+        asset: String,
+    },
+    /// Prove a venue: its owner, operator and bond, and the tree of the fills that it settled.
+    #[command(after_help = "Example:\n  walras light venue --genesis genesis.json --venue 0")]
+    Venue {
+        #[command(flatten)]
+        source: Source,
+        /// The venue's number.
+        #[arg(long)]
+        venue: VenueId,
     },
     /// Print the HEIGHT:DIGEST that others who trust you can give as --trust.
     #[command(after_help = "Example:
@@ -86,11 +112,17 @@ pub struct Source {
 
 impl Light {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let (Light::Account { source, .. } | Light::Transaction { source, .. } | Light::Pin { source, .. }) = &self;
+        let (Light::Account { source, .. }
+        | Light::Transaction { source, .. }
+        | Light::Deposit { source, .. }
+        | Light::Venue { source, .. }
+        | Light::Pin { source, .. }) = &self;
         let (mut client, genesis) = Client::new(source)?;
         let proved = match &self {
             Light::Account { address, .. } => client.account(&genesis, address)?,
             Light::Transaction { id, .. } => client.transaction(id)?,
+            Light::Deposit { address, venue, asset, .. } => client.deposit(&genesis, address, *venue, asset)?,
+            Light::Venue { venue, .. } => client.venue(*venue)?,
             Light::Pin { own_node, .. } => client.pin(*own_node)?,
         };
         client.remember()?;
@@ -115,6 +147,9 @@ fn in_words(proved: &Value, genesis: &Genesis) -> String {
     if let Some(pin) = proved["pin"].as_str() {
         return pin.to_string();
     }
+    if proved["venue"].is_u64() {
+        return format!("{} at height {height}\n{}", venues::in_words(proved, genesis), signers(proved));
+    }
     let fact = match (&proved["account"], proved["exists"] == true, proved["spendable"].as_object()) {
         (Value::Null, ..) => match proved["outcome"].as_str() {
             Some("committed") => format!("{} is committed in block {height}", text("transaction")),
@@ -128,12 +163,17 @@ fn in_words(proved: &Value, genesis: &Genesis) -> String {
             format!("{} can spend {held} at height {height}", text("account"))
         }
     };
+    format!("{fact}\n{}", signers(proved))
+}
+
+/// Who signed a proved fact.
+fn signers(proved: &Value) -> String {
     let (signed, validators, epoch) = (&proved["signed_by"], &proved["validators"], &proved["epoch"]);
     let witnesses = match proved["witnesses"].as_u64() {
         None | Some(0) => String::new(),
         Some(count) => format!(" Witnesses that show the same: {count}."),
     };
-    format!("{fact}\nSigned by {signed} of the {validators} validators of epoch {epoch}.{witnesses}")
+    format!("Signed by {signed} of the {validators} validators of epoch {epoch}.{witnesses}")
 }
 
 #[cfg(test)]

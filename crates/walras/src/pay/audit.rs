@@ -141,7 +141,8 @@ impl LaneAudit {
 }
 
 /// The newest state of a home, and the issue of each asset.
-fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
+/// The newest state of a home's store, and where its whole issue is.
+pub fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
     let genesis = ::founding::genesis_file::read(&home.join("genesis.json"))?;
     let data = home.join("data");
     let disk = RealDisk::existing(&data).with_context(|| data.display().to_string())?;

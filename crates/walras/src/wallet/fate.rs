@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use api::{OperationBody, OutcomeBody, TransactionBody};
+use api::{OperationBody, OutcomeBody, TransactionBody, VenueOperationBody};
 use client::Assets;
 pub(crate) use client::wallet::Fate;
 use primitives::TransactionId;
@@ -24,6 +24,8 @@ fn word(fate: &Fate) -> &'static str {
 
 fn code(fate: &Fate) -> ExitCode {
     match fate {
+        // It is in a block, and what was asked for did not happen.
+        Fate::Committed(body) if body.outcome == Some(OutcomeBody::Void) => ExitCode::FAILURE,
         Fate::Committed(_) => ExitCode::SUCCESS,
         Fate::Refused(_) | Fate::TurnedAway(_) => ExitCode::FAILURE,
         Fate::Waiting(_) => WAITING.into(),
@@ -116,6 +118,33 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 why.replace('_', " ")
             )
         }
+        (_, Some(OutcomeBody::Void)) => {
+            "it paid its fee and did nothing: another operation of the block counted, or the venue's bond or its next \
+             fill does not fit"
+                .into()
+        }
+        (OperationBody::Venue(operation), _) => at_venue(operation, assets),
         (other, _) => format!("{} applied", other.name().replace('_', " ")),
+    }
+}
+
+fn at_venue(operation: &VenueOperationBody, assets: &Assets) -> String {
+    match operation {
+        VenueOperationBody::Deposit { venue, asset, units } => {
+            format!("deposited {} at venue {venue}", assets.money(units, asset))
+        }
+        VenueOperationBody::Collect { venue, .. } => {
+            format!("the deposit at venue {venue} leaves; `walras wallet deposits` shows how much, and when it is owed")
+        }
+        VenueOperationBody::Authorize { venue, key, .. } => format!("the key {key} may trade at venue {venue}"),
+        VenueOperationBody::Revoke { venue, key } => format!("the key {key} is revoked at venue {venue}"),
+        VenueOperationBody::Open { venue, .. } => format!("venue {venue} is open"),
+        VenueOperationBody::List { venue, market, .. } => format!("market {market} of venue {venue} is listed"),
+        VenueOperationBody::Fence { venue, incarnation } => {
+            format!("incarnation {incarnation} of venue {venue} has ended")
+        }
+        VenueOperationBody::Accuse { venue, .. } => format!("venue {venue} is convicted"),
+        VenueOperationBody::Claim { venue, index, .. } => format!("fill {index} of venue {venue} is claimed"),
+        other => format!("{} applied", other.name().replace('_', " ")),
     }
 }

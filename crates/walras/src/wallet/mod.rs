@@ -10,11 +10,13 @@ use crate::decimal::{to_unit_price, to_units};
 use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 
+mod at_venues;
 pub mod fate;
 pub mod send;
 pub mod server;
 mod show;
 
+use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
 use send::{Delivery, Sender};
@@ -187,6 +189,8 @@ pub enum WalletCommand {
         #[command(flatten)]
         delivery: Delivery,
     },
+    #[command(flatten)]
+    AtVenues(AtVenues),
     /// Show that a validator contradicted itself: it loses a part of its stake and is never drawn again.
     #[command(after_help = "Example:\n  walras wallet accuse --key alice.json --evidence 0x0300…")]
     Accuse {
@@ -289,6 +293,7 @@ impl WalletCommand {
             }
             WalletCommand::Status { id, server } => send::status(json, &id, &server),
             WalletCommand::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
+            WalletCommand::AtVenues(command) => command.run(json),
             WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
                 let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
                 let evidence: Evidence =

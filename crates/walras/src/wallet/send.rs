@@ -56,7 +56,7 @@ pub struct Delivery {
 
 impl Sender {
     /// Makes a transaction of an operation, signs it and delivers it.
-    pub(super) fn send(
+    pub fn send(
         self,
         json: bool,
         operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,

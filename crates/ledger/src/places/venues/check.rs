@@ -1,6 +1,6 @@
 //! Checks of operations against the state before a block.
 
-use primitives::venue::{Mandate, OrderNumber, Settle, VenueId, VenueOperation};
+use primitives::venue::{KeyScope, Mandate, OrderNumber, Settle, VenueId, VenueOperation};
 use primitives::{Address, Amount, AssetId, PublicKey};
 
 use super::Venues;
@@ -88,6 +88,7 @@ impl Venues {
     }
 
     fn check_authorize(&self, venue: VenueId, key: &PublicKey, mandate: &Mandate) -> Result<(), Refusal> {
+        unless(Refusal::KEY_SCOPE, mandate.scope == KeyScope::Venue)?;
         self.known(venue)?;
         let has_all = mandate.markets.iter().all(|of| self.market(venue, of.market).is_some());
         unless(Refusal::UNKNOWN_MARKET, has_all)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use borsh::BorshSerialize;
 use primitives::venue::Horizon;
-use primitives::{Address, Digest};
+use primitives::{Address, AssetId, Digest};
 use rayon::prelude::*;
 use trie::Trie;
 
@@ -160,6 +160,10 @@ impl Custody for Option<Arc<Venues>> {
         for (id, deposit) in venues.deposits.iter() {
             let sum = held.get_mut(id.2.0 as usize).ok_or(AuditError::UnknownAsset(id.2))?;
             *sum += u128::from(deposit.units());
+        }
+        let counted = |at: usize| venues.deposited.get(&AssetId(at as u32)).copied().unwrap_or(0);
+        if held.iter().enumerate().any(|(at, sum)| *sum != counted(at)) {
+            return Err(AuditError::Venues("their running sums of deposits are not the sums of their deposits"));
         }
         Ok(held)
     }

@@ -1,7 +1,7 @@
 //! What the ledger keeps of venues: records by id, and what the state root says of them.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::venue::{EndedIncarnation, FillTree, Mandate, MarketId, OrderNumber, VenueId, VenueOperator};
+use primitives::venue::{EndedIncarnation, FillTree, KeyScope, Mandate, MarketId, OrderNumber, VenueId, VenueOperator};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
 
 const KEY_CONTEXT: &str = "walras 2026 venue record id v1";
@@ -232,6 +232,7 @@ impl TradingKey {
     /// The fault of a record that was read, if there is one.
     pub(super) fn is_sound(&self) -> bool {
         self.mandate.is_plain()
+            && self.mandate.scope == KeyScope::Venue
             && self.net.is_sorted_by(|a, b| a.0 < b.0)
             && self.net.iter().all(|(asset, net)| *net != 0 && *net >= -i128::from(self.mandate.cap(*asset)))
             && self.raises.len() <= RAISES_MAX

@@ -79,4 +79,7 @@ refusals! {
     /// The claim is too late, for a fill that settled, or was made before.
     BAD_CLAIM: refused, "bad_claim",
         "the fill is settled or claimed, is not the reported one, or its incarnation ended too long ago";
+    /// The key is to be for something else than trading at a venue.
+    KEY_SCOPE: invalid, "key_scope",
+        "this version authorises keys of scope `venue` alone: `batch` and `cancel` are not accepted yet";
 }

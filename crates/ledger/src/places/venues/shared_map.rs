@@ -122,7 +122,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// The entries from a key on, in order.
-    pub(super) fn from(&self, key: &K) -> impl Iterator<Item = (&K, &V)> {
+    pub(super) fn from<'a>(&'a self, key: &K) -> impl Iterator<Item = (&'a K, &'a V)> + use<'a, K, V> {
         let (branch, page) = self.place(key).unwrap_or((0, 0));
         let rest = self.branches.get(branch).map_or(&[][..], |pages| &pages[page..]);
         let later = self.branches.iter().skip(branch + 1).flat_map(|pages| pages.iter());

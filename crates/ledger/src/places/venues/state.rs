@@ -1,6 +1,6 @@
 //! The state of all venues, and the queues that follow from it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
@@ -29,6 +29,8 @@ pub struct Venues {
     /// Claimed fills, each with the fence of its incarnation.
     pub(super) claimed: SharedMap<ClaimedId, VenueMoment>,
     pub(super) queues: Queues,
+    /// Units in all deposits by asset, which follow from them.
+    pub(super) deposited: BTreeMap<AssetId, u128>,
     /// Records that the present block has written or removed; empty between blocks.
     pub(super) touched: BTreeSet<VenueRecordId>,
     /// By how much the present block has changed what deposits hold; nothing between blocks.
@@ -78,6 +80,7 @@ impl Venues {
             filled: SharedMap::default(),
             claimed: SharedMap::default(),
             queues: Queues::default(),
+            deposited: BTreeMap::new(),
             touched: BTreeSet::new(),
             moved: Sums::default(),
             #[cfg(test)]
@@ -115,6 +118,43 @@ impl Venues {
         self.deposits.get(&(venue, *account, asset)).copied().unwrap_or_default()
     }
 
+    /// The markets of a venue from a number on.
+    pub fn markets_from(&self, venue: VenueId, first: MarketId) -> impl Iterator<Item = (MarketId, &MarketTerms)> {
+        let of_venue = self.markets.from(&(venue, first)).take_while(move |((of, _), _)| *of == venue);
+        of_venue.map(|((_, market), terms)| (*market, terms))
+    }
+
+    /// The deposits at a venue from an account and asset on.
+    pub fn deposits_from(
+        &self,
+        venue: VenueId,
+        (account, asset): (Address, AssetId),
+    ) -> impl Iterator<Item = (&DepositId, &VenueDeposit)> {
+        self.deposits.from(&(venue, account, asset)).take_while(move |(id, _)| id.0 == venue)
+    }
+
+    /// The deposits of an account at all venues.
+    pub fn deposits_of(&self, account: Address) -> impl Iterator<Item = (&DepositId, &VenueDeposit)> {
+        let at = move |(venue, _): (VenueId, _)| self.deposits_from(venue, (account, AssetId(0)));
+        self.iter().flat_map(move |of| at(of).take_while(move |(id, _)| id.1 == account))
+    }
+
+    /// All trading keys.
+    pub fn keys(&self) -> impl Iterator<Item = (&TradingKeyId, &TradingKey)> {
+        self.keys.iter()
+    }
+
+    /// What is filled of the orders of a key in the present incarnation of its venue, from a number on.
+    pub fn filled_from(
+        &self,
+        (venue, key): TradingKeyId,
+        first: OrderNumber,
+    ) -> impl Iterator<Item = (OrderNumber, &FilledOrder)> {
+        let of_key = self.filled.from(&filled_id(venue, &key, &first));
+        let is_own = move |id: &FilledId| (id.0, id.1, id.2) == (venue, first.incarnation, key);
+        of_key.take_while(move |(id, _)| is_own(id)).map(|(id, filled)| (number_of(id), filled))
+    }
+
     /// A trading key.
     pub fn key(&self, venue: VenueId, key: &PublicKey) -> Option<&TradingKey> {
         self.keys.get(&(venue, *key))
@@ -128,6 +168,11 @@ impl Venues {
     /// Units in bonds, with those that leave.
     pub fn bonds(&self) -> u128 {
         self.venues.iter().map(|(_, venue)| u128::from(venue.liable())).sum()
+    }
+
+    /// Units in all deposits, by asset.
+    pub fn deposited(&self) -> &BTreeMap<AssetId, u128> {
+        &self.deposited
     }
 
     /// The present block.
@@ -186,6 +231,8 @@ impl Venues {
         };
         let before = before.map_or(0, |before| before.units());
         self.moved.add(id.2, i128::from(deposit.units()) - i128::from(before));
+        let sum = self.deposited.entry(id.2).or_default();
+        *sum = *sum + u128::from(deposit.units()) - u128::from(before);
     }
 
     /// Adds free units to a deposit.
@@ -220,7 +267,9 @@ impl Venues {
     /// The queues that follow from the records.
     pub(super) fn queue_all(&mut self) {
         let mut queues = Queues::default();
+        self.deposited.clear();
         for (id, deposit) in self.deposits.iter() {
+            *self.deposited.entry(id.2).or_default() += u128::from(deposit.units());
             if let Some(leaving) = deposit.leaving {
                 queues.payouts.insert((leaving.since, *id), ());
             }

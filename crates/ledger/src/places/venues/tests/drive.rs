@@ -104,7 +104,11 @@ impl World {
         for trader in TRADERS {
             let cap = if trader == 5 { 4 } else { 1_000 };
             let band = |market| MarketMandate { market, tick_min: 1, tick_max: 3 };
-            let mandate = Mandate { markets: vec![band(0), band(1)], caps: vec![(AssetId(0), cap), (AssetId(1), cap)] };
+            let mandate = Mandate {
+                markets: vec![band(0), band(1)],
+                caps: vec![(AssetId(0), cap), (AssetId(1), cap)],
+                ..Mandate::default()
+            };
             let (key, possession) = (public(trader), Signature([0; 64]));
             let authorize = VenueOperation::Authorize { venue: VENUE, key, mandate, possession };
             let deposit = |asset| VenueOperation::Deposit { venue: VENUE, asset: AssetId(asset), units };

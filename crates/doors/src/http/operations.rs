@@ -1,0 +1,170 @@
+//! Operations that a client asks for: the same bodies as in answers, read with nothing left over.
+
+use api::{MandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody};
+use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
+use primitives::{Amount, Operation, Signature, Stake};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::unsigned::{SIGNATURE, bytes_of_hex};
+use super::{Api, number, parse};
+
+/// Reads an operation, and refuses fields that it does not have: whoever misspells one would sign something else.
+pub(super) fn operation<'de, D: Deserializer<'de>>(from: D) -> Result<OperationBody, D::Error> {
+    let given = Value::deserialize(from)?;
+    let body: OperationBody = serde_json::from_value(given.clone()).map_err(serde::de::Error::custom)?;
+    let read = serde_json::to_value(&body).map_err(serde::de::Error::custom)?;
+    match surplus(&given, &read, "operation") {
+        Some(place) => Err(serde::de::Error::custom(format!("{place}: there is no such field"))),
+        None => Ok(body),
+    }
+}
+
+/// The place of the first field that was given and not read.
+fn surplus(given: &Value, read: &Value, place: &str) -> Option<String> {
+    match (given, read) {
+        (Value::Object(given), Value::Object(read)) => given.iter().find_map(|(name, value)| {
+            let place = format!("{place}.{name}");
+            read.get(name).map_or_else(|| Some(place.clone()), |read| surplus(value, read, &place))
+        }),
+        (Value::Array(given), Value::Array(read)) => given
+            .iter()
+            .zip(read)
+            .enumerate()
+            .find_map(|(at, (value, read))| surplus(value, read, &format!("{place}[{at}]"))),
+        _ => None,
+    }
+}
+
+fn units(name: &str, text: &str) -> Result<Amount, Failure> {
+    number(name, text)
+}
+
+fn signature(name: &str, text: &str) -> Result<Signature, Failure> {
+    let bytes = bytes_of_hex(name, text)?;
+    let length = bytes.len();
+    let bytes: [u8; SIGNATURE] = bytes
+        .try_into()
+        .map_err(|_| Failure::malformed(format!("{name}: a signature has {SIGNATURE} bytes, this one {length}")))?;
+    Ok(Signature(bytes))
+}
+
+fn as_bytes(what: &str) -> Failure {
+    Failure::malformed(format!(
+        "operation: {what} is only shown in this form; to ask for it, give {{\"type\":\"encoded\",\"bytes\":\"0x…\"}}"
+    ))
+}
+
+fn operator(name: &str, body: &VenueOperatorBody) -> Result<VenueOperator, Failure> {
+    let account = parse(&format!("{name}.account"), &body.account)?;
+    Ok(VenueOperator { account, report_key: parse(&format!("{name}.report_key"), &body.report_key)? })
+}
+
+impl Api {
+    /// The operation of a body.
+    pub(super) fn operation(&self, body: OperationBody) -> Result<Operation, Failure> {
+        let asset = |symbol: &str| self.asset(symbol);
+        let amount = |text: &str| units("amount", text);
+        Ok(match body {
+            OperationBody::CreateAccount { account, key } => {
+                Operation::CreateAccount { account: parse("account", &account)?, key: parse("key", &key)? }
+            }
+            OperationBody::CreateOffer { sell, buy, amount: text, limit } => {
+                let (sell, buy, amount) = (asset(&sell)?, asset(&buy)?, amount(&text)?);
+                Operation::CreateOffer { sell, buy, amount, limit: parse("limit", &limit)? }
+            }
+            OperationBody::CancelOffer { sell, buy, limit, offer } => {
+                let (sell, buy, limit) = (asset(&sell)?, asset(&buy)?, parse("limit", &limit)?);
+                Operation::CancelOffer { sell, buy, limit, offer: number("offer", &offer)? }
+            }
+            OperationBody::Pay { to, asset: of, amount: text } => {
+                Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
+            }
+            OperationBody::Issue { to, asset: of, amount: text } => {
+                Operation::Issue { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
+            }
+            OperationBody::Burn { asset: of, amount: text } => {
+                Operation::Burn { asset: asset(&of)?, amount: amount(&text)? }
+            }
+            OperationBody::Stake { units: text, key, address, possession } => {
+                let (units, possession) = (units("units", &text)?, signature("possession", &possession)?);
+                Operation::Stake(Box::new(Stake { units, key: parse("key", &key)?, address, possession }))
+            }
+            OperationBody::Unstake { units: text } => Operation::Unstake { units: units("units", &text)? },
+            OperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
+            OperationBody::Withdraw { to, asset: of, amount: text } => {
+                Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
+            }
+            OperationBody::Venue(at_venue) => Operation::Venue(Box::new(self.venue_operation(at_venue)?)),
+            OperationBody::Lane { post } => Operation::Lane(bytes_of_hex("post", &post)?.into()),
+            OperationBody::Encoded { bytes } => borsh::from_slice(&bytes_of_hex("bytes", &bytes)?)
+                .map_err(|error| Failure::malformed(format!("bytes: not an operation: {error}")))?,
+        })
+    }
+
+    fn venue_operation(&self, body: VenueOperationBody) -> Result<VenueOperation, Failure> {
+        let sum = |text: &str| units("units", text);
+        Ok(match body {
+            VenueOperationBody::Open { venue, operator: by, fee_cap_ppm, bond } => {
+                let (operator, bond) = (operator("operator", &by)?, units("bond", &bond)?);
+                VenueOperation::Open { venue, operator, fee_cap_ppm, bond }
+            }
+            VenueOperationBody::List { venue, market, terms } => {
+                VenueOperation::List { venue, market, terms: self.market_terms(&terms)? }
+            }
+            VenueOperationBody::Fence { venue, incarnation } => VenueOperation::Fence { venue, incarnation },
+            VenueOperationBody::ChangeOperator { venue, from, to } => {
+                VenueOperation::ChangeOperator { venue, from: operator("from", &from)?, to: operator("to", &to)? }
+            }
+            VenueOperationBody::Bond { venue, units } => VenueOperation::Bond { venue, units: sum(&units)? },
+            VenueOperationBody::Unbond { venue, units } => VenueOperation::Unbond { venue, units: sum(&units)? },
+            VenueOperationBody::Deposit { venue, asset, units } => {
+                VenueOperation::Deposit { venue, asset: self.asset(&asset)?, units: sum(&units)? }
+            }
+            VenueOperationBody::Collect { venue, asset, units } => {
+                VenueOperation::Collect { venue, asset: self.asset(&asset)?, units: sum(&units)? }
+            }
+            VenueOperationBody::Authorize { venue, key, mandate, possession } => {
+                let (key, mandate) = (parse("key", &key)?, self.mandate(&mandate)?);
+                VenueOperation::Authorize { venue, key, mandate, possession: signature("possession", &possession)? }
+            }
+            VenueOperationBody::Revoke { venue, key } => VenueOperation::Revoke { venue, key: parse("key", &key)? },
+            VenueOperationBody::RaiseFloor { venue, key, floor } => {
+                let OrderNumberBody { incarnation, day, reference } = floor;
+                let floor = OrderNumber { incarnation, day, reference };
+                VenueOperation::RaiseFloor { venue, key: parse("key", &key)?, floor }
+            }
+            VenueOperationBody::Settle { .. } => return Err(as_bytes("a settle")),
+            VenueOperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
+            VenueOperationBody::Claim { .. } => return Err(as_bytes("a claim")),
+        })
+    }
+
+    fn market_terms(&self, body: &VenueMarketTermsBody) -> Result<MarketTerms, Failure> {
+        Ok(MarketTerms {
+            base: self.asset(&body.base)?,
+            quote: self.asset(&body.quote)?,
+            lot_units: units("terms.lot_units", &body.lot_units)?,
+            tick_units: units("terms.tick_units", &body.tick_units)?,
+            lots_max: body.lots_max,
+            fee_cap_ppm: body.fee_cap_ppm,
+            penalty: units("terms.penalty", &body.penalty)?,
+        })
+    }
+
+    fn mandate(&self, body: &MandateBody) -> Result<Mandate, Failure> {
+        let scope = KeyScope::ALL.into_iter().find(|scope| scope.name() == body.scope).ok_or_else(|| {
+            Failure::malformed(format!("mandate.scope: {:?} is none of venue, batch, cancel", body.scope))
+        })?;
+        let markets = body.markets.iter().map(|of| MarketMandate {
+            market: of.market,
+            tick_min: of.tick_min,
+            tick_max: of.tick_max,
+        });
+        let cap = |of: &api::MandateCapBody| Ok((self.asset(&of.asset)?, units("mandate.caps.units", &of.units)?));
+        let mut caps: Vec<_> = body.caps.iter().map(cap).collect::<Result<_, Failure>>()?;
+        caps.sort_by_key(|(asset, _)| *asset);
+        Ok(Mandate { scope, markets: markets.collect(), caps })
+    }
+}
