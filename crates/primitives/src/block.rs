@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
 
-use crate::{Address, Digest, Transaction, read_format, write_format};
+use crate::{Address, Digest, Height, Transaction, read_format, write_format};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
@@ -18,9 +18,6 @@ const NATIVE_SECTION: u8 = 0;
 const ETHEREUM_SECTION: u8 = 1;
 /// Transactions that one thread encodes at a time.
 const PART: usize = 1_024;
-
-/// The number of a block; the genesis state is height 0 and the first block height 1.
-pub type Height = u64;
 
 /// One validator's share of a superblock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,30 +11,33 @@ mod amount;
 mod block;
 mod format;
 mod hash;
+mod height;
 mod key;
 mod price;
 mod scientific;
+mod signing;
 mod statement;
 mod transaction;
 mod typed_data;
 pub mod venue;
+mod wallet;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
-pub use block::{Height, SubBlock, Superblock};
+pub use block::{SubBlock, Superblock};
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
+pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
 pub use scientific::plain_decimal;
+pub use signing::verify_transactions;
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
     Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
-    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty, verify_transactions,
+    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
 };
-pub use typed_data::{
-    TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue, WalletKey, WalletSignature,
-    WalletSignatureError,
-};
+pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
+pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

@@ -1,21 +1,15 @@
 //! Native transactions: an account's request to the ledger, and its signature. An ed25519 key signs bytes; the key of
-//! an Ethereum wallet signs typed data ([`TypedData`]).
+//! an Ethereum wallet signs typed data ([`crate::TypedData`]).
 //!
 //! A transaction contains all its parameters, and all effects are visible from the next block on, so the transactions
 //! of a block commute (SPEEDEX §3).
 
-use std::borrow::Borrow;
-
 use borsh::{BorshDeserialize, BorshSerialize};
-use rayon::prelude::*;
 
 use crate::statement::{Evidence, Stake, is_network_address};
-use crate::typed_data::{TypedData, WalletKey, WalletSignature};
-use crate::venue::{CarriedSignature, VenueOperation};
-use crate::{
-    Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed,
-    verify_all,
-};
+use crate::venue::VenueOperation;
+use crate::wallet::WalletSignature;
+use crate::{Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, Signature};
 
 /// The prefix of a signed transaction body: a signature on it is valid for nothing else.
 const SIGNING_TAG: &[u8] = b"walras native transaction v3\0";
@@ -159,7 +153,7 @@ pub enum SignedBy {
         /// Its signature.
         signature: Signature,
     },
-    /// By the secp256k1 key of the account's address, on [`TypedData::hash`].
+    /// By the secp256k1 key of the account's address, on [`crate::TypedData::hash`].
     TypedData {
         /// The network that the wallet signed for.
         network: Digest,
@@ -244,18 +238,6 @@ impl Body {
     /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
     pub fn cost(&self, fee: Amount) -> Amount {
         fee.saturating_mul(self.weight())
-    }
-
-    /// Signs with `key`, for a network.
-    pub fn sign(self, network: &Digest, key: &SecretKey) -> Transaction {
-        let signature = key.sign(&self.signing_bytes(network));
-        Transaction::by_key(self, key.public(), signature)
-    }
-
-    /// Signs with the key of a wallet, for a network.
-    pub fn sign_typed(self, network: Digest, key: &WalletKey) -> Transaction {
-        let signature = key.sign(&TypedData::of(&self).hash(self.chain, &network));
-        Transaction { body: self, signed_by: SignedBy::TypedData { network, signature } }
     }
 }
 
@@ -377,30 +359,6 @@ impl Transaction {
         Digest::of(context, &bytes)
     }
 
-    /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many.
-    /// Typed data names its network, and the filter compares it with its own.
-    pub fn is_signed(&self, network: &Digest) -> bool {
-        self.is_signed_by_sender(network) && verify_all(&self.carried(network)).iter().all(|valid| *valid)
-    }
-
-    /// The signatures that the operation carries.
-    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
-        match &self.body.operation {
-            Operation::Venue(operation) => operation.carried(network, &self.body.account),
-            _ => Vec::new(),
-        }
-    }
-
-    fn is_signed_by_sender(&self, network: &Digest) -> bool {
-        match &self.signed_by {
-            SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
-            SignedBy::TypedData { network, signature } => {
-                let hash = TypedData::of(&self.body).hash(self.body.chain, network);
-                signature.recover(&hash) == Some(self.body.account)
-            }
-        }
-    }
-
     /// Checks everything that needs no ledger and no signature.
     ///
     /// # Errors
@@ -426,52 +384,4 @@ impl Transaction {
             _ => Ok(()),
         }
     }
-}
-
-/// A transaction that an ed25519 key signed.
-struct ByKey<'t> {
-    network: &'t Digest,
-    body: &'t Body,
-    signer: PublicKey,
-    signature: Signature,
-}
-
-impl Signed for ByKey<'_> {
-    fn signature(&self) -> (PublicKey, Signature) {
-        (self.signer, self.signature)
-    }
-
-    fn signed_bytes(&self) -> Vec<u8> {
-        self.body.signing_bytes(self.network)
-    }
-}
-
-/// Verifies the signature of each transaction for a network, on all threads of the current rayon pool; `true` where
-/// it is valid. Ed25519 signatures are verified in batches, those on typed data one by one.
-pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, transactions: &[T]) -> Vec<bool> {
-    let transactions = || transactions.iter().map(Borrow::borrow);
-    let by_key = |transaction: &'_ Transaction| match transaction.signed_by {
-        SignedBy::Key { signer, signature } => Some((signer, signature)),
-        SignedBy::TypedData { .. } => None,
-    };
-    let keyed: Vec<ByKey> = transactions()
-        .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { network, body: &one.body, signer, signature }))
-        .collect();
-    let typed: Vec<&Transaction> = transactions().filter(|one| by_key(one).is_none()).collect();
-    let check_typed = || typed.par_iter().map(|one| one.is_signed_by_sender(network)).collect::<Vec<bool>>();
-    let (keyed, typed) = rayon::join(|| verify_all(&keyed), check_typed);
-    let (mut keyed, mut typed) = (keyed.into_iter(), typed.into_iter());
-    let mut next = |one| if by_key(one).is_some() { keyed.next() } else { typed.next() };
-    let mut valid: Vec<bool> = transactions().map(|one| next(one).expect("one for each transaction")).collect();
-    verify_carried(network, transactions(), &mut valid);
-    valid
-}
-
-/// Clears `valid` where a signature that an operation carries is invalid. All are verified together.
-fn verify_carried<'t>(network: &Digest, all: impl Iterator<Item = &'t Transaction>, valid: &mut [bool]) {
-    let carrying = all.enumerate().filter(|(_, one)| matches!(one.body.operation, Operation::Venue(_)));
-    let of = |(at, one): (usize, &Transaction)| one.carried(network).into_iter().map(move |carried| (at, carried));
-    let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = carrying.flat_map(of).unzip();
-    let holds = verify_all(&carried);
-    owners.into_iter().zip(holds).filter(|(_, holds)| !holds).for_each(|(at, _)| valid[at] = false);
 }
