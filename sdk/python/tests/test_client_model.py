@@ -23,7 +23,7 @@ from walras.client import (
     sending,
 )
 from walras.client.calls import Session
-from walras.client.encoding import Burn, Signed, address_bytes, raw
+from walras.client.encoding import Body, Burn, Signed, address_bytes
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.sending import Sender
 
@@ -33,6 +33,11 @@ NETWORK = "0x" + "4e" * 32
 
 class Refused(Exception):
     """An answer with a code."""
+
+
+def outcome(result: str) -> dict[str, str]:
+    """An outcome as nodes state it: applied, or refused with a code."""
+    return {"result": "applied"} if result == "applied" else {"result": "refused", "code": result, "message": result}
 
 
 @dataclass
@@ -56,7 +61,7 @@ class ModelNode:
         self.height += 1
         content = []
         for signed in self.pool.values():
-            result = "refused" if self.chance.random() < self.poor else "applied"
+            result = "overdraft" if self.chance.random() < self.poor else "applied"
             if signed.until < self.height or signed.sequence in self.used:
                 continue
             if result == "applied":
@@ -65,9 +70,16 @@ class ModelNode:
                 self.executed.append(signed)
             content.append((signed, result))
             self.index[signed.id] = (self.height, result)
+        if self.seen and self.chance.random() < 0.3:
+            # Another validator proposes a copy of one that was executed.
+            copy = self.chance.choice(self.seen)
+            if copy.sequence in self.used and copy.until >= self.height:
+                content.append((copy, "sequence_used"))
+                self.index.setdefault(copy.id, (self.height, "sequence_used"))
         self.pool, self.blocks[self.height] = {}, content
-        while len(self.index) > 3:
-            del self.index[next(iter(self.index))]
+        if self.chance.random() < 0.5:
+            # Others fill the index.
+            self.index.clear()
 
     def submit(self, signed: Signed) -> dict[str, Any]:
         self.seen.append(signed)
@@ -91,8 +103,7 @@ class ModelNode:
 
     def committed(self, id: str) -> dict[str, Any]:
         height, result = self.index[id]
-        outcome = {"result": result, "code": "overdraft", "message": "it is poor"}
-        return {"id": id, "status": "committed", "height": height, "outcome": outcome}
+        return {"id": id, "status": "committed", "height": height, "outcome": outcome(result)}
 
     def window(self) -> bytes:
         bits = sum(1 << behind for behind in range(64) if self.highest - behind in self.used)
@@ -133,7 +144,7 @@ class ModelNode:
                         "account": signed.account,
                         "sequence": str(signed.sequence),
                         "operation": {"type": "burn"},
-                        "outcome": {"result": result, "code": "overdraft", "message": "it is poor"},
+                        "outcome": outcome(result),
                     }
                     for signed, result in self.blocks.get(int(height), [])
                 ]
@@ -204,7 +215,7 @@ class World:
                 pass
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(50))
 def test_nobody_pays_twice_whatever_is_lost_or_sent_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     clock = Clock()
@@ -253,8 +264,6 @@ def test_the_model_of_a_node_has_the_rules_of_the_ledger() -> None:
     node = ModelNode(random.Random(0))
 
     def made(sequence: int, until: int, units: int) -> Signed:
-        from walras.client.encoding import Body
-
         return KEY.sign(Body(1, KEY.address, sequence, until, Burn(0, units)), NETWORK)
 
     first, later = made(1, 400, 1), made(1, 401, 2)
@@ -266,4 +275,3 @@ def test_the_model_of_a_node_has_the_rules_of_the_ledger() -> None:
     assert [signed.id for signed in node.executed] == [later.id]
     with pytest.raises(Refused, match="sequence_used"):
         node.submit(first)
-    assert raw(node.committed(later.id)["id"]) == raw(later.id)
