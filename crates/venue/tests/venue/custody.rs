@@ -3,8 +3,8 @@
 use primitives::venue::{Mandate, MarketMandate, OrderLife, VenueOperation, VenueOrder};
 use store::FaultDisk;
 use venue::{
-    FillFate, MarketSettings, OrderEnd, OrderRefusal, ReportKind, Steering, VenueInput, VenueLimits, VenueMistake,
-    VenueOptions, VenuePause, VenueRoot,
+    FillFate, MarketSettings, OrderEnd, OrderRefusal, ReportKind, SettlingTerms, Steering, VenueInput, VenueLimits,
+    VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueSettings,
 };
 
 use crate::world::*;
@@ -206,15 +206,39 @@ fn an_operator_bounds_the_life_and_the_size_of_orders() {
     let latest = world.height() + 20;
     let long = VenueOrder { expiry: latest + 1, ..world.sell(100, 5) };
     assert_eq!(refusal(&world.place(ANN, long)), Some(OrderRefusal::ExpiresTooLate(latest)));
-    let other = VenueRoot::create(FaultDisk::new(2), world.settings(limits()), keys(), VenueOptions::default());
-    let mut other = other.expect("an empty disk");
+    let market = MarketSettings { lots_min: 5, ..market_settings() };
+    let (settings, small) = (world.settings(limits()), world.sell(100, 4));
+    assert_eq!(refused_by(&world, settings, market, &[(ANN, small)]), Some(OrderRefusal::TooFewLots(5)));
+}
+
+#[test]
+fn a_full_book_a_full_venue_and_too_many_accounts_are_refused() {
+    let mut world = World::new(None);
+    let settings = world.settings(limits());
+    let orders = [ANN, BEN].map(|person| (person, world.sell(100, 5)));
+    let narrow = MarketSettings { orders: 1, ..market_settings() };
+    assert_eq!(refused_by(&world, settings, narrow, &orders), Some(OrderRefusal::BookFull));
+    let small = VenueSettings { terms: SettlingTerms { entries_max: 1, ..settings.terms }, ..settings };
+    assert_eq!(refused_by(&world, small, market_settings(), &orders), Some(OrderRefusal::VenueFull));
+    let few = VenueSettings { limits: VenueLimits { accounts: 1, ..settings.limits }, ..settings };
+    assert_eq!(refused_by(&world, few, market_settings(), &orders), Some(OrderRefusal::TooManyAccounts));
+    assert_eq!(refused_by(&world, settings, market_settings(), &orders), None);
+}
+
+/// What another root with these settings first refuses of orders.
+fn refused_by(
+    world: &World,
+    settings: VenueSettings,
+    market: MarketSettings,
+    orders: &[(u8, VenueOrder)],
+) -> Option<OrderRefusal> {
+    let root = VenueRoot::create(FaultDisk::new(2), settings, keys(), VenueOptions::default());
     let mut inputs: Vec<VenueInput> = world.facts.iter().cloned().map(VenueInput::Certified).collect();
-    inputs.push(VenueInput::OpenMarket(MARKET, MarketSettings { lots_min: 5, ..market_settings() }));
-    inputs.push(attach(ANN, false, None));
-    let small = world.sell(100, 4);
-    inputs.push(world.new_order(ANN, small));
-    let effects = other.step(world.time_ms, &inputs).expect("the disk works");
-    assert_eq!(refusal(&reports(effects)), Some(OrderRefusal::TooFewLots(5)));
+    inputs.push(VenueInput::OpenMarket(MARKET, market));
+    inputs.extend(TRADERS.map(|person| attach(person, false, None)));
+    inputs.extend(orders.iter().map(|(person, order)| world.new_order(*person, *order)));
+    let effects = root.expect("an empty disk").step(world.time_ms, &inputs).expect("the disk works");
+    refusal(&reports(effects))
 }
 
 #[test]
