@@ -18,7 +18,7 @@ const AGAIN_MAX: u32 = 20;
 
 /// A fill that a venue settled, with its block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SettledFill {
+pub struct FillAt {
     /// Height of the block.
     pub height: Height,
     /// Its leaf.
@@ -29,7 +29,7 @@ pub struct SettledFill {
 
 /// Venues, deposits and custody at one height.
 #[derive(Clone, Debug)]
-pub struct Custody {
+pub struct VenueCustody {
     /// The venues, with the sums that the node counts from block to block.
     pub venues: VenuesBody,
     /// All deposits.
@@ -97,7 +97,7 @@ impl NodeClient {
     ///
     /// # Errors
     /// [`ClientError`], also if the chain goes on faster than the pages come.
-    pub fn custody(&self) -> Result<Custody, ClientError> {
+    pub fn custody(&self) -> Result<VenueCustody, ClientError> {
         for _ in 0..AGAIN_MAX {
             let venues = self.venues()?;
             let mut deposits = Vec::new();
@@ -110,7 +110,7 @@ impl NodeClient {
                 })?);
             }
             if heights.iter().all(|height| *height == venues.height) {
-                return Ok(Custody { venues, deposits });
+                return Ok(VenueCustody { venues, deposits });
             }
         }
         Err(self.foreign("it makes blocks faster than it shows all deposits: audit a home, or another node"))
@@ -120,8 +120,8 @@ impl NodeClient {
     ///
     /// # Errors
     /// [`ClientError`], also if the node no longer has the first ones, or leaves one out.
-    pub fn settled(&self, venue: VenueId, incarnation: u32) -> Result<Vec<SettledFill>, ClientError> {
-        let (mut all, mut from) = (Vec::<SettledFill>::new(), "0".to_string());
+    pub fn settled(&self, venue: VenueId, incarnation: u32) -> Result<Vec<FillAt>, ClientError> {
+        let (mut all, mut from) = (Vec::<FillAt>::new(), "0".to_string());
         loop {
             let path = format!("/v1/venues/{venue}/settles?incarnation={incarnation}&from={from}");
             let page: VenueSettlesBody = self.get(&path)?;
@@ -135,7 +135,7 @@ impl NodeClient {
                         )));
                     }
                     let leaf = self.number("leaf", &shown.leaf)?;
-                    all.push(SettledFill { height: settled.height, leaf, shown });
+                    all.push(FillAt { height: settled.height, leaf, shown });
                 }
             }
             match page.next {
@@ -203,7 +203,7 @@ impl NodeClient {
 }
 
 /// The tree of settled fills.
-pub fn tree_of(fills: &[SettledFill]) -> FillTree {
+pub fn tree_of(fills: &[FillAt]) -> FillTree {
     let mut tree = FillTree::default();
     fills.iter().for_each(|fill| assert!(tree.append(fill.leaf), "a count of 64 bits"));
     tree

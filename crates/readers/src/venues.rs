@@ -168,8 +168,7 @@ impl VenueHistory {
         (index - from < *fills).then_some((*from, *height))
     }
 
-    /// At most `count` ended incarnations of a venue from a number on, as far as their blocks are known: up to the first
-    /// gap.
+    /// At most `count` ended incarnations of a venue from a number on, up to the first of which a block is not known.
     pub fn ended_from(&self, venue: VenueId, incarnation: u32, count: usize) -> Vec<EndedHistory> {
         let known = self.fences.range((venue, incarnation)..=(venue, u32::MAX));
         let rows = (incarnation..).zip(known).take_while(|(expected, ((_, of), _))| expected == of).take(count);

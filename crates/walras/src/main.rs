@@ -286,12 +286,16 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_the_readme_is_one() {
-        let found = commands(include_str!("../../../README.md"));
-        assert!(found.len() > 15, "{}", found.len());
-        for words in found {
-            if let Err(error) = Cli::try_parse_from(&words) {
-                panic!("{words:?}: {error}");
+    fn every_command_of_the_readme_and_of_venues_is_one() {
+        for (document, least) in
+            [(include_str!("../../../README.md"), 15), (include_str!("../../../docs/venues.md"), 12)]
+        {
+            let found = commands(document);
+            assert!(found.len() > least, "{}", found.len());
+            for words in found {
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{words:?}: {error}");
+                }
             }
         }
     }

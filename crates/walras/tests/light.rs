@@ -40,6 +40,7 @@ fn network(folder: &Path, epoch_heights: u64, unbonding_epochs: u64) -> PathBuf 
     let genesis = network.join("validator-0/genesis.json");
     let mut hasty = read(&genesis);
     hasty["consensus"]["heartbeat_ms"] = json!(30);
+    hasty["venues"] = json!({});
     write(&genesis, &hasty);
     network
 }
@@ -93,6 +94,10 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     assert_eq!(shown["spendable"]["USD"], "90000", "{shown}");
     let honest = proved(&light(&genesis, &node.server, None, &["account", ALICE]));
     assert_eq!(honest["spendable"]["USD"], "100", "{honest}");
+    let absent = proved(&light(&genesis, &node.server, None, &["venue", "--venue", "0"]));
+    assert_eq!((&absent["record"], &absent["signed_by"]), (&Value::Null, &json!(1)), "{absent}");
+    let nothing = proved(&light(&genesis, &node.server, None, &["deposit", "--venue", "0", "--asset", "USD", ALICE]));
+    assert_eq!((&nothing["free"], &nothing["leaving"]), (&json!("0"), &Value::Null), "{nothing}");
 
     // A client with a pinned state of the true history does not accept the other.
     let pin = proved(&light(&genesis, &node.server, None, &["pin", "--own-node"]));

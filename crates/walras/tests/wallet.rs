@@ -352,16 +352,14 @@ impl Market {
         leaf
     }
 
-    /// A report of the venue in hexadecimal.
     fn report(&self, index: u64, leaf: Digest, to: Address) -> String {
-        let report = FillReport::new(&self.network(), (0, 0, index), leaf, to, &report_key());
-        hex(&report)
+        hex(&FillReport::new(&self.network(), (0, 0, index), leaf, to, &report_key()))
     }
 
     fn balance(&self, account: &Address, asset: &str) -> u64 {
         let body = self.client().account(account).expect("an answer").expect("it exists");
-        let found = body.balances.iter().find(|balance| balance.asset == asset);
-        found.map_or(0, |balance| balance.available.parse().expect("units"))
+        let mut own = body.balances.iter().filter(|balance| balance.asset == asset);
+        own.next().map_or(0, |balance| balance.available.parse().expect("units"))
     }
 }
 
@@ -421,9 +419,9 @@ fn a_venue_settles_pays_out_and_answers_for_a_false_report() {
     market.refused("bob", &revoke, "not of this account");
 
     // 40 lots at 1.10, and then 60 more, for which Alice has too little.
-    let order = |person, side, lots| market.order(person, side, lots);
-    let leaf = market.settle(0, order("alice", VenueSide::Buy, 40), order("bob", VenueSide::Sell, 41), 40);
-    market.settle(1, order("alice", VenueSide::Buy, 80), order("bob", VenueSide::Sell, 80), 60);
+    let leaf =
+        market.settle(0, market.order("alice", VenueSide::Buy, 40), market.order("bob", VenueSide::Sell, 41), 40);
+    market.settle(1, market.order("alice", VenueSide::Buy, 80), market.order("bob", VenueSide::Sell, 80), 60);
     let shown = market.client().settled(0, 0).expect("they are settled");
     let verdicts: Vec<_> = shown.iter().map(|fill| (&*fill.shown.verdict, fill.shown.guilt.as_deref())).collect();
     assert_eq!((verdicts, shown[0].leaf), (vec![("applied", None), ("bust", Some("both"))], leaf));
@@ -440,7 +438,6 @@ fn a_venue_settles_pays_out_and_answers_for_a_false_report() {
     // Out again, without the venue.
     let account = market.secret("alice").public().address();
     let (before, collect) = (market.balance(&account, "EUR"), ["wallet", "collect", "--venue", "0", "--asset", "EUR"]);
-    market.refused("bob", &["wallet", "collect", "--venue", "0", "--asset", "USD", "--amount", "99x"], "99x");
     market.done("alice", &[&collect[..], &["--all"]].concat());
     market.refused(
         "alice",
@@ -459,7 +456,7 @@ fn a_venue_settles_pays_out_and_answers_for_a_false_report() {
         market.refused("bob", &["venue", "accuse", "--report", report], because);
     };
     accuse(&market.report(0, leaf, account), "settled as it was reported");
-    let (buy, sell) = (order("alice", VenueSide::Buy, 3), order("bob", VenueSide::Sell, 3));
+    let (buy, sell) = (market.order("alice", VenueSide::Buy, 3), market.order("bob", VenueSide::Sell, 3));
     let digest = |order: &SettledOrder| order.order.digest(&market.network(), 0, &order.key);
     let unsettled = market.report(2, fill_of(3).leaf(&digest(&buy), &digest(&sell)), account);
     accuse(&unsettled, "not settled yet");
@@ -472,19 +469,32 @@ fn a_venue_settles_pays_out_and_answers_for_a_false_report() {
     let claim = ["venue", "claim", "--report", &unsettled, "--buy", &buy, "--sell", &sell, "--fill", &fill];
     market.done("alice", &claim);
     market.refused("alice", &claim, "bad_claim");
-    let owed = market.client().venue(0).expect("there").bond;
-    assert_eq!(owed, "9937");
+    assert_eq!(market.client().venue(0).expect("there").bond, "9937");
     let had = market.balance(&account, "USD");
     let said = market.done("bob", &["venue", "accuse", "--report", &market.report(0, Digest([6; 32]), account)]);
     assert!(said.contains("venue 0 is convicted"), "{said}");
     assert_eq!(market.balance(&account, "USD"), had + 993, "a tenth of the bond, whoever accuses");
-    let warned = market.run("alice", &deposit("USD", "1"));
-    assert!(text(&warned.stderr).contains("warning: venue 0 was convicted"), "{}", text(&warned.stderr));
+    let warned = text(&market.run("alice", &deposit("USD", "1")).stderr);
+    assert!(warned.contains("warning: venue 0 was convicted"), "{warned}");
     let said = market.done("", &["venue", "keys", "--venue", "0"]);
     assert!(said.contains(&format!("incarnation 0: {report}; fenced in block")), "{said}");
 
+    // The doors lay out the same operations, and refuse a field that they do not know.
+    let prepared = |units: &str| {
+        let operation =
+            serde_json::json!({"type": "venue", "action": "deposit", "venue": 0, "asset": "USD", units: "5"});
+        let body = serde_json::json!({"account": account.to_string(), "operation": operation}).to_string();
+        let path = format!("{}/v1/transactions/prepare", market.node.server);
+        let mut answer = agent().post(path).content_type("application/json").send(body).expect("an answer");
+        answer.body_mut().read_json::<Value>().expect("JSON")
+    };
+    let shown = prepared("units");
+    assert_eq!(shown["typed_data"]["primaryType"], "VenueDeposit", "{shown}");
+    assert!(shown["says"].as_str().is_some_and(|says| says.contains("deposits 0.05 USD at venue 0")), "{shown}");
+    assert!(prepared("unit")["error"]["message"].to_string().contains("units"));
+
     // From the home, too: the whole issue is accounted for, and money is nowhere else.
     let from_node = market.json("", &["venue", "audit"]);
-    let home = market.owner.parent().expect("a home").to_str().expect("text").to_string();
-    assert_eq!(market.json("", &["venue", "audit", "--home", &home])["custody"], from_node["custody"]);
+    let home = market.owner.parent().and_then(Path::to_str).expect("a home");
+    assert_eq!(market.json("", &["venue", "audit", "--home", home])["custody"], from_node["custody"]);
 }

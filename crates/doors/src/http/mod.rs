@@ -291,6 +291,16 @@ pub(super) struct Page {
 impl Page {
     const ENTRIES: usize = 100;
 
+    /// The rows of the page from all rows, and the `next` of its answer if there are more.
+    pub(super) fn rows<T>(&self, all: impl Iterator<Item = T>) -> (Vec<T>, Option<String>) {
+        let first = self.cursor.or(self.offset).unwrap_or(0);
+        let count = self.limit.unwrap_or(Page::ENTRIES).min(PAGE);
+        let mut rows: Vec<T> = all.skip(first).take(count + 1).collect();
+        let more = rows.len() > count;
+        rows.truncate(count);
+        (rows, more.then(|| first.saturating_add(count).to_string()))
+    }
+
     /// The entries of the page, among `all`, and the `next` of its answer if there are more.
     pub(super) fn of(&self, all: usize) -> (Range<usize>, Option<String>) {
         let first = self.cursor.or(self.offset).unwrap_or(0).min(all);

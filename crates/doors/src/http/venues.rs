@@ -169,9 +169,8 @@ pub(super) async fn account_deposits(
     let account: Address = parse("address", &address)?;
     api.blocking(move |api| {
         let VenuesRead { height, venues } = api.venues()?;
-        let all: Vec<_> = venues.deposits_of(account).collect();
-        let (entries, next) = page.of(all.len());
-        Ok(Json(api.deposits(height, &venues, &all[entries], next)))
+        let (rows, next) = page.rows(venues.deposits_of(account));
+        Ok(Json(api.deposits(height, &venues, &rows, next)))
     })
     .await?
 }
@@ -190,11 +189,10 @@ pub(super) async fn account_keys(
 ) -> Answered<json::TradingKeysBody> {
     let account: Address = parse("address", &address)?;
     api.blocking(move |api| {
-        let ids: Vec<_> = api.published().views().venues().keys_of(&account).collect();
+        let (ids, next) = page.rows(api.published().views().venues().keys_of(&account));
         let VenuesRead { height, venues } = api.venues()?;
-        let (entries, next) = page.of(ids.len());
         let key = |id: &(VenueId, PublicKey)| Some(api.symbols.trading_key(id, venues.key(id.0, &id.1)?, &venues));
-        let keys = ids[entries].iter().filter_map(key).collect();
+        let keys = ids.iter().filter_map(key).collect();
         Ok(Json(json::TradingKeysBody { height, keys, more: next.is_some(), next }))
     })
     .await?

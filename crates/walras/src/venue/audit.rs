@@ -24,7 +24,7 @@ use crate::wallet::server::Server;
 
 /// What to audit, and from where.
 #[derive(clap::Args)]
-pub struct Audit {
+pub struct VenueAudit {
     /// One venue; by default all.
     #[arg(long)]
     venue: Option<VenueId>,
@@ -66,7 +66,7 @@ struct Bust {
     guilt: String,
 }
 
-impl Audit {
+impl VenueAudit {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let found = match &self.home {
             Some(home) => of_home(home, self.venue)?,
@@ -94,7 +94,7 @@ fn of_node(node: &NodeClient, only: Option<VenueId>) -> anyhow::Result<Found> {
 }
 
 /// The sums of what a node lists, which must be those that it counts.
-fn sums(custody: &client::venues::Custody, assets: &Assets) -> anyhow::Result<Vec<Held>> {
+fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Result<Vec<Held>> {
     let number = |text: &str| text.parse::<u128>().with_context(|| format!("{text:?} is no number of units"));
     let mut listed: BTreeMap<String, (u128, u128)> = BTreeMap::new();
     for deposit in &custody.deposits {
@@ -146,7 +146,7 @@ fn venue_of_node(node: &NodeClient, number: VenueId) -> anyhow::Result<Audited> 
         );
         let busts = fills.iter().enumerate().filter(|(_, fill)| fill.shown.verdict != "applied");
         let word = |text: &Option<std::borrow::Cow<'static, str>>| text.as_deref().unwrap_or_default().to_string();
-        let bust = |(at, fill): (usize, &client::venues::SettledFill)| Bust {
+        let bust = |(at, fill): (usize, &client::venues::FillAt)| Bust {
             height: fill.height,
             index: at as u64,
             reason: word(&fill.shown.reason),
@@ -217,8 +217,14 @@ fn fills_of_home(
 
 impl Found {
     fn body(&self) -> Value {
-        let held = |held: &Held| json!({"asset": held.symbol, "deposits": held.deposits.to_string(), "bonds": held.bonds.to_string()});
-        let bust = |bust: &Bust| json!({"height": bust.height, "index": bust.index.to_string(), "reason": bust.reason, "guilt": bust.guilt});
+        let held = |held: &Held| {
+            let (deposits, bonds) = (held.deposits.to_string(), held.bonds.to_string());
+            json!({"asset": held.symbol, "deposits": deposits, "bonds": bonds})
+        };
+        let bust = |bust: &Bust| {
+            let Bust { height, index, reason, guilt } = bust;
+            json!({"height": height, "index": index.to_string(), "reason": reason, "guilt": guilt})
+        };
         let venue = |of: &Audited| {
             json!({"venue": of.venue, "incarnation": of.incarnation, "fills": of.fills.to_string(),
                 "busts": of.busts.iter().map(bust).collect::<Vec<_>>()})

@@ -12,7 +12,7 @@ use crate::wallet::send::Sender;
 
 /// A report that is false.
 #[derive(clap::Args)]
-pub struct Accuse {
+pub struct AccuseVenue {
     /// The signed report, in hexadecimal or a file with it.
     #[arg(long, value_name = "HEX|FILE")]
     report: String,
@@ -25,7 +25,7 @@ pub struct Accuse {
 
 /// A fill that was reported and never settled.
 #[derive(clap::Args)]
-pub struct Claim {
+pub struct ClaimFill {
     /// The signed report, in hexadecimal or a file with it.
     #[arg(long, value_name = "HEX|FILE")]
     report: String,
@@ -47,7 +47,7 @@ fn read<T: BorshDeserialize>(name: &str, text: &str) -> anyhow::Result<T> {
         .with_context(|| format!("{name}: these bytes are not what docs/specification.md describes"))
 }
 
-impl Accuse {
+impl AccuseVenue {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let report: FillReport = read("--report", &self.report)?;
         let other: Option<FillReport> = self.other.as_deref().map(|other| read("--other", other)).transpose()?;
@@ -59,7 +59,7 @@ impl Accuse {
     }
 }
 
-impl Claim {
+impl ClaimFill {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let report: FillReport = read("--report", &self.report)?;
         let (buy, sell): (SettledOrder, SettledOrder) = (read("--buy", &self.buy)?, read("--sell", &self.sell)?);

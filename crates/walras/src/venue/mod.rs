@@ -15,8 +15,8 @@ use primitives::{Address, Operation, Price, PublicKey};
 use crate::decimal::to_units;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
-use audit::Audit;
-use evidence::{Accuse, Claim};
+use audit::VenueAudit;
+use evidence::{AccuseVenue, ClaimFill};
 
 /// Owns venues of continuous markets, looks at them, and proves what they did.
 #[derive(clap::Subcommand)]
@@ -29,7 +29,7 @@ pub enum VenueCommand {
         #[arg(long)]
         venue: VenueId,
         #[command(flatten)]
-        operator: Operator,
+        operator: Appointed,
         /// The most that an order pays in fees, in percent of what it trades.
         #[arg(long, value_name = "PERCENT")]
         fee_cap: String,
@@ -94,7 +94,7 @@ pub enum VenueCommand {
         #[arg(long)]
         venue: VenueId,
         #[command(flatten)]
-        operator: Operator,
+        operator: Appointed,
         #[command(flatten)]
         sender: Sender,
     },
@@ -137,21 +137,21 @@ pub enum VenueCommand {
     #[command(after_help = "Examples:
   walras venue accuse --key alice.json --report report.hex
   walras venue accuse --key alice.json --report 0x0000… --other 0x0000…")]
-    Accuse(Accuse),
+    Accuse(AccuseVenue),
     /// Claim a reported fill that an ended incarnation never settled: it costs the venue's bond a penalty.
     #[command(after_help = "Example:
   walras venue claim --key alice.json --report report.hex --buy buy.hex --sell sell.hex --fill fill.hex")]
-    Claim(Claim),
+    Claim(ClaimFill),
     /// Prove that deposits and bonds are what the ledger has in custody, and that fills are those of the ledger's tree.
     #[command(after_help = "Examples:
   walras venue audit
   walras venue audit --venue 0 --home ./exchange")]
-    Audit(Audit),
+    Audit(VenueAudit),
 }
 
 /// Who settles and reports.
 #[derive(clap::Args, Clone)]
-pub struct Operator {
+pub struct Appointed {
     /// The account that settles.
     #[arg(long)]
     operator: Address,
@@ -160,7 +160,7 @@ pub struct Operator {
     report_key: PublicKey,
 }
 
-impl Operator {
+impl Appointed {
     fn of(&self) -> VenueOperator {
         VenueOperator { account: self.operator, report_key: self.report_key }
     }

@@ -99,7 +99,14 @@ fn market_in_words(market: &VenueMarketBody, assets: &Assets) -> anyhow::Result<
 pub(super) fn keys(json: bool, number: VenueId, server: &Server) -> anyhow::Result<ExitCode> {
     let node = server.node();
     let venue = node.venue(number)?;
-    let ended = node.ended(&venue)?;
+    // A restart of the network ends incarnations, too, and no block of the new network says so. All of them are judged.
+    let ended = if venue.judged >= venue.incarnation && venue.incarnation > 0 {
+        node.ended(&venue).ok()
+    } else {
+        Some(node.ended(&venue)?)
+    };
+    let is_known = ended.is_some();
+    let ended = ended.unwrap_or_default();
     let keys = |keys: &[primitives::PublicKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
     if json {
         let ended: Vec<_> = ended
@@ -115,6 +122,9 @@ pub(super) fn keys(json: bool, number: VenueId, server: &Server) -> anyhow::Resu
         return Ok(ExitCode::SUCCESS);
     }
     println!("venue {number}, incarnation {} (present): {}", venue.incarnation, venue.report_keys.join(", "));
+    if !is_known {
+        println!("the {} incarnations before are judged, and this node has not all of their blocks", venue.incarnation);
+    }
     for of in ended.iter().rev() {
         println!(
             "incarnation {}: {}; fenced in block {} after {} fills",

@@ -33,7 +33,7 @@ pub enum AtVenues {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Take units out of a deposit. The ledger pays them once earlier fills cannot count any more; the venue is not asked.
+    /// Take units out of a deposit. The ledger pays them once earlier fills cannot count any more, without the venue.
     #[command(after_help = "Examples:
   walras wallet collect --key alice.json --venue 0 --asset USD --amount 250
   walras wallet collect --key alice.json --venue 0 --asset USD --all")]
