@@ -37,7 +37,8 @@ export class LocalBook {
 }
 
 function changes(side: "sell" | "buy", before: Level[], after: Level[]): Change[] {
-  const [old, now] = [before, after].map((levels) => new Map(levels.map(({ price, amount }) => [price, amount]))) as [Map<string, string>, Map<string, string>];
+  const byPrice = (levels: Level[]) => new Map(levels.map(({ price, amount }) => [price, amount]));
+  const [old, now] = [byPrice(before), byPrice(after)];
   const gone = [...old.keys()].filter((price) => !now.has(price)).map((price) => ({ side, price, amount: "0" }));
   const moved = [...now].filter(([price, amount]) => old.get(price) !== amount);
   return [...gone, ...moved.map(([price, amount]) => ({ side, price, amount }))];

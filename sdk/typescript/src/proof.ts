@@ -78,7 +78,9 @@ export function windowOf(proof: Uint8Array): Window {
 export function proveAccount(address: Uint8Array, root: Uint8Array, proof: Uint8Array): ProvedAccount | null {
   const reader = new Reader(proof);
   const { parts, roots, stated, account } = head(reader);
-  if (!same(derived("walras 2026 state root v4", parts), root)) throw new ProofError("the proof is for another state root: request the proof of this block");
+  if (!same(derived("walras 2026 state root v4", parts), root)) {
+    throw new ProofError("the proof is for another state root: request the proof of this block");
+  }
   const trie = roots.get(1);
   if (!trie) throw new ProofError("the state has no accounts");
   const path = reader.take(reader.count(4));
@@ -195,4 +197,6 @@ function digestOf(key: Uint8Array, node: Node, below: Below): Uint8Array {
   return hash(key, concatBytes(message, new Uint8Array((64 - (message.length % 64)) % 64)));
 }
 
-const hash = (key: Uint8Array, message: Uint8Array): Uint8Array => blake3(message, { key: derived("walras 2026 trie v2", new Uint8Array([key.length, VALUE])) });
+function hash(key: Uint8Array, message: Uint8Array): Uint8Array {
+  return blake3(message, { key: derived("walras 2026 trie v2", new Uint8Array([key.length, VALUE])) });
+}

@@ -118,9 +118,11 @@ export class Session {
         checkCertificate(body.certificate, network, committee);
       }
       const proved = proveAccount(fromHex(address), fromHex(body.root), fromHex(body.proof));
-      if (!proved || !body.account) throw new NotFoundError(this.http.server, 404, "not_found", `it is proved that there is no account ${address}`);
+      if (!proved || !body.account) {
+        throw new NotFoundError(this.http.server, 404, "not_found", `it is proved that there is no account ${address}`);
+      }
       const account = models.account(body.account, assets);
-      const held = account.balances.map((one): [number, bigint] => [assets.get(one.asset).number, BigInt(body.account?.balances.find((units) => units.asset === one.asset)?.available ?? 0)]);
+      const held = body.account.balances.map((one): [number, bigint] => [assets.get(one.asset).number, BigInt(one.available)]);
       const stated = held.filter(([, units]) => units > 0n);
       const isSame = stated.length === proved.balances.size && stated.every(([asset, units]) => proved.balances.get(asset) === units);
       if (!isSame || proved.window.highest !== account.highest) throw new ProofError("it states another account than it proves");
