@@ -1,5 +1,6 @@
 //! Settles: one in flight, the same bytes again, and roots that must stop.
 
+use ledger::BustReason;
 use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation, VenueOperator};
 use store::{FaultDisk, Surviving};
 use venue::{
@@ -236,4 +237,27 @@ fn a_clock_that_is_set_back_stops_no_timer() {
     world.time_ms += 2 * STEP;
     world.step(&[VenueInput::Tick]);
     assert_eq!(world.ended(ANN, sell.number), Some(OrderEnd::DeadMan));
+}
+
+/// A settle so late that the ledger has forgotten an entry is void; the next one brings all signatures.
+#[test]
+fn a_void_settle_is_followed_by_one_with_all_signatures() {
+    let mut world = World::new(None);
+    let sell = world.sell(100, 10);
+    world.place(ANN, sell);
+    let first = world.buy(100, 5);
+    world.place(BEN, first);
+    world.settle_all().expect("holds");
+    let second = world.buy(100, 5);
+    world.place(BEN, second);
+    let floor = number(sell.number.reference + 1);
+    world.block(vec![(ANN, VenueOperation::RaiseFloor { venue: VENUE, key: public(ANN), floor })]);
+    world.certify();
+    world.pass(DELAY.heights + 2);
+    for _ in 0..2 {
+        world.settling_block();
+        world.certify();
+    }
+    assert_eq!((world.voids, world.root().counts()), (1, (2, 2)), "nothing is stuck");
+    assert_eq!(world.busts, [BustReason::Dead]);
 }
