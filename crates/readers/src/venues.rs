@@ -4,7 +4,7 @@
 //! proves a fill, a false report or a claim needs the leaves themselves, which blocks and receipts have; this index
 //! says in which. It is filled by each block as it is published, and by older blocks of the archive in any order.
 //!
-//! *Properties.* Each list has at most [`KEPT_MAX`] entries; the oldest of the venue that adds one make room. Whoever
+//! *Properties.* Each list is bounded; the oldest entries of the venue that adds one make room. Whoever
 //! joins the leaves compares their tree with the peaks in the ledger, so a gap is seen and never believed.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -282,7 +282,7 @@ fn mandate(
         let ticks = ticks_of(found, assets)?;
         let of = |text: &str| -> anyhow::Result<u32> {
             let price: Price = text.parse().with_context(|| format!("--market: {text:?}"))?;
-            Ok(ticks.of(price).with_context(|| format!("--market {market}"))?)
+            ticks.of(price).with_context(|| format!("--market {market}"))
         };
         let (tick_min, tick_max) = (of(low)?, of(high)?);
         ensure!(tick_min <= tick_max, "--market {text}: the lowest price is above the highest");
