@@ -3,8 +3,8 @@
 //! `cargo run -p venue --example one_market`
 
 use primitives::venue::{
-    Delay, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOperator,
-    VenueOrder, VenueSide,
+    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
+    VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{Address, AssetId, Digest, SecretKey};
 use store::FaultDisk;
@@ -64,7 +64,7 @@ fn standing(settled: u64) -> VenueFact {
 /// A trader's key, and deposits of both assets.
 fn trader(seed: u8) -> [VenueFact; 3] {
     let markets = vec![MarketMandate { market: 0, tick_min: 1, tick_max: 1_000 }];
-    let mandate = Mandate { markets, caps: vec![(USD, 1_000_000), (EUR, 1_000_000)] };
+    let mandate = Mandate { scope: KeyScope::Venue, markets, caps: vec![(USD, 1_000_000), (EUR, 1_000_000)] };
     let (net, is_revoked, floor, raised) = (Vec::new(), false, number(0), number(0));
     let standing = KeyStanding { owner: account(seed), mandate, net, is_revoked, floor, raised };
     let deposit = |asset| VenueFact::Deposit { account: account(seed), asset, free: 100_000, leaving: 0 };

@@ -2,7 +2,7 @@
 //! the same root.
 
 use primitives::venue::{
-    Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
+    KeyScope, Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
 };
 use store::{DiskFault, Surviving};
 use venue::{CertifiedFacts, Steering, TradeCommand, VenueInput, VenueLimits, VenueStop};
@@ -252,7 +252,8 @@ impl History {
 fn run(seeds: std::ops::Range<u64>, acts: usize) -> u64 {
     let limits = VenueLimits { quiet_ms: QUIET, numbers_of_key: 24, entries_of_key: 12, ..VenueLimits::default() };
     let markets = vec![MarketMandate { market: MARKET, tick_min: 99, tick_max: 101 }];
-    let base = World::with(None, Mandate { markets, caps: vec![(USD, 4_000), (EUR, 200)] }, limits);
+    let base =
+        World::with(None, Mandate { scope: KeyScope::Venue, markets, caps: vec![(USD, 4_000), (EUR, 200)] }, limits);
     let mut fills = 0;
     for seed in seeds {
         let mut history = History::new(&base, seed);

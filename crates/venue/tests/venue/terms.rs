@@ -1,7 +1,9 @@
 //! Who takes part, the terms of chain and market, and what is said in one line.
 
 use ledger::{Genesis, Listing, VenueTerms};
-use primitives::venue::{Delay, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
+use primitives::venue::{
+    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator,
+};
 use primitives::{Address, Amount, AssetId, Fraction, PublicKey, SecretKey};
 use venue::{MarketSettings, OrderRefusal, ReportKind, TradeCommand, VenueEffect, VenueInput, VenueKeys};
 
@@ -105,7 +107,7 @@ pub fn genesis() -> Genesis {
 
 pub fn mandate() -> Mandate {
     let markets = vec![MarketMandate { market: MARKET, tick_min: 1, tick_max: 10_000 }];
-    Mandate { markets, caps: vec![(USD, START), (EUR, START)] }
+    Mandate { scope: KeyScope::Venue, markets, caps: vec![(USD, START), (EUR, START)] }
 }
 
 pub fn number(reference: u32) -> OrderNumber {
