@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::Duration;
 
-use client::wallet::Fate;
+use client::wallet::{Fate, Numbering, Pending, Wallet};
 use client::{ClientError, NodeClient};
-use primitives::{Address, Digest};
+use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey};
 
 /// A server that answers these statuses and bodies, one to each connection.
 fn serve(answers: &'static [(u16, &'static str)]) -> NodeClient {
@@ -71,4 +72,33 @@ fn a_follower_says_for_certain_that_nothing_was_sent() {
     let node = serve(&[(503, r#"{"error":{"code":"follows","message":"submit to a validator"}}"#)]);
     let error = node.post::<serde_json::Value>("/v1/transactions", b"x").expect_err("refused");
     assert!(!error.leaves_doubt() && !error.is_absence(), "{error}");
+}
+
+/// While another transaction with the number waits, either may take effect: nothing else may be signed.
+#[test]
+fn a_number_that_another_transaction_waits_with_is_not_given_up() {
+    const CONTESTED: (u16, &str) =
+        (409, r#"{"error":{"code":"sequence_conflict","message":"another transaction has this number"}}"#);
+    const USED: (u16, &str) = (409, r#"{"error":{"code":"sequence_used","message":"this number is used"}}"#);
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let key_file = folder.path().join("key.json");
+    let wallet = |answers, seconds| Wallet {
+        node: serve(answers),
+        key_file: key_file.clone(),
+        numbering: Numbering::default(),
+        patience: Duration::from_secs(seconds),
+    };
+    let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };
+    let key = SecretKey::from_seed([1; 32]);
+    let body = Body { chain: 1, account: key.public().address(), sequence: 1, until: 9, operation };
+    let transaction = body.sign(&ID, &key);
+    let pending = Pending::of(&key_file);
+    let kept = || pending.all().expect("readable").len();
+    pending.keep(&transaction).expect("kept");
+
+    let fate = wallet(&[CONTESTED], 0).deliver(&transaction, &mut |_| ()).expect("no refusal");
+    assert!(matches!(fate, Fate::Unknown(Some(_))) && kept() == 1, "{fate:?}");
+    // Once the number is used by the other one, this one never counts: it may be signed under another number.
+    let refused = wallet(&[CONTESTED, CONTESTED, USED], 600).deliver(&transaction, &mut |_| ());
+    assert_eq!((refused.expect_err("decided").code(), kept()), (Some("sequence_used"), 0));
 }

@@ -3,7 +3,8 @@
 //!
 //! Its sequence number is above those of all transactions that the node knows and that are stored here. If another
 //! wallet with the same key was faster and used the number, the operation is signed again under another one: the first
-//! transaction can never take effect.
+//! transaction can never take effect. While another one with the number only waits, either may still take effect, so
+//! nothing else is signed: the same bytes are sent again until the number is decided.
 //!
 //! Nothing is printed: what a person may want to see meanwhile goes to a callback ([`Progress`]).
 
@@ -14,6 +15,7 @@ mod reservation;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use api::TransactionBody;
 use primitives::{
     Address, Body, Digest, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL,
 };
@@ -34,8 +36,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// How often an operation is signed under another number because its number was used meanwhile.
 const RENUMBERED_MAX: u32 = 20;
-/// A node's codes for a number that another transaction has.
-const NUMBER_TAKEN: [&str; 3] = ["sequence_used", "sequence_conflict", "sequence_too_old"];
+/// A node's codes for a number that another transaction has used.
+const NUMBER_TAKEN: [&str; 2] = ["sequence_used", "sequence_too_old"];
+/// A node's code for a number that another transaction has which is pending.
+const NUMBER_CONTESTED: &str = "sequence_conflict";
 
 /// What happens while a wallet sends.
 #[derive(Debug)]
@@ -173,10 +177,10 @@ impl Wallet {
     pub fn deliver(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<Fate, ClientError> {
         let (id, pending) = (transaction.id(), Pending::of(&self.key_file));
         tell(Progress::Sending(id));
-        let fate = match self.node.submit(transaction) {
+        let fate = match self.submit_until_decided(transaction, tell) {
             Ok(_) if self.patience.is_zero() => Fate::Waiting(None),
             Ok(_) => self.follow(transaction, tell),
-            Err(error) if error.leaves_doubt() => Fate::Unknown(Some(in_full(&error))),
+            Err(error) if error.leaves_doubt() || is_number_contested(&error) => Fate::Unknown(Some(in_full(&error))),
             Err(error) => {
                 pending.forget(&id);
                 return Err(error);
@@ -186,6 +190,24 @@ impl Wallet {
             pending.forget(&id);
         }
         Ok(fate)
+    }
+
+    /// Submits a transaction; again, up to the patience, while another one with its number is pending.
+    fn submit_until_decided(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<TransactionBody, ClientError> {
+        let (begun, mut pause, mut due) = (Instant::now(), PAUSES.0, TELL.0);
+        loop {
+            let submitted = self.node.submit(transaction);
+            let Err(error) = submitted else { return submitted };
+            if !is_number_contested(&error) || begun.elapsed() >= self.patience {
+                return Err(error);
+            }
+            if begun.elapsed() >= due {
+                tell(Progress::Waiting(begun.elapsed(), &Fate::Unknown(Some(in_full(&error)))));
+                due = begun.elapsed() + TELL.1;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
     }
 
     /// A number above those that the node knows of an account, and above the highest stored one if that is in the
@@ -280,6 +302,11 @@ impl Wallet {
 /// Whether a node refused because another transaction has the number.
 fn is_number_taken(error: &ClientError) -> bool {
     error.code().is_some_and(|code| NUMBER_TAKEN.contains(&code))
+}
+
+/// Whether a node refused because another transaction with the number is pending: either may take effect.
+fn is_number_contested(error: &ClientError) -> bool {
+    error.code() == Some(NUMBER_CONTESTED)
 }
 
 /// An error with all its causes.
