@@ -18,7 +18,8 @@
 //! | claim | `VenueClaim(address account,uint64 sequence,uint64 until,uint32 venue,uint32 incarnation,uint64 index,address reported,bytes32 digest)` |
 //!
 //! A *scope* is the name of [`crate::venue::KeyScope`]. A *digest* is the Keccak hash of the operation's bytes: settles
-//! have up to a megabyte, and evidence has reports, orders and paths that no person reads; what they are about is shown.
+//! have up to a megabyte, and evidence has reports, orders and paths that no person reads; what they are about is
+//! shown.
 
 use super::{TypedList, TypedValue};
 use crate::hash::keccak256;
