@@ -77,7 +77,7 @@ test("typed data is made and signed as the published vectors are", async () => {
   for (const vector of published.typed_data) {
     const { primaryType, message } = vector.typed_data;
     const type = primaryType.replace(/\B[A-Z]/g, (letter) => "_" + letter).toLowerCase();
-    const operation = operationOf({ ...message, type, account: message["registered"] ?? "" });
+    const operation = operationOf({ ...(message as Record<string, string>), type, account: String(message["registered"] ?? "") });
     if (!operation) continue;
     const key = new EthereumKey(vector.key);
     const body: Body = { chain: 31337n, account: key.address, sequence: BigInt(vector.sequence), until: BigInt(vector.until), operation };
