@@ -163,7 +163,7 @@ fn a_backup_of_a_validator_has_a_snapshot_and_no_votes() {
     let home = home(folder.path());
     let node = Process::start(&home, &[("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")]);
     let status = || json(&ask(&["status", "--json"], &node));
-    while status()["height"].as_u64() < Some(1) {}
+    while status()["status"]["height"].as_u64() < Some(1) {}
     let [backup, second] = ["backup", "second"].map(|name| folder.path().join(name));
     let made = run(&["backup", "--json", "--out", backup.to_str().expect("UTF-8")], &home);
     assert!(made.status.success(), "{}", said(&made));
