@@ -45,6 +45,8 @@ pub enum VenueInput {
     Kill(Address),
     /// Lets an account trade again.
     Revive(Address),
+    /// The root was opened: matching pauses until a certified block comes. A root says so itself.
+    Opened,
 }
 
 /// What a session says.

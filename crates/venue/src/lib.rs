@@ -24,8 +24,13 @@
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
 //! - *Matching pauses* when no certified block came for a while, when the last one is more than D / 4 behind the
 //!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
-//!   what is unsettled, and while the ledger has another operator than the root. It goes on by itself. Cancels are
-//!   always taken.
+//!   what is unsettled, and while the ledger has another operator than the root. So it does from the opening of a root
+//!   until the next certified block. It goes on by itself. Cancels are always taken.
+//! - *The backlog is bounded*: an order that would trade at once, or an auction, is refused if what is unsettled would
+//!   then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]). One settle is in flight at a time
+//!   and takes up to D / 4; more than four would not fit into D.
+//! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
+//!   waits, after each further one twice as long, up to D.
 //! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
 //!   an index than it reported, or more fills than its journal: then another root runs, or the journal is not the
 //!   newest.
@@ -54,15 +59,17 @@
 //! - *Synced first*: nothing is told before the record that it follows from is durable; the record states the fills
 //!   and the settle.
 //! - *One index, one leaf*: an index is never reported with two leaves, and no id is issued twice, restarts included.
-//! - *One settle in flight*, under one number, as the same bytes; no number is signed for two bodies. A settle is
-//!   signed only if the balance covers its fee: whatever was signed before has a used number, or has ended.
+//! - *One settle in flight* of an account, under one number, as the same bytes. A number is signed for another body
+//!   only when the first one can never count: its last height is certified, without it. Numbers stay within the window
+//!   that the ledger takes, however many settles end unused; an operator's account that is changed and comes back goes
+//!   on where it was. A settle is signed only if the balance covers its fee.
 //! - *Deterministic*: equal journals give equal states ([`VenueRoot::digest`]). A replay that comes to other fills or
 //!   to another settle than its record says is refused ([`VenueRootError::Diverged`]).
 //! - *Bounded*: accounts in books, orders of a book, entries and numbers of a key have limits. Bytes from disk are
 //!   verified before they are believed.
 //!
 //! Tests: `tests/venue` drives a root together with the real ledger and a disk that fails. `mistakes.rs` plants
-//! twenty mistakes, each of which a scenario finds.
+//! mistakes, each of which a scenario finds.
 //!
 //! # For the author of a host
 //!
@@ -78,10 +85,13 @@
 //!   ([`VenueRoot::image`]).
 //! - **Effects are numbered** from 0 ([`VenueRoot::effects_told`]). A host whose sessions must not miss one keeps the
 //!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]):
-//!   they are made again from the journal, byte for byte, as far as no snapshot contains them.
+//!   they are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
+//!   something itself; that stands behind them in [`FoundRoot::again`], asked for or not, and is to be done as well.
 //! - **Blocks**: give every certified block from [`VenueRoot::height`] on, in order, none left out: times of all
 //!   heights and fates of all fills are needed. The first one states everything. Records that a block did not change
-//!   may be left out. `tests/venue/reading.rs` reads them from a ledger.
+//!   may be left out. `tests/venue/reading.rs` reads them from a ledger. [`CertifiedFacts::newest`] is the highest
+//!   height that *peers* say is decided, not the highest that the own node has executed or replayed: while the host
+//!   catches up the root matches nothing only because of it.
 //! - **After an error of a step** tell nothing of it, drop the root and open it again. Then what was in the step may
 //!   have happened or not: sessions send their commands again and get first answers; blocks that are known are
 //!   ignored.

@@ -197,6 +197,9 @@ pub enum VenuePause {
     /// The operator's balance does not cover the fees of two backlogs.
     #[error("the operator's balance does not cover the fees of two backlogs")]
     Fees,
+    /// What is unsettled, with what the order would trade at once, does not settle in time.
+    #[error("too many fills are unsettled: send less, or wait for the next settle")]
+    Backlog,
 }
 
 /// Why a root has stopped for ever.

@@ -45,6 +45,9 @@ pub struct VenueLimits {
     pub life_heights: Height,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
+    /// How many settles hold all that is unsettled. One is in flight at a time and takes up to D / 4, so with more than
+    /// three the last would settle too late; two leave room for fills that stand badly in them.
+    pub backlog_settles: u32,
     /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
     /// actions of traders with it.
     pub quiet_ms: u64,
@@ -52,7 +55,7 @@ pub struct VenueLimits {
 
 impl Default for VenueLimits {
     /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second; settles for
-    /// 32 heights; five seconds without a block.
+    /// 32 heights; two settles of unsettled fills; five seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
@@ -60,6 +63,7 @@ impl Default for VenueLimits {
             numbers_of_key: 4_096,
             life_heights: 86_400,
             settle_heights: 32,
+            backlog_settles: 2,
             quiet_ms: 5_000,
         }
     }
@@ -125,15 +129,22 @@ impl VenueSettings {
     /// # Errors
     /// [`VenueSettingsError`] names the setting and the remedy.
     pub fn check(&self) -> Result<(), VenueSettingsError> {
-        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, settle_heights, quiet_ms } =
-            self.limits;
+        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, .. } = self.limits;
+        let VenueLimits { settle_heights, backlog_settles, quiet_ms, .. } = self.limits;
+        let longest = self.terms.delay.heights.max(256);
         let least = (SETTLE_BYTES + 2 * ORDER_BYTES_MAX + FILL_BYTES) as u32;
         for (holds, name, remedy) in [
-            (accounts >= 1, "accounts", "must be at least 1"),
+            ((1..=1 << 20).contains(&accounts), "accounts", "must be 1 to 1,048,576"),
             ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
             (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
+            (numbers_of_key <= 1 << 16, "numbers_of_key", "must be at most 65,536"),
             (life_heights >= 1, "life_heights", "must be at least 1"),
-            (settle_heights >= 1, "settle_heights", "must be at least 1"),
+            (
+                (1..=longest).contains(&settle_heights),
+                "settle_heights",
+                "must be at least 1, and at most 256 or the chain's delay.heights",
+            ),
+            ((1..=3).contains(&backlog_settles), "backlog_settles", "must be 1 to 3"),
             (
                 (1..=self.terms.delay.ms / 2).contains(&quiet_ms),
                 "quiet_ms",

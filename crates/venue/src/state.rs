@@ -88,6 +88,8 @@ pub(crate) struct OrderSums {
     pub is_prospective: bool,
     /// What it weighs in settles of its unsettled fills.
     pub weight: u64,
+    /// The most bytes that it takes in them.
+    pub bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -195,6 +197,15 @@ pub(crate) struct InFlight {
     pub to: u64,
 }
 
+/// An account whose settles the root signs, or signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Signer {
+    /// The number signed last.
+    pub last: Sequence,
+    /// What was signed with it, until it is used or has ended.
+    pub in_flight: Option<InFlight>,
+}
+
 /// All of it but the books.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Core {
@@ -206,8 +217,8 @@ pub(crate) struct Core {
     pub horizon: Option<Horizon>,
     /// The highest decided block that the host has told of.
     pub newest: Height,
-    /// When the last certified block came.
-    pub heard_ms: u64,
+    /// When the last certified block came; `None` if none came since the root was opened.
+    pub heard_ms: Option<u64>,
     pub standing: Option<VenueStanding>,
     /// Whose keys the root has.
     pub acts_as: VenueOperator,
@@ -232,8 +243,11 @@ pub(crate) struct Core {
     pub sessions: BTreeMap<SessionNumber, Session>,
     pub tree: FillTree,
     pub pending: VecDeque<Pending>,
-    pub in_flight: Option<InFlight>,
-    pub last_signed: Sequence,
+    /// By account. One that comes back must not sign a number for another body, so none is forgotten.
+    pub signers: BTreeMap<Address, Signer>,
+    /// Settles in a row that were void, and the height before which no other is cut.
+    pub voids: u32,
+    pub cut_from: Height,
     /// Whether the next settle brings all signatures: the last one was void.
     pub signs_all: bool,
     pub paused: Option<VenuePause>,
@@ -241,6 +255,7 @@ pub(crate) struct Core {
     /// Sums over unsettled fills and their orders.
     pub penalties: u128,
     pub weight: u64,
+    pub bytes: u64,
     pub prospective: u64,
 }
 
@@ -252,7 +267,7 @@ impl Core {
             clock_ms: 0,
             horizon: None,
             newest: 0,
-            heard_ms: 0,
+            heard_ms: None,
             standing: None,
             acts_as: settings.operator,
             operator: None,
@@ -272,13 +287,15 @@ impl Core {
             sessions: BTreeMap::new(),
             tree: FillTree::default(),
             pending: VecDeque::new(),
-            in_flight: None,
-            last_signed: 0,
+            signers: BTreeMap::new(),
+            voids: 0,
+            cut_from: 0,
             signs_all: false,
             paused: None,
             stopped: None,
             penalties: 0,
             weight: 0,
+            bytes: 0,
             prospective: 0,
         }
     }
@@ -328,6 +345,16 @@ impl Core {
     /// Fills that are settled.
     pub fn settled(&self) -> u64 {
         self.tree.count() - self.pending.len() as u64
+    }
+
+    /// The signer whose keys the root has.
+    pub fn signer(&self) -> Option<&Signer> {
+        self.signers.get(&self.acts_as.account)
+    }
+
+    /// Its settle in flight.
+    pub fn in_flight(&self) -> Option<&InFlight> {
+        self.signer()?.in_flight.as_ref()
     }
 
     pub fn holding_mut(&mut self, account: u32, asset: AssetId) -> &mut Holding {

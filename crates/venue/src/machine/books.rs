@@ -6,6 +6,7 @@ use primitives::venue::{MarketId, TICK_MAX, VenueSide};
 use super::cover::penalty_of;
 use super::{Market, VenueMachine};
 use crate::input::Steering;
+use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
 use crate::report::{MarketEvent, VenueEffect};
 use crate::settings::MarketSettings;
@@ -124,13 +125,21 @@ impl VenueMachine {
         Ok(())
     }
 
-    /// An auction trades nothing while matching pauses, and no more than bond and balance cover.
+    /// An auction trades nothing while matching pauses, and no more than bond, balance and settles bear. Only orders
+    /// that reach the best one of the other side trade in it.
     fn check_auction(&self, market: MarketId) -> Result<(), OrderRefusal> {
         let of = self.markets.get(&market).ok_or(OrderRefusal::MarketNotOpen)?;
-        let sum = |side| of.book.depth(side).fold((0, 0), |sum, level| (sum.0 + level.1, sum.1 + u64::from(level.2)));
+        let paused = self.core.paused.filter(|_| !self.has(VenueMistake::AuctionInPause));
+        paused.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))?;
+        let best = |side: Side| of.book.best(side.other()).map(|(tick, _)| tick);
+        let sum = |side: Side| {
+            let reaches = |level: &(u32, u64, u32)| best(side).is_some_and(|best| side.crosses(level.0, best));
+            let levels = of.book.depth(side).take_while(reaches);
+            levels.fold((0, 0), |sum, level| (sum.0 + level.1, sum.1 + u64::from(level.2)))
+        };
         let ((bought, buys), (sold, sells)) = (sum(Side::Buy), sum(Side::Sell));
-        let weight = self.heaviest(buys + sells, buys + sells);
-        let pause = self.pause_for(penalty_of(of.terms.penalty, bought.min(sold)), weight);
+        let penalties = penalty_of(of.terms.penalty, bought.min(sold));
+        let pause = self.pause_for(self.added(penalties, (buys + sells).saturating_sub(1), [0, buys + sells]));
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
     }
 

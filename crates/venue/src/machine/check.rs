@@ -137,11 +137,12 @@ impl VenueMachine {
         i128::from(key.mandate.cap(asset)) + key.net(asset) - open as i128 - owed as i128
     }
 
-    /// B4 and fees: bond and balance cover twice what is unsettled, with all that the order would trade at once.
+    /// Bond and balance cover twice what is unsettled, with all that the order would trade at once, and so many bytes
+    /// settle in time.
     fn check_backlog(&self, order: &VenueOrder, lots: u32, market: &Market) -> Result<(), OrderRefusal> {
         let (traded, makers) = self.reach(order, lots, market);
-        let weight = if makers == 0 { 0 } else { self.heaviest(makers, makers + 1) };
-        let pause = self.pause_for(penalty_of(market.terms.penalty, traded), weight);
+        let penalties = penalty_of(market.terms.penalty, traded);
+        let pause = self.pause_for(self.added(penalties, makers, [makers, u64::from(makers > 0)]));
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
     }
 
@@ -156,8 +157,8 @@ impl VenueMachine {
             if left == 0 || !side.crosses(order.tick, tick) {
                 break;
             }
+            makers += u64::from(orders).min(left);
             left = left.saturating_sub(of_level);
-            makers += u64::from(orders);
         }
         (u64::from(lots) - left, makers)
     }

@@ -150,7 +150,7 @@ impl VenueMachine {
         let open = all.filter(|(_, order)| order.as_ref().is_some_and(|order| order.end.is_none()));
         let slots: Vec<u32> = open.map(|(slot, _)| slot as u32).collect();
         slots.into_iter().for_each(|slot| self.end(slot, OrderEnd::Stopped));
-        self.core.in_flight = None;
+        self.core.signers.values_mut().for_each(|signer| signer.in_flight = None);
     }
 
     /// Fills that the incarnation will never settle.

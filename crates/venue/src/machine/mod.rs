@@ -109,6 +109,13 @@ impl VenueMachine {
                 self.operate(*operator);
                 self.look_for_pause();
             }
+            VenueInput::Opened => {
+                // What was learnt before may be long ago, whatever the clock says.
+                if !self.has(VenueMistake::OpensOnOldBlocks) {
+                    self.core.heard_ms = None;
+                }
+                self.look_for_pause();
+            }
             VenueInput::OpenMarket(market, settings) => {
                 if let Err(why) = self.open_market(*market, settings) {
                     self.tell(VenueEffect::Refused(*market, why));

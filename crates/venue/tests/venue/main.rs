@@ -1,5 +1,6 @@
 //! A root over the real ledger and a disk that fails.
 
+mod backlog;
 mod custody;
 mod formats;
 mod mistakes;
