@@ -44,7 +44,13 @@
 //! of the session and over restarts; a retry gets it and places nothing. A key keeps so many numbers
 //! ([`VenueLimits::numbers_of_key`]); if there are more, those that are final are forgotten, the lowest first, and
 //! every number up to the highest forgotten one is refused with the next valid one. A cancel that comes before its
-//! order is kept like an answer: the order is refused when it comes.
+//! order is kept like an answer: the order is refused when it comes, and if it is a replacement, the order that it
+//! names ends.
+//!
+//! **Places.** Something is remembered of so many accounts ([`VenueLimits::accounts`]), and of so many keys of each
+//! ([`VenueLimits::keys_of_account`]). If all places are taken, the account without open orders that has been idle for
+//! longest gives way, or an idle key of the account; what is final of them is forgotten as above. An account or key
+//! that finds no place is refused, and that is no answer to its number.
 //!
 //! **Replacing** states total lots: those that the replaced orders executed count. A cut in size at the same price
 //! keeps the place in the queue; so does a cancel that keeps some lots. **Fill or kill**: its fills are one group, of
@@ -65,8 +71,9 @@
 //!   on where it was. A settle is signed only if the balance covers its fee.
 //! - *Deterministic*: equal journals give equal states ([`VenueRoot::digest`]). A replay that comes to other fills or
 //!   to another settle than its record says is refused ([`VenueRootError::Diverged`]).
-//! - *Bounded*: accounts in books, orders of a book, entries and numbers of a key have limits. Bytes from disk are
-//!   verified before they are believed.
+//! - *Bounded*: accounts and keys that have a place, orders of a book, entries and numbers of a key, and unsettled
+//!   fills have limits. Deposits and keys on the ledger are all known: they cost those who make them. So are markets,
+//!   which the operator opens. Bytes from disk are verified before they are believed.
 //!
 //! Tests: `tests/venue` drives a root together with the real ledger and a disk that fails. `mistakes.rs` plants
 //! mistakes, each of which a scenario finds.

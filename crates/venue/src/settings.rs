@@ -34,8 +34,10 @@ pub struct SettlingTerms {
 /// Limits of a root that are its operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VenueLimits {
-    /// Accounts that trade.
+    /// Accounts of which something is remembered: those with open orders, and those that traded last.
     pub accounts: u32,
+    /// Keys of an account of which something is remembered.
+    pub keys_of_account: u32,
     /// Orders of a key that are open, or filled and not past.
     pub entries_of_key: u32,
     /// Numbers of a key whose first answers are kept.
@@ -54,11 +56,12 @@ pub struct VenueLimits {
 }
 
 impl Default for VenueLimits {
-    /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second; settles for
-    /// 32 heights; two settles of unsettled fills; five seconds without a block.
+    /// 4,096 accounts of eight keys; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second;
+    /// settles for 32 heights; two settles of unsettled fills; five seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
+            keys_of_account: 8,
             entries_of_key: 1_024,
             numbers_of_key: 4_096,
             life_heights: 86_400,
@@ -131,10 +134,12 @@ impl VenueSettings {
     pub fn check(&self) -> Result<(), VenueSettingsError> {
         let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, .. } = self.limits;
         let VenueLimits { settle_heights, backlog_settles, quiet_ms, .. } = self.limits;
+        let keys = self.limits.keys_of_account;
         let longest = self.terms.delay.heights.max(256);
         let least = (SETTLE_BYTES + 2 * ORDER_BYTES_MAX + FILL_BYTES) as u32;
         for (holds, name, remedy) in [
             ((1..=1 << 20).contains(&accounts), "accounts", "must be 1 to 1,048,576"),
+            ((1..=256).contains(&keys), "keys_of_account", "must be 1 to 256"),
             ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
             (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
             (numbers_of_key <= 1 << 16, "numbers_of_key", "must be at most 65,536"),

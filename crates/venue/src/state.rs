@@ -30,8 +30,10 @@ pub(crate) struct Holding {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Account {
     pub address: Address,
-    /// Its number in the books, from its first order on.
+    /// Its number in the books, while it has a place.
     pub owner: Option<u32>,
+    /// How many effects there were when it last began or ended an order.
+    pub used: u64,
     pub is_killed: bool,
     /// By asset.
     pub holdings: Vec<Holding>,
@@ -226,8 +228,8 @@ pub(crate) struct Core {
     pub listed: BTreeMap<MarketId, MarketTerms>,
     pub accounts: Vec<Account>,
     pub account_of: BTreeMap<Address, u32>,
-    /// Accounts that have a number in the books.
-    pub owners: u32,
+    /// Accounts that have a place, by their numbers in the books.
+    pub owners: Vec<u32>,
     pub keys: Vec<Key>,
     pub key_of: BTreeMap<PublicKey, u32>,
     pub orders: Vec<Option<Order>>,
@@ -274,7 +276,7 @@ impl Core {
             listed: BTreeMap::new(),
             accounts: Vec::new(),
             account_of: BTreeMap::new(),
-            owners: 0,
+            owners: Vec::new(),
             keys: Vec::new(),
             key_of: BTreeMap::new(),
             orders: Vec::new(),
@@ -390,12 +392,22 @@ impl Core {
 }
 
 impl Account {
+    /// Whether it has an open order: each reserves something.
+    pub fn has_open(&self) -> bool {
+        self.holdings.iter().any(|of| of.open > 0)
+    }
+
     pub fn holding(&self, asset: AssetId) -> Option<&Holding> {
         self.holdings.binary_search_by_key(&asset, |of| of.asset).ok().map(|at| &self.holdings[at])
     }
 }
 
 impl Key {
+    /// Whether something is remembered of it.
+    pub fn has_place(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
     pub fn exposure(&self, asset: AssetId) -> (u128, u128) {
         let at = self.exposures.binary_search_by_key(&asset, |of| of.asset);
         at.map_or((0, 0), |at| (self.exposures[at].open, self.exposures[at].owed))

@@ -69,11 +69,11 @@ impl VenueMachine {
         }
     }
 
-    fn account_at(&mut self, address: &Address) -> u32 {
+    pub(super) fn account_at(&mut self, address: &Address) -> u32 {
         let core = &mut self.core;
         *core.account_of.entry(*address).or_insert_with(|| {
-            let (owner, is_killed, holdings, keys) = (None, false, Vec::new(), Vec::new());
-            core.accounts.push(Account { address: *address, owner, is_killed, holdings, keys });
+            let (owner, used, is_killed, holdings, keys) = (None, 0, false, Vec::new(), Vec::new());
+            core.accounts.push(Account { address: *address, owner, used, is_killed, holdings, keys });
             core.accounts.len() as u32 - 1
         })
     }

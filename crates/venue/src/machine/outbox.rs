@@ -72,7 +72,8 @@ impl VenueMachine {
     }
 
     /// If the fills of a settle whose number is used did not settle by it, an entry may be gone: the next one brings
-    /// all signatures. Whatever else it is, each settle costs a fee: after every further one the root waits twice as long.
+    /// all signatures. Whatever else it is, each settle costs a fee: after every further one the root waits twice as
+    /// long.
     fn back_off(&mut self, is_void: bool) {
         let core = &mut self.core;
         core.signs_all = is_void;

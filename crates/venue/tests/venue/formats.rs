@@ -90,7 +90,7 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
         "0x4162083fdf7d148cc0ecfb182afbe3c0eba459f7e23b45f81a3de0410733c4cc",
         "0xfa7f05f409bd6b31d74272c54b0988575a6a904f69fdfee35c4862619378f00b",
         "0x0e9b62d6ccc077b705875d2b37f2d64491e228a441a002d3519559769ab2e627",
-        "0x123844571bbe293e84a421e2136493c436496e89c865040e19556625b3a8b227",
+        "0x1e48ae252e98f6bc088e3d085ee9d0cbdb638fbba9b697e881c6191f0ec58a76",
     ];
     assert_eq!(found, wanted, "inputs, fills, settle, state");
 }

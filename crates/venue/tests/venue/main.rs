@@ -3,6 +3,7 @@
 mod backlog;
 mod custody;
 mod formats;
+mod limits;
 mod mistakes;
 mod orders;
 mod random;
