@@ -26,9 +26,10 @@
 //!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
 //!   what is unsettled, and while the ledger has another operator than the root. So it does from the opening of a root
 //!   until the next certified block. It goes on by itself. Cancels are always taken.
-//! - *The backlog is bounded*: an order that would trade at once, or an auction, is refused if what is unsettled would
-//!   then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]). One settle is in flight at a time
-//!   and takes up to D / 4; more than four would not fit into D.
+//! - *The backlog is bounded*: an order that would trade, at once or in the auction of a call, is refused if what is
+//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]); so is an auction.
+//!   One settle is in flight at a time and takes up to D / 4; more than four would not fit into D. So an order or an
+//!   auction that meets more makers than two settles hold never trades whole, however empty the backlog is.
 //! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
 //!   waits, after each further one twice as long, up to D.
 //! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
@@ -104,6 +105,9 @@
 //!   ignored.
 //! - **After opening**: detach the sessions that were attached ([`VenueRoot::sessions`]), since their links are
 //!   broken; submit [`VenueRoot::in_flight`]; give the blocks that are missing.
+//! - **An auction** that is refused because matching pauses, or as [`VenuePause::Backlog`], is asked for again after
+//!   later blocks. Markets share the backlog: if others fill it, halt them first. An order in a call that would make the
+//!   auction too large is refused.
 //! - **Snapshots** name the record that they follow. They are written at once ([`VenueRoot::snapshot`]), or on another
 //!   thread ([`VenueRoot::begin_snapshot`]). Two are kept; the journal below the older one may be forgotten
 //!   ([`VenueRoot::forget_below`]), and with it the fills that can be fetched.

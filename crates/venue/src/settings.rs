@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use matching::BookLimits;
-use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VenueId, VenueOperator};
+use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueId, VenueOperator};
 use primitives::{Amount, Digest, Height};
 
 /// The most bytes of an order in a settle, with its signature.
@@ -168,6 +168,12 @@ impl VenueSettings {
     /// The most heights that an order lives.
     pub(crate) fn life_max(&self) -> Height {
         self.limits.life_heights.min(self.terms.life_max)
+    }
+
+    /// So many bytes of orders and fills stand in one settle, whatever they are: it has a most of bytes and of orders.
+    pub(crate) fn settle_room(&self) -> u64 {
+        let bytes = u64::from(self.terms.settle_bytes) - SETTLE_BYTES as u64;
+        bytes.min(u64::from(VENUE_SIGNATURES_PER_SUB_BLOCK) * ORDER_BYTES_MAX as u64)
     }
 
     /// Makers that a fill-or-kill order may meet: all of its fills stand in one settle.

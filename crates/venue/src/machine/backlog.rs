@@ -79,7 +79,7 @@ impl VenueMachine {
         if u128::from(standing.bond) < needed && !self.has(VenueMistake::BondForgotten) {
             return Some(VenuePause::Bond);
         }
-        let most = u64::from(self.core.settings.limits.backlog_settles) * u64::from(chain.settle_bytes);
+        let most = u64::from(self.core.settings.limits.backlog_settles) * self.core.settings.settle_room();
         if self.core.bytes.saturating_add(bytes) > most && !self.has(VenueMistake::BacklogUnbounded) {
             return Some(VenuePause::Backlog);
         }

@@ -4,6 +4,7 @@ use matching::Phase;
 use primitives::AssetId;
 use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
+use super::backlog::Added;
 use super::cover::penalty_of;
 use super::entry::book_side;
 use super::{Market, VenueMachine};
@@ -137,13 +138,21 @@ impl VenueMachine {
         i128::from(key.mandate.cap(asset)) + key.net(asset) - open as i128 - owed as i128
     }
 
-    /// Bond and balance cover twice what is unsettled, with all that the order would trade at once, and so many bytes
-    /// settle in time.
+    /// Bond and balance cover twice what is unsettled, with all that the order would trade, and so many bytes settle in
+    /// time.
     fn check_backlog(&self, order: &VenueOrder, lots: u32, market: &Market) -> Result<(), OrderRefusal> {
-        let (traded, makers) = self.reach(order, lots, market);
-        let penalties = penalty_of(market.terms.penalty, traded);
-        let pause = self.pause_for(self.added(penalties, makers, [makers, u64::from(makers > 0)]));
+        let pause = self.pause_for(self.added_by(order, lots, market));
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
+    }
+
+    /// What an order adds to what is unsettled: at once, or in the auction, which a market could never leave if it
+    /// were too large.
+    fn added_by(&self, order: &VenueOrder, lots: u32, market: &Market) -> Added {
+        if market.book.phase() == Phase::Call {
+            return self.auction(market, Some((book_side(order.side), order.tick, lots)));
+        }
+        let (traded, makers) = self.reach(order, lots, market);
+        self.added(penalty_of(market.terms.penalty, traded), makers, [makers, u64::from(makers > 0)])
     }
 
     /// How many lots an order would trade at once, and with how many makers at most.

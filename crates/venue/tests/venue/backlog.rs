@@ -89,6 +89,22 @@ fn orders_that_do_not_cross_hold_no_auction_back() {
     world.settle_all().expect("holds");
 }
 
+#[test]
+fn a_call_takes_no_more_orders_than_its_auction_can_trade() {
+    let mut world = World::new(None);
+    world.step(&[collar(), VenueInput::Steer(MARKET, Steering::Call)]);
+    let mut refused = None;
+    for _ in 0..49 {
+        let (sell, buy) = (world.sell(100, 1), world.buy(100, 1));
+        world.place(ANN, sell);
+        refused = refusal(&world.place(BEN, buy));
+    }
+    assert_eq!(refused, Some(OrderRefusal::Paused(VenuePause::Backlog)));
+    world.step(&[uncross()]);
+    assert_eq!(world.root().counts().0, 48, "and the auction runs");
+    world.settle_all().expect("holds");
+}
+
 /// Settles that end unused one after the other do not leave the window of numbers that the ledger takes.
 pub fn numbers(mistake: Mistake) -> Result<(), String> {
     let limits = VenueLimits { settle_heights: 1, quiet_ms: QUIET, ..VenueLimits::default() };

@@ -256,12 +256,15 @@ impl History {
 /// Runs histories; returns how many fills they settled.
 fn run(seeds: std::ops::Range<u64>, acts: usize) -> u64 {
     let limits = VenueLimits { quiet_ms: QUIET, numbers_of_key: 24, entries_of_key: 12, ..VenueLimits::default() };
-    let markets = vec![MarketMandate { market: MARKET, tick_min: 99, tick_max: 101 }];
-    let base =
-        World::with(None, Mandate { scope: KeyScope::Venue, markets, caps: vec![(USD, 4_000), (EUR, 200)] }, limits);
+    // Places for all traders, and for all but one.
+    let bases = [limits, VenueLimits { accounts: 2, ..limits }].map(|limits| {
+        let markets = vec![MarketMandate { market: MARKET, tick_min: 99, tick_max: 101 }];
+        let caps = vec![(USD, 4_000), (EUR, 200)];
+        World::with(None, Mandate { scope: KeyScope::Venue, markets, caps }, limits)
+    });
     let mut fills = 0;
     for seed in seeds {
-        let mut history = History::new(&base, seed);
+        let mut history = History::new(&bases[(seed % 2) as usize], seed);
         history.run(acts).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         fills += history.world.leaves.len() as u64;
     }
