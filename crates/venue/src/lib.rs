@@ -106,8 +106,8 @@
 //! - **After opening**: detach the sessions that were attached ([`VenueRoot::sessions`]), since their links are
 //!   broken; submit [`VenueRoot::in_flight`]; give the blocks that are missing.
 //! - **An auction** that is refused because matching pauses, or as [`VenuePause::Backlog`], is asked for again after
-//!   later blocks. Markets share the backlog: if others fill it, halt them first. An order in a call that would make the
-//!   auction too large is refused.
+//!   later blocks. Markets share the backlog: if others fill it, halt them first. An order in a call that would make
+//!   the auction too large is refused.
 //! - **Snapshots** name the record that they follow. They are written at once ([`VenueRoot::snapshot`]), or on another
 //!   thread ([`VenueRoot::begin_snapshot`]). Two are kept; the journal below the older one may be forgotten
 //!   ([`VenueRoot::forget_below`]), and with it the fills that can be fetched.

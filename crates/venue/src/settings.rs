@@ -56,8 +56,8 @@ pub struct VenueLimits {
 }
 
 impl Default for VenueLimits {
-    /// 4,096 accounts of eight keys; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second;
-    /// settles for 32 heights; two settles of unsettled fills; five seconds without a block.
+    /// 4,096 accounts of eight keys; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a
+    /// second; settles for 32 heights; two settles of unsettled fills; five seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
