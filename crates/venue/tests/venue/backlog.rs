@@ -1,8 +1,9 @@
 //! What is unsettled settles in time: its bound, auctions, numbers of settles, and settles that are void.
 
+use store::FaultDisk;
 use venue::{
     CertifiedFacts, OperatorStanding, OrderRefusal, Steering, VenueEffect, VenueFact, VenueInput, VenueLimits,
-    VenueMistake, VenuePause,
+    VenueMistake, VenuePause, VenueRoot, VenueStanding,
 };
 
 use crate::world::*;
@@ -79,7 +80,7 @@ fn orders_that_do_not_cross_hold_no_auction_back() {
     let mut world = World::new(None);
     world.step(&[collar(), VenueInput::Steer(MARKET, Steering::Call)]);
     for _ in 0..30 {
-        let (far, low) = (world.sell(200, 1), world.buy(50, 1));
+        let (far, low) = (world.sell(200, 5), world.buy(50, 5));
         world.place(ANN, far);
         world.place(BEN, low);
     }
@@ -132,9 +133,23 @@ impl World {
 #[test]
 fn a_bond_below_the_least_settles_nothing() {
     let mut world = World::new(None);
+    // A market without penalties: its fills alone would ask for no bond.
+    let mut facts = world.facts.clone();
+    for fact in facts.iter_mut().flat_map(|block| &mut block.facts) {
+        if let VenueFact::Market(_, terms) = fact {
+            terms.penalty = 0;
+        }
+    }
+    let root = VenueRoot::create(FaultDisk::new(2), world.root().settings().to_owned(), keys(), world.options);
+    world.root = Some(root.expect("an empty disk"));
+    let mut inputs: Vec<VenueInput> = facts.into_iter().map(VenueInput::Certified).collect();
+    inputs.push(VenueInput::OpenMarket(MARKET, market_settings()));
+    inputs.extend(TRADERS.map(|person| attach(person, false, None)));
+    world.step(&inputs);
     world.trade(ANN, BEN, 100, 5);
+    assert_eq!(world.root().counts().0, 1);
     let (height, standing) = (world.height(), world.venue().expect("it is open"));
-    let poor = venue::VenueStanding { bond: BOND_MIN - 1, ..standing };
+    let poor = VenueStanding { bond: BOND_MIN - 1, ..standing };
     let is_submit = |effect: &VenueEffect| matches!(effect, VenueEffect::Submit(_));
     assert!(!world.told(height + 1, VenueFact::Venue(poor)).iter().any(is_submit), "it would be void");
     assert!(world.told(height + 2, VenueFact::Venue(standing)).iter().any(is_submit));
