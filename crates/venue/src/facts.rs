@@ -12,7 +12,8 @@ pub struct CertifiedFacts {
     pub height: Height,
     /// Its time in milliseconds since 1970.
     pub time_ms: u64,
-    /// The highest block that the host knows to be decided, certified or not.
+    /// The highest block that the host knows to be decided, certified or not: what its peers say, not what its own node
+    /// has replayed. The root matches nothing while it is far behind it.
     pub newest: Height,
     /// What it changed, in any order.
     pub facts: Vec<VenueFact>,

@@ -24,7 +24,7 @@ pub enum VenueInput {
         keys: Vec<PublicKey>,
         /// Whether its open orders end when it detaches.
         ends_orders: bool,
-        /// Its open orders end if it says nothing for this long.
+        /// Its open orders end if it says nothing for this long; at most a day counts.
         dead_man_ms: Option<u64>,
     },
     /// A session's link broke, or it said goodbye.
@@ -45,6 +45,8 @@ pub enum VenueInput {
     Kill(Address),
     /// Lets an account trade again.
     Revive(Address),
+    /// The root was opened: matching pauses until a certified block comes. A root says so itself.
+    Opened,
 }
 
 /// What a session says.

@@ -24,8 +24,14 @@
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
 //! - *Matching pauses* when no certified block came for a while, when the last one is more than D / 4 behind the
 //!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
-//!   what is unsettled, and while the ledger has another operator than the root. It goes on by itself. Cancels are
-//!   always taken.
+//!   what is unsettled, and while the ledger has another operator than the root. So it does from the opening of a root
+//!   until the next certified block. It goes on by itself. Cancels are always taken.
+//! - *The backlog is bounded*: an order that would trade, at once or in the auction of a call, is refused if what is
+//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]); so is an auction.
+//!   One settle is in flight at a time and takes up to D / 4; more than four would not fit into D. So an order or an
+//!   auction that meets more makers than two settles hold never trades whole, however empty the backlog is.
+//! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
+//!   waits, after each further one twice as long, up to D.
 //! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
 //!   an index than it reported, or more fills than its journal: then another root runs, or the journal is not the
 //!   newest.
@@ -39,7 +45,13 @@
 //! of the session and over restarts; a retry gets it and places nothing. A key keeps so many numbers
 //! ([`VenueLimits::numbers_of_key`]); if there are more, those that are final are forgotten, the lowest first, and
 //! every number up to the highest forgotten one is refused with the next valid one. A cancel that comes before its
-//! order is kept like an answer: the order is refused when it comes.
+//! order is kept like an answer: the order is refused when it comes, and if it is a replacement, the order that it
+//! names ends.
+//!
+//! **Places.** Something is remembered of so many accounts ([`VenueLimits::accounts`]), and of so many keys of each
+//! ([`VenueLimits::keys_of_account`]). If all places are taken, the account without open orders that has been idle for
+//! longest gives way, or an idle key of the account; what is final of them is forgotten as above. An account or key
+//! that finds no place is refused, and that is no answer to its number.
 //!
 //! **Replacing** states total lots: those that the replaced orders executed count. A cut in size at the same price
 //! keeps the place in the queue; so does a cancel that keeps some lots. **Fill or kill**: its fills are one group, of
@@ -54,15 +66,18 @@
 //! - *Synced first*: nothing is told before the record that it follows from is durable; the record states the fills
 //!   and the settle.
 //! - *One index, one leaf*: an index is never reported with two leaves, and no id is issued twice, restarts included.
-//! - *One settle in flight*, under one number, as the same bytes; no number is signed for two bodies. A settle is
-//!   signed only if the balance covers its fee: whatever was signed before has a used number, or has ended.
+//! - *One settle in flight* of an account, under one number, as the same bytes. A number is signed for another body
+//!   only when the first one can never count: its last height is certified, without it. Numbers stay within the window
+//!   that the ledger takes, however many settles end unused; an operator's account that is changed and comes back goes
+//!   on where it was. A settle is signed only if the balance covers its fee.
 //! - *Deterministic*: equal journals give equal states ([`VenueRoot::digest`]). A replay that comes to other fills or
 //!   to another settle than its record says is refused ([`VenueRootError::Diverged`]).
-//! - *Bounded*: accounts in books, orders of a book, entries and numbers of a key have limits. Bytes from disk are
-//!   verified before they are believed.
+//! - *Bounded*: accounts and keys that have a place, orders of a book, entries and numbers of a key, and unsettled
+//!   fills have limits. Deposits and keys on the ledger are all known: they cost those who make them. So are markets,
+//!   which the operator opens. Bytes from disk are verified before they are believed.
 //!
 //! Tests: `tests/venue` drives a root together with the real ledger and a disk that fails. `mistakes.rs` plants
-//! twenty mistakes, each of which a scenario finds.
+//! mistakes, each of which a scenario finds.
 //!
 //! # For the author of a host
 //!
@@ -78,15 +93,21 @@
 //!   ([`VenueRoot::image`]).
 //! - **Effects are numbered** from 0 ([`VenueRoot::effects_told`]). A host whose sessions must not miss one keeps the
 //!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]):
-//!   they are made again from the journal, byte for byte, as far as no snapshot contains them.
+//!   they are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
+//!   something itself; that stands behind them in [`FoundRoot::again`], asked for or not, and is to be done as well.
 //! - **Blocks**: give every certified block from [`VenueRoot::height`] on, in order, none left out: times of all
 //!   heights and fates of all fills are needed. The first one states everything. Records that a block did not change
-//!   may be left out. `tests/venue/reading.rs` reads them from a ledger.
+//!   may be left out. `tests/venue/reading.rs` reads them from a ledger. [`CertifiedFacts::newest`] is the highest
+//!   height that *peers* say is decided, not the highest that the own node has executed or replayed: while the host
+//!   catches up the root matches nothing only because of it.
 //! - **After an error of a step** tell nothing of it, drop the root and open it again. Then what was in the step may
 //!   have happened or not: sessions send their commands again and get first answers; blocks that are known are
 //!   ignored.
 //! - **After opening**: detach the sessions that were attached ([`VenueRoot::sessions`]), since their links are
 //!   broken; submit [`VenueRoot::in_flight`]; give the blocks that are missing.
+//! - **An auction** that is refused because matching pauses, or as [`VenuePause::Backlog`], is asked for again after
+//!   later blocks. Markets share the backlog: if others fill it, halt them first. An order in a call that would make
+//!   the auction too large is refused.
 //! - **Snapshots** name the record that they follow. They are written at once ([`VenueRoot::snapshot`]), or on another
 //!   thread ([`VenueRoot::begin_snapshot`]). Two are kept; the journal below the older one may be forgotten
 //!   ([`VenueRoot::forget_below`]), and with it the fills that can be fetched.

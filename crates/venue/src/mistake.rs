@@ -45,11 +45,21 @@ pub enum VenueMistake {
     IgnoresFence,
     /// A root goes on although the ledger has another fill.
     IgnoresContradiction,
+    /// More is matched than can be settled in time.
+    BacklogUnbounded,
+    /// An auction trades while matching pauses.
+    AuctionInPause,
+    /// After a restart, matching goes on with the blocks of before.
+    OpensOnOldBlocks,
+    /// Numbers of settles rise beyond the ledger's window.
+    NumbersRunAway,
+    /// A change of the operator forgets what its account has signed.
+    SignerForgotten,
 }
 
 impl VenueMistake {
     /// All mistakes.
-    pub const ALL: [VenueMistake; 20] = {
+    pub const ALL: [VenueMistake; 25] = {
         use VenueMistake::*;
         [
             ReportsBeforeSync,
@@ -72,6 +82,11 @@ impl VenueMistake {
             SignatureLeftOut,
             IgnoresFence,
             IgnoresContradiction,
+            BacklogUnbounded,
+            AuctionInPause,
+            OpensOnOldBlocks,
+            NumbersRunAway,
+            SignerForgotten,
         ]
     };
 }

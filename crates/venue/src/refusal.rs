@@ -135,6 +135,9 @@ pub enum OrderRefusal {
     /// As many accounts trade as the operator permits.
     #[error("the venue has no room for another account")]
     TooManyAccounts,
+    /// As many keys of the account trade as the operator permits.
+    #[error("{0} other keys of the account have orders that are open, or filled and not past: use one of them")]
+    TooManyKeys(u32),
     /// The command does not fit the phase of the market, or the collar is no range.
     #[error("the market's phase does not permit this")]
     Phase,
@@ -197,6 +200,9 @@ pub enum VenuePause {
     /// The operator's balance does not cover the fees of two backlogs.
     #[error("the operator's balance does not cover the fees of two backlogs")]
     Fees,
+    /// What is unsettled, with what the order would trade at once, does not settle in time.
+    #[error("too many fills are unsettled: send less, or wait for the next settle")]
+    Backlog,
 }
 
 /// Why a root has stopped for ever.

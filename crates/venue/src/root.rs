@@ -43,10 +43,9 @@ pub struct VenueOptions {
 pub struct FoundRoot {
     /// What was cut off because a crash had left it unfinished. None of it had been told.
     pub repairs: Vec<Repair>,
-    /// The number of the first of `again`, if there is one.
-    pub again_from: u64,
-    /// The effects that were asked for, as far as the newest snapshot does not contain them.
-    pub again: Vec<VenueEffect>,
+    /// The effects that were asked for, as far as the newest snapshot does not contain them, and then those of the
+    /// opening itself, each with its number. Settles of another operator than the present one are left out.
+    pub again: Vec<(u64, VenueEffect)>,
 }
 
 /// A snapshot that is to be written.
@@ -150,10 +149,14 @@ impl<D: Disk> VenueRoot<D> {
         let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
         let stated = keys.stated();
         let mut root = VenueRoot::of(store, machine, keys, options, snapshot_at);
+        let mut inputs = vec![VenueInput::Opened];
         if root.machine.core.acts_as != stated {
             // The owner has changed the operator, or will: until the ledger has it, matching pauses.
-            root.step(root.machine.core.clock_ms, &[VenueInput::Operate(stated)])?;
+            inputs.push(VenueInput::Operate(stated));
         }
+        let first = root.effects_told();
+        let made = root.step(root.machine.core.clock_ms, &inputs)?;
+        found.again.extend((first..).zip(made));
         Ok((root, found))
     }
 
@@ -206,7 +209,7 @@ impl<D: Disk> VenueRoot<D> {
     /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
     pub fn fills(&self, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
         let mut fills = Vec::new();
-        if from >= self.machine.core.tree.count() {
+        if most == 0 || from >= self.machine.core.tree.count() {
             return Ok(fills);
         }
         let mut number = self.record_of(from)?;
@@ -243,9 +246,10 @@ impl<D: Disk> VenueRoot<D> {
     /// Writes a snapshot of the present state, which names the last record of the journal. Opening begins with it.
     ///
     /// # Errors
-    /// As for [`VenueRoot::step`].
+    /// As for [`VenueRoot::step`], or if another snapshot is still being written; then the root goes on.
     pub fn snapshot(&mut self) -> Result<(), VenueRootError> {
-        let written = self.begin_snapshot().and_then(|begun| begun.map_or(Ok(()), VenueSnapshot::write));
+        let Some(begun) = self.begin_snapshot()? else { return Ok(()) };
+        let written = begun.write();
         self.has_failed |= written.is_err();
         written
     }
@@ -263,7 +267,9 @@ impl<D: Disk> VenueRoot<D> {
         if record == self.snapshot_at {
             return Ok(None);
         }
-        let writer = self.store.begin_checkpoint(record)?;
+        let begun = self.store.begin_checkpoint(record);
+        self.has_failed = begun.as_ref().is_err_and(|error| !matches!(error, StoreError::CheckpointRunning));
+        let writer = begun?;
         self.snapshot_at = record;
         Ok(Some(VenueSnapshot { record, writer, bytes: self.machine.encode() }))
     }
@@ -318,14 +324,14 @@ impl<D: Disk> VenueRoot<D> {
     pub fn wants_step_at_ms(&self) -> Option<u64> {
         let core = &self.machine.core;
         let timers = core.sessions.values().filter_map(|of| of.deadline_ms);
-        let quiet = core.horizon.as_ref().map(|_| core.heard_ms + core.settings.limits.quiet_ms);
+        let quiet = core.heard_ms.map(|heard| heard.saturating_add(core.settings.limits.quiet_ms));
         let next = timers.chain(quiet.filter(|at| *at > core.now_ms)).min()?;
         Some(core.clock_ms.saturating_add(next.saturating_sub(core.now_ms)))
     }
 
     /// The settle in flight.
     pub fn in_flight(&self) -> Option<Transaction> {
-        let body = &self.machine.core.in_flight.as_ref()?.body;
+        let body = &self.machine.core.in_flight()?.body;
         Some(body.clone().sign(&self.settings().network, &self.keys.operator))
     }
 
@@ -434,12 +440,8 @@ impl FoundRoot {
     fn add(&mut self, from: u64, machine: &mut VenueMachine, keys: &VenueKeys) {
         let made = std::mem::take(&mut machine.made);
         let first = machine.core.effects - made.len() as u64;
-        let wanted = (first..).zip(made).filter(|(number, _)| *number >= from);
-        for (number, made) in wanted {
-            if self.again.is_empty() {
-                self.again_from = number;
-            }
-            self.again.push(signed(made, machine, keys));
-        }
+        let is_foreign = |made: &Made| matches!(made, Made::Submit(body) if body.account != keys.account);
+        let wanted = (first..).zip(made).filter(|(number, made)| *number >= from && !is_foreign(made));
+        self.again.extend(wanted.map(|(number, made)| (number, signed(made, machine, keys))));
     }
 }

@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use matching::BookLimits;
-use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VenueId, VenueOperator};
+use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueId, VenueOperator};
 use primitives::{Amount, Digest, Height};
 
 /// The most bytes of an order in a settle, with its signature.
@@ -34,8 +34,10 @@ pub struct SettlingTerms {
 /// Limits of a root that are its operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VenueLimits {
-    /// Accounts that trade.
+    /// Accounts of which something is remembered: those with open orders, and those that traded last.
     pub accounts: u32,
+    /// Keys of an account of which something is remembered.
+    pub keys_of_account: u32,
     /// Orders of a key that are open, or filled and not past.
     pub entries_of_key: u32,
     /// Numbers of a key whose first answers are kept.
@@ -45,21 +47,26 @@ pub struct VenueLimits {
     pub life_heights: Height,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
+    /// How many settles hold all that is unsettled. One is in flight at a time and takes up to D / 4, so with more than
+    /// three the last would settle too late; two leave room for fills that stand badly in them.
+    pub backlog_settles: u32,
     /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
     /// actions of traders with it.
     pub quiet_ms: u64,
 }
 
 impl Default for VenueLimits {
-    /// 4,096 accounts; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a second; settles for
-    /// 32 heights; five seconds without a block.
+    /// 4,096 accounts of eight keys; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a
+    /// second; settles for 32 heights; two settles of unsettled fills; five seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
+            keys_of_account: 8,
             entries_of_key: 1_024,
             numbers_of_key: 4_096,
             life_heights: 86_400,
             settle_heights: 32,
+            backlog_settles: 2,
             quiet_ms: 5_000,
         }
     }
@@ -125,15 +132,24 @@ impl VenueSettings {
     /// # Errors
     /// [`VenueSettingsError`] names the setting and the remedy.
     pub fn check(&self) -> Result<(), VenueSettingsError> {
-        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, settle_heights, quiet_ms } =
-            self.limits;
+        let VenueLimits { accounts, entries_of_key, numbers_of_key, life_heights, .. } = self.limits;
+        let VenueLimits { settle_heights, backlog_settles, quiet_ms, .. } = self.limits;
+        let keys = self.limits.keys_of_account;
+        let longest = self.terms.delay.heights.max(256);
         let least = (SETTLE_BYTES + 2 * ORDER_BYTES_MAX + FILL_BYTES) as u32;
         for (holds, name, remedy) in [
-            (accounts >= 1, "accounts", "must be at least 1"),
+            ((1..=1 << 20).contains(&accounts), "accounts", "must be 1 to 1,048,576"),
+            ((1..=256).contains(&keys), "keys_of_account", "must be 1 to 256"),
             ((1..=1_024).contains(&entries_of_key), "entries_of_key", "must be 1 to 1,024"),
             (numbers_of_key / 2 >= entries_of_key, "numbers_of_key", "must be at least twice `entries_of_key`"),
+            (numbers_of_key <= 1 << 16, "numbers_of_key", "must be at most 65,536"),
             (life_heights >= 1, "life_heights", "must be at least 1"),
-            (settle_heights >= 1, "settle_heights", "must be at least 1"),
+            (
+                (1..=longest).contains(&settle_heights),
+                "settle_heights",
+                "must be at least 1, and at most 256 or the chain's delay.heights",
+            ),
+            ((1..=3).contains(&backlog_settles), "backlog_settles", "must be 1 to 3"),
             (
                 (1..=self.terms.delay.ms / 2).contains(&quiet_ms),
                 "quiet_ms",
@@ -152,6 +168,12 @@ impl VenueSettings {
     /// The most heights that an order lives.
     pub(crate) fn life_max(&self) -> Height {
         self.limits.life_heights.min(self.terms.life_max)
+    }
+
+    /// So many bytes of orders and fills stand in one settle, whatever they are: it has a most of bytes and of orders.
+    pub(crate) fn settle_room(&self) -> u64 {
+        let bytes = u64::from(self.terms.settle_bytes) - SETTLE_BYTES as u64;
+        bytes.min(u64::from(VENUE_SIGNATURES_PER_SUB_BLOCK) * ORDER_BYTES_MAX as u64)
     }
 
     /// Makers that a fill-or-kill order may meet: all of its fills stand in one settle.

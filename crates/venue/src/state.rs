@@ -30,8 +30,10 @@ pub(crate) struct Holding {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Account {
     pub address: Address,
-    /// Its number in the books, from its first order on.
+    /// Its number in the books, while it has a place.
     pub owner: Option<u32>,
+    /// How many effects there were when it last began or ended an order.
+    pub used: u64,
     pub is_killed: bool,
     /// By asset.
     pub holdings: Vec<Holding>,
@@ -88,6 +90,8 @@ pub(crate) struct OrderSums {
     pub is_prospective: bool,
     /// What it weighs in settles of its unsettled fills.
     pub weight: u64,
+    /// The most bytes that it takes in them.
+    pub bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -195,6 +199,15 @@ pub(crate) struct InFlight {
     pub to: u64,
 }
 
+/// An account whose settles the root signs, or signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Signer {
+    /// The number signed last.
+    pub last: Sequence,
+    /// What was signed with it, until it is used or has ended.
+    pub in_flight: Option<InFlight>,
+}
+
 /// All of it but the books.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Core {
@@ -206,8 +219,8 @@ pub(crate) struct Core {
     pub horizon: Option<Horizon>,
     /// The highest decided block that the host has told of.
     pub newest: Height,
-    /// When the last certified block came.
-    pub heard_ms: u64,
+    /// When the last certified block came; `None` if none came since the root was opened.
+    pub heard_ms: Option<u64>,
     pub standing: Option<VenueStanding>,
     /// Whose keys the root has.
     pub acts_as: VenueOperator,
@@ -215,8 +228,8 @@ pub(crate) struct Core {
     pub listed: BTreeMap<MarketId, MarketTerms>,
     pub accounts: Vec<Account>,
     pub account_of: BTreeMap<Address, u32>,
-    /// Accounts that have a number in the books.
-    pub owners: u32,
+    /// Accounts that have a place, by their numbers in the books.
+    pub owners: Vec<u32>,
     pub keys: Vec<Key>,
     pub key_of: BTreeMap<PublicKey, u32>,
     pub orders: Vec<Option<Order>>,
@@ -232,8 +245,11 @@ pub(crate) struct Core {
     pub sessions: BTreeMap<SessionNumber, Session>,
     pub tree: FillTree,
     pub pending: VecDeque<Pending>,
-    pub in_flight: Option<InFlight>,
-    pub last_signed: Sequence,
+    /// By account. One that comes back must not sign a number for another body, so none is forgotten.
+    pub signers: BTreeMap<Address, Signer>,
+    /// Settles in a row that were void, and the height before which no other is cut.
+    pub voids: u32,
+    pub cut_from: Height,
     /// Whether the next settle brings all signatures: the last one was void.
     pub signs_all: bool,
     pub paused: Option<VenuePause>,
@@ -241,6 +257,7 @@ pub(crate) struct Core {
     /// Sums over unsettled fills and their orders.
     pub penalties: u128,
     pub weight: u64,
+    pub bytes: u64,
     pub prospective: u64,
 }
 
@@ -252,14 +269,14 @@ impl Core {
             clock_ms: 0,
             horizon: None,
             newest: 0,
-            heard_ms: 0,
+            heard_ms: None,
             standing: None,
             acts_as: settings.operator,
             operator: None,
             listed: BTreeMap::new(),
             accounts: Vec::new(),
             account_of: BTreeMap::new(),
-            owners: 0,
+            owners: Vec::new(),
             keys: Vec::new(),
             key_of: BTreeMap::new(),
             orders: Vec::new(),
@@ -272,13 +289,15 @@ impl Core {
             sessions: BTreeMap::new(),
             tree: FillTree::default(),
             pending: VecDeque::new(),
-            in_flight: None,
-            last_signed: 0,
+            signers: BTreeMap::new(),
+            voids: 0,
+            cut_from: 0,
             signs_all: false,
             paused: None,
             stopped: None,
             penalties: 0,
             weight: 0,
+            bytes: 0,
             prospective: 0,
         }
     }
@@ -330,6 +349,16 @@ impl Core {
         self.tree.count() - self.pending.len() as u64
     }
 
+    /// The signer whose keys the root has.
+    pub fn signer(&self) -> Option<&Signer> {
+        self.signers.get(&self.acts_as.account)
+    }
+
+    /// Its settle in flight.
+    pub fn in_flight(&self) -> Option<&InFlight> {
+        self.signer()?.in_flight.as_ref()
+    }
+
     pub fn holding_mut(&mut self, account: u32, asset: AssetId) -> &mut Holding {
         let holdings = &mut self.accounts[account as usize].holdings;
         let at = holdings.binary_search_by_key(&asset, |of| of.asset);
@@ -363,12 +392,22 @@ impl Core {
 }
 
 impl Account {
+    /// Whether it has an open order: each reserves something.
+    pub fn has_open(&self) -> bool {
+        self.holdings.iter().any(|of| of.open > 0)
+    }
+
     pub fn holding(&self, asset: AssetId) -> Option<&Holding> {
         self.holdings.binary_search_by_key(&asset, |of| of.asset).ok().map(|at| &self.holdings[at])
     }
 }
 
 impl Key {
+    /// Whether something is remembered of it.
+    pub fn has_place(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
     pub fn exposure(&self, asset: AssetId) -> (u128, u128) {
         let at = self.exposures.binary_search_by_key(&asset, |of| of.asset);
         at.map_or((0, 0), |at| (self.exposures[at].open, self.exposures[at].owed))

@@ -72,6 +72,7 @@ impl VenueMachine {
         same("prospective entries", &(self.core.prospective as usize), &prospective)?;
         let penalties = self.core.pending.iter().map(|of| penalty_of(of.penalty, 1)).sum();
         same("penalties", &self.core.penalties, &penalties)?;
+        same("bytes", &self.core.bytes, &self.bytes_of_all())?;
         same("weight", &self.core.weight, &self.weight_of_all())
     }
 

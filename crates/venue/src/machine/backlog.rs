@@ -25,11 +25,36 @@ pub(super) fn order_weight(order: &Order) -> u64 {
     }
 }
 
+/// The most bytes that an order takes in the settles of its unsettled fills. An order of several fills counts twice:
+/// they may stand in more than one settle. Twice is enough on average, since only the first order of a queue trades,
+/// and one behind it becomes the first only when those before it have ended.
+pub(super) fn order_bytes(order: &Order) -> u64 {
+    u64::from(order.unsettled.min(2)) * ORDER_BYTES_MAX as u64
+}
+
+/// What more fills would add to what is unsettled, at most.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Added {
+    pub penalties: u128,
+    pub weight: u64,
+    pub bytes: u64,
+}
+
 impl VenueMachine {
-    /// What an unsettled fill weighs, without its orders.
-    pub(super) fn weigh_fill(&mut self, is_pending: bool) {
-        let weight = &mut self.core.weight;
-        *weight = if is_pending { *weight + FILL_WEIGHT } else { *weight - FILL_WEIGHT };
+    /// Counts an unsettled fill, without its orders, or no more.
+    pub(super) fn count_fill(&mut self, is_pending: bool) {
+        let core = &mut self.core;
+        let (weight, bytes) = (FILL_WEIGHT, FILL_BYTES as u64);
+        match is_pending {
+            true => (core.weight, core.bytes) = (core.weight + weight, core.bytes + bytes),
+            false => (core.weight, core.bytes) = (core.weight - weight, core.bytes - bytes),
+        }
+    }
+
+    /// The most bytes that all unsettled fills take in settles, computed anew.
+    pub(super) fn bytes_of_all(&self) -> u64 {
+        let orders = self.core.orders.iter().flatten().map(order_bytes).sum::<u64>();
+        orders + FILL_BYTES as u64 * self.core.pending.len() as u64
     }
 
     /// What all unsettled fills weigh, computed anew.
@@ -38,19 +63,25 @@ impl VenueMachine {
         orders + FILL_WEIGHT * self.core.pending.len() as u64
     }
 
-    /// The most that so many fills of so many orders can weigh.
-    pub(super) fn heaviest(&self, fills: u64, orders: u64) -> u64 {
+    /// What so many fills add at most, in which so many orders have one fill and so many have more.
+    pub(super) fn added(&self, penalties: u128, fills: u64, [once, often]: [u64; 2]) -> Added {
         let life = self.core.settings.life_max() / LIFE_HEIGHTS;
-        fills * FILL_WEIGHT + orders.saturating_mul(ORDER_WEIGHT + life * ENTRY_WEIGHT)
+        let weight = fills * FILL_WEIGHT + (once + often).saturating_mul(ORDER_WEIGHT + life * ENTRY_WEIGHT);
+        let bytes = fills * FILL_BYTES as u64 + (once + 2 * often) * ORDER_BYTES_MAX as u64;
+        Added { penalties, weight, bytes }
     }
 
-    /// Why matching pauses if so many units of penalties more, and fills of so much weight, are unsettled.
-    pub(super) fn pause_for(&self, penalties: u128, weight: u64) -> Option<VenuePause> {
+    /// Why matching pauses if so much more is unsettled.
+    pub(super) fn pause_for(&self, Added { penalties, weight, bytes }: Added) -> Option<VenuePause> {
         let Some(standing) = self.core.standing else { return Some(VenuePause::NoBlocks) };
         let chain = &self.core.settings.terms;
         let needed = u128::from(chain.bond_min) + 2 * (self.core.penalties + penalties);
         if u128::from(standing.bond) < needed && !self.has(VenueMistake::BondForgotten) {
             return Some(VenuePause::Bond);
+        }
+        let most = u64::from(self.core.settings.limits.backlog_settles) * self.core.settings.settle_room();
+        if self.core.bytes.saturating_add(bytes) > most && !self.has(VenueMistake::BacklogUnbounded) {
+            return Some(VenuePause::Backlog);
         }
         let weight = self.core.weight.saturating_add(weight);
         let settles = weight / u64::from(chain.settle_bytes) + 1;
@@ -71,7 +102,8 @@ impl VenueMachine {
 
     fn pause(&self) -> Option<VenuePause> {
         let core = &self.core;
-        if core.horizon.is_none() || core.now_ms - core.heard_ms >= core.settings.limits.quiet_ms {
+        let is_quiet = |heard: u64| core.now_ms - heard >= core.settings.limits.quiet_ms;
+        if core.heard_ms.is_none_or(is_quiet) {
             return Some(VenuePause::NoBlocks);
         }
         if core.standing.is_some() && !self.is_operator() {
@@ -83,7 +115,7 @@ impl VenueMachine {
         if self.is_late() && !self.has(VenueMistake::NeverLate) {
             return Some(VenuePause::Late);
         }
-        self.pause_for(0, 0)
+        self.pause_for(Added::default())
     }
 
     /// Whether the oldest unsettled fill is half of D old.

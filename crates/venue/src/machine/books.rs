@@ -3,9 +3,11 @@
 use matching::{Book, BookEvent, BookRefusal, Command, Phase, Side};
 use primitives::venue::{MarketId, TICK_MAX, VenueSide};
 
+use super::backlog::Added;
 use super::cover::penalty_of;
 use super::{Market, VenueMachine};
 use crate::input::Steering;
+use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
 use crate::report::{MarketEvent, VenueEffect};
 use crate::settings::MarketSettings;
@@ -124,14 +126,35 @@ impl VenueMachine {
         Ok(())
     }
 
-    /// An auction trades nothing while matching pauses, and no more than bond and balance cover.
+    /// An auction trades nothing while matching pauses, and no more than bond, balance and settles bear. Only orders
+    /// that reach the best one of the other side trade in it.
     fn check_auction(&self, market: MarketId) -> Result<(), OrderRefusal> {
         let of = self.markets.get(&market).ok_or(OrderRefusal::MarketNotOpen)?;
-        let sum = |side| of.book.depth(side).fold((0, 0), |sum, level| (sum.0 + level.1, sum.1 + u64::from(level.2)));
-        let ((bought, buys), (sold, sells)) = (sum(Side::Buy), sum(Side::Sell));
-        let weight = self.heaviest(buys + sells, buys + sells);
-        let pause = self.pause_for(penalty_of(of.terms.penalty, bought.min(sold)), weight);
+        let paused = self.core.paused.filter(|_| !self.has(VenueMistake::AuctionInPause));
+        paused.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))?;
+        let pause = self.pause_for(self.auction(of, None));
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
+    }
+
+    /// The most that an auction adds to what is unsettled, with a side, tick and lots that may arrive.
+    pub(super) fn auction(&self, of: &Market, arriving: Option<(Side, u32, u32)>) -> Added {
+        let new = |side: Side| arriving.filter(|new| new.0 == side).map(|(_, tick, lots)| (tick, u64::from(lots), 1));
+        let best = |side: Side| {
+            let ticks = of.book.best(side).map(|(tick, _)| tick).into_iter().chain(new(side).map(|level| level.0));
+            if side == Side::Buy { ticks.max() } else { ticks.min() }
+        };
+        let sum = |side: Side| {
+            let against = best(side.other());
+            let reaches = |level: &(u32, u64, u32)| against.is_some_and(|against| side.crosses(level.0, against));
+            let levels = of.book.depth(side).take_while(reaches).chain(new(side).filter(reaches));
+            levels.fold((0, 0), |sum, level| (sum.0 + level.1, sum.1 + u64::from(level.2)))
+        };
+        let ((bought, buys), (sold, sells)) = (sum(Side::Buy), sum(Side::Sell));
+        let (lots, orders) = (bought.min(sold), buys + sells);
+        // Each fill ends an order, but the last one ends two; and each names two.
+        let fills = orders.saturating_sub(1).min(lots);
+        let often = (2 * fills).saturating_sub(orders);
+        self.added(penalty_of(of.terms.penalty, lots), fills, [(2 * fills).min(orders) - often, often])
     }
 
     /// When a call begins, orders end whose keys' price bands do not reach to the collar: the auction's price may be

@@ -4,6 +4,7 @@ use matching::Phase;
 use primitives::AssetId;
 use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
+use super::backlog::Added;
 use super::cover::penalty_of;
 use super::entry::book_side;
 use super::{Market, VenueMachine};
@@ -137,12 +138,21 @@ impl VenueMachine {
         i128::from(key.mandate.cap(asset)) + key.net(asset) - open as i128 - owed as i128
     }
 
-    /// B4 and fees: bond and balance cover twice what is unsettled, with all that the order would trade at once.
+    /// Bond and balance cover twice what is unsettled, with all that the order would trade, and so many bytes settle in
+    /// time.
     fn check_backlog(&self, order: &VenueOrder, lots: u32, market: &Market) -> Result<(), OrderRefusal> {
-        let (traded, makers) = self.reach(order, lots, market);
-        let weight = if makers == 0 { 0 } else { self.heaviest(makers, makers + 1) };
-        let pause = self.pause_for(penalty_of(market.terms.penalty, traded), weight);
+        let pause = self.pause_for(self.added_by(order, lots, market));
         pause.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))
+    }
+
+    /// What an order adds to what is unsettled: at once, or in the auction, which a market could never leave if it
+    /// were too large.
+    fn added_by(&self, order: &VenueOrder, lots: u32, market: &Market) -> Added {
+        if market.book.phase() == Phase::Call {
+            return self.auction(market, Some((book_side(order.side), order.tick, lots)));
+        }
+        let (traded, makers) = self.reach(order, lots, market);
+        self.added(penalty_of(market.terms.penalty, traded), makers, [makers, u64::from(makers > 0)])
     }
 
     /// How many lots an order would trade at once, and with how many makers at most.
@@ -156,8 +166,8 @@ impl VenueMachine {
             if left == 0 || !side.crosses(order.tick, tick) {
                 break;
             }
+            makers += u64::from(orders).min(left);
             left = left.saturating_sub(of_level);
-            makers += u64::from(orders);
         }
         (u64::from(lots) - left, makers)
     }

@@ -7,7 +7,7 @@ use primitives::venue::{VenueOrder, VenueSide};
 use primitives::{Amount, AssetId, Height};
 
 use super::VenueMachine;
-use super::backlog::order_weight;
+use super::backlog::{order_bytes, order_weight};
 use crate::mistake::VenueMistake;
 use crate::refusal::OrderEnd;
 use crate::state::{Order, OrderSums, Pending};
@@ -46,6 +46,7 @@ impl VenueMachine {
             is_entry: is_open || (order.executed > 0 && !is_past && !is_dead),
             is_prospective: !order.has_entry && (is_open || order.unsettled > 0),
             weight: order_weight(order),
+            bytes: order_bytes(order),
         }
     }
 
@@ -66,6 +67,7 @@ impl VenueMachine {
         self.core.prospective =
             self.core.prospective + u64::from(after.is_prospective) - u64::from(before.is_prospective);
         self.core.weight = self.core.weight + after.weight - before.weight;
+        self.core.bytes = self.core.bytes + after.bytes - before.bytes;
         match after.is_entry {
             true => drop(self.core.entries.insert((expiry, slot))),
             false => drop(self.core.entries.remove(&(expiry, slot))),

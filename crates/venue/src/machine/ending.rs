@@ -23,16 +23,33 @@ impl VenueMachine {
     /// Ends an order whose session, key or operator wants it to.
     pub(super) fn cancel(&mut self, session: SessionNumber, at: u32, number: OrderNumber, keeps: u32) {
         let Some(slot) = self.open_slot(at, &number) else { return self.cancel_missing(session, at, number) };
-        let order = self.core.order(slot);
-        let executed = self.executed_of(slot);
+        let (lots, executed) = (self.core.order(slot).open, self.executed_of(slot));
         match keeps {
-            _ if keeps <= executed => self.end(slot, OrderEnd::Asked),
+            _ if keeps <= executed => self.end_for(session, slot),
             // More than it has: nothing to do.
-            _ if keeps - executed >= order.open => {
-                let lots = order.open;
-                self.report_order(slot, ReportKind::Reduced { lots });
-            }
-            _ => self.reduce(slot, keeps),
+            _ if keeps - executed >= lots => self.answer(session, slot, ReportKind::Reduced { lots }),
+            _ => self.reduce(session, slot, keeps),
+        }
+    }
+
+    /// Ends an order that a session asks to end, which need not be the one that placed it.
+    fn end_for(&mut self, session: SessionNumber, slot: u32) {
+        let (lots, why) = (self.core.order(slot).open, OrderEnd::Asked);
+        self.end(slot, why);
+        self.report_asker(session, slot, ReportKind::Ended { lots, why });
+    }
+
+    /// Reports about an order to the session that placed it, and to another one that asked.
+    fn answer(&mut self, session: SessionNumber, slot: u32, what: ReportKind) {
+        self.report_order(slot, what.clone());
+        self.report_asker(session, slot, what);
+    }
+
+    fn report_asker(&mut self, session: SessionNumber, slot: u32, what: ReportKind) {
+        let order = self.core.order(slot);
+        if order.session != session {
+            let (key, number) = (*order.signed.key(), order.terms().number);
+            self.report(session, key, number, what);
         }
     }
 
@@ -46,43 +63,50 @@ impl VenueMachine {
         let public = key.public;
         let what = match self.standing(&public, &number) {
             Some(standing) => ReportKind::Status(Some(standing)),
-            None if is_new => ReportKind::Overtaken,
+            None if is_new => self.take_place(at).map_or_else(ReportKind::Refused, |()| ReportKind::Overtaken),
             None => ReportKind::Refused(OrderRefusal::NotOpen),
         };
-        if is_new {
+        if what == ReportKind::Overtaken {
             self.remember(at, number, Remembered::Overtaken);
         }
         self.report(session, public, number, what);
     }
 
     /// Lowers the total lots of an order, which keeps its place.
-    fn reduce(&mut self, slot: u32, keeps: u32) {
+    fn reduce(&mut self, session: SessionNumber, slot: u32, keeps: u32) {
         let order = self.core.order(slot);
         let (market, tick, before, id) = (order.terms().market, order.terms().tick, order.open, order.accepted.id);
         let owner = self.core.owner_of(order.key).owner.expect("it has an order in a book");
         let command = Replacement { owner, reference: slot, new_reference: slot, tick, lots: keeps };
         if let Err(why) = self.run(market, &Command::Replace(command)) {
-            return self.report_order(slot, ReportKind::Refused(why));
+            return self.answer(session, slot, ReportKind::Refused(why));
         }
         self.follow(market);
         let lots = keeps - self.executed_of(slot);
         self.core.order_mut(slot).open = lots;
         self.refresh(slot);
         self.show(market, MarketEvent::Reduced { id, lots: before - lots });
-        self.report_order(slot, ReportKind::Reduced { lots });
+        self.answer(session, slot, ReportKind::Reduced { lots });
     }
 
-    pub(super) fn cancel_all(&mut self, at: u32, market: Option<MarketId>, side: Option<VenueSide>) {
+    pub(super) fn cancel_all(
+        &mut self,
+        session: SessionNumber,
+        at: u32,
+        market: Option<MarketId>,
+        side: Option<VenueSide>,
+    ) {
         for slot in self.core.open_orders(at) {
             let terms = self.core.order(slot).terms();
             if market.is_none_or(|market| market == terms.market) && side.is_none_or(|side| side == terms.side) {
-                self.end(slot, OrderEnd::Asked);
+                self.end_for(session, slot);
             }
         }
     }
 
     pub(super) fn set_killed(&mut self, account: &Address, is_killed: bool) {
-        let Some(at) = self.core.account_of.get(account).copied() else { return };
+        // An account that is not known yet may be killed as well: it may deposit at any time.
+        let at = self.account_at(account);
         self.core.accounts[at as usize].is_killed = is_killed;
         if is_killed {
             let keys = self.core.account(at).keys.clone();
@@ -150,7 +174,7 @@ impl VenueMachine {
         let open = all.filter(|(_, order)| order.as_ref().is_some_and(|order| order.end.is_none()));
         let slots: Vec<u32> = open.map(|(slot, _)| slot as u32).collect();
         slots.into_iter().for_each(|slot| self.end(slot, OrderEnd::Stopped));
-        self.core.in_flight = None;
+        self.core.signers.values_mut().for_each(|signer| signer.in_flight = None);
     }
 
     /// Fills that the incarnation will never settle.

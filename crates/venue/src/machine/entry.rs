@@ -48,7 +48,11 @@ impl VenueMachine {
     ) {
         let (key, number) = (*order.key(), order.order().number);
         if let Some(answer) = self.known_answer(at, order) {
-            return self.report(session, key, number, answer);
+            self.report(session, key, number, answer);
+            return self.obey_overtaking(at, order, replaces);
+        }
+        if let Err(why) = self.take_place(at) {
+            return self.report(session, key, number, ReportKind::Refused(why));
         }
         let placed = match replaces {
             None => self.enter(session, at, order),
@@ -83,31 +87,26 @@ impl VenueMachine {
         }
     }
 
+    /// A cancel came before its replacement: of what that would have replaced nothing stays open, either. The first
+    /// order under the number has its answer then, and no other one ends anything.
+    fn obey_overtaking(&mut self, at: u32, order: &CheckedOrder, replaces: Option<OrderNumber>) {
+        let number = order.order().number;
+        if self.core.key(at).numbers.get(&number) != Some(&Remembered::Overtaken) {
+            return;
+        }
+        self.remember(at, number, Remembered::Refused(*order.digest(), OrderRefusal::Overtaken));
+        if let Some(slot) = replaces.and_then(|old| self.open_slot(at, &old)) {
+            self.end(slot, OrderEnd::Asked);
+        }
+    }
+
     /// Keeps the first answer to a number, and forgets those that are final if there are too many, the lowest first.
     /// Numbers up to the highest forgotten one are refused from then on.
     pub(super) fn remember(&mut self, at: u32, number: OrderNumber, what: Remembered) {
         let most = self.core.settings.limits.numbers_of_key as usize;
         self.core.key_mut(at).numbers.insert(number, what);
-        if self.core.key(at).numbers.len() <= most {
-            return;
-        }
-        let is_final = |what: &Remembered| match what {
-            Remembered::Taken(slot) => self.core.order(*slot).is_final(),
-            Remembered::Refused(..) | Remembered::Overtaken => true,
-        };
-        let numbers = self.core.key(at).numbers.iter();
-        let dropped: Vec<(OrderNumber, Remembered)> = numbers
-            .filter(|(of, what)| **of != number && is_final(what))
-            .map(|(of, what)| (*of, *what))
-            .take(most / 8 + 1)
-            .collect();
-        for (number, what) in dropped {
-            let key = self.core.key_mut(at);
-            key.numbers.remove(&number);
-            key.stale = key.stale.max(Some(number));
-            if let Remembered::Taken(slot) = what {
-                self.free_slot(slot);
-            }
+        if self.core.key(at).numbers.len() > most {
+            self.forget_numbers(at, most / 8 + 1, Some(number));
         }
     }
 
@@ -122,7 +121,7 @@ impl VenueMachine {
         slot
     }
 
-    fn free_slot(&mut self, slot: u32) {
+    pub(super) fn free_slot(&mut self, slot: u32) {
         self.core.orders[slot as usize] = None;
         self.core.free.push(slot);
     }
@@ -163,7 +162,7 @@ impl VenueMachine {
     fn enter(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder) -> Result<(), OrderRefusal> {
         let order = signed.order();
         self.check(at, order, None)?;
-        let owner = self.owner(at)?;
+        let owner = self.owner(at);
         let slot = self.arriving(session, at, signed, 0);
         if let Err(why) = self.run(order.market, &Command::New(book_order(owner, slot, order))) {
             self.leave_again(slot);
@@ -201,19 +200,9 @@ impl VenueMachine {
         self.leave_call(terms.market);
     }
 
-    /// The number of a key's account in the books; the first order of an account takes one.
-    fn owner(&mut self, at: u32) -> Result<u32, OrderRefusal> {
-        let account = self.core.key(at).account as usize;
-        if let Some(owner) = self.core.accounts[account].owner {
-            return Ok(owner);
-        }
-        let owner = self.core.owners;
-        if owner >= self.core.settings.limits.accounts {
-            return Err(OrderRefusal::TooManyAccounts);
-        }
-        self.core.owners += 1;
-        self.core.accounts[account].owner = Some(owner);
-        Ok(owner)
+    /// The number of a key's account in the books.
+    fn owner(&self, at: u32) -> u32 {
+        self.core.owner_of(at).owner.expect("an order that arrives has a place")
     }
 
     fn replace(
@@ -235,7 +224,7 @@ impl VenueMachine {
             return Err(OrderRefusal::NothingLeft(executed));
         }
         self.check(at, order, Some(old))?;
-        let owner = self.owner(at)?;
+        let owner = self.owner(at);
         let carried = if self.has(VenueMistake::ReplaceForgetsExecuted) { 0 } else { executed };
         let slot = self.arriving(session, at, signed, carried);
         let accepted = &mut self.core.order_mut(slot).accepted;

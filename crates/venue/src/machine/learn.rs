@@ -18,7 +18,7 @@ impl VenueMachine {
         if self.core.stopped.is_some() || !self.advance(facts) {
             return;
         }
-        (self.core.heard_ms, self.has_learnt) = (self.core.now_ms, true);
+        (self.core.heard_ms, self.has_learnt) = (Some(self.core.now_ms), true);
         self.core.newest = self.core.newest.max(facts.newest).max(facts.height);
         let mut accounts = BTreeSet::new();
         let settles = |fact: &&VenueFact| matches!(fact, VenueFact::Settled { .. });
@@ -69,11 +69,11 @@ impl VenueMachine {
         }
     }
 
-    fn account_at(&mut self, address: &Address) -> u32 {
+    pub(super) fn account_at(&mut self, address: &Address) -> u32 {
         let core = &mut self.core;
         *core.account_of.entry(*address).or_insert_with(|| {
-            let (owner, is_killed, holdings, keys) = (None, false, Vec::new(), Vec::new());
-            core.accounts.push(Account { address: *address, owner, is_killed, holdings, keys });
+            let (owner, used, is_killed, holdings, keys) = (None, 0, false, Vec::new(), Vec::new());
+            core.accounts.push(Account { address: *address, owner, used, is_killed, holdings, keys });
             core.accounts.len() as u32 - 1
         })
     }
@@ -135,7 +135,7 @@ impl VenueMachine {
     /// What became of a fill: nothing is owed for it any more.
     pub(super) fn learn_fate(&mut self, pending: &Pending, height: Height, fate: FillFate) {
         self.owe(pending, false);
-        self.weigh_fill(false);
+        self.count_fill(false);
         let (lots, index) = (pending.fill.terms.lots, pending.fill.index);
         for side in [VenueSide::Buy, VenueSide::Sell] {
             let slot = pending.slot(side);

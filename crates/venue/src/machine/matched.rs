@@ -27,7 +27,7 @@ impl VenueMachine {
         assert!(self.core.tree.append(fill.leaf), "indices of fills have 64 bits");
         let pending = Pending { fill, ..pending };
         self.owe(&pending, true);
-        self.weigh_fill(true);
+        self.count_fill(true);
         self.core.pending.push_back(pending);
         self.fills.push(fill);
         let maker_side = if taker_side == VenueSide::Buy { VenueSide::Sell } else { VenueSide::Buy };

@@ -10,6 +10,7 @@ mod entry;
 mod learn;
 mod matched;
 mod outbox;
+mod places;
 mod sessions;
 mod snapshot;
 
@@ -109,6 +110,13 @@ impl VenueMachine {
                 self.operate(*operator);
                 self.look_for_pause();
             }
+            VenueInput::Opened => {
+                // What was learnt before may be long ago, whatever the clock says.
+                if !self.has(VenueMistake::OpensOnOldBlocks) {
+                    self.core.heard_ms = None;
+                }
+                self.look_for_pause();
+            }
             VenueInput::OpenMarket(market, settings) => {
                 if let Err(why) = self.open_market(*market, settings) {
                     self.tell(VenueEffect::Refused(*market, why));
@@ -139,7 +147,7 @@ impl VenueMachine {
             TradeCommand::New(order) => self.place(session, at, &order, None),
             TradeCommand::Replace(old, order) => self.place(session, at, &order, Some(old)),
             TradeCommand::Cancel { keeps, .. } => self.cancel(session, at, number, keeps),
-            TradeCommand::CancelAll { market, side, .. } => self.cancel_all(at, market, side),
+            TradeCommand::CancelAll { market, side, .. } => self.cancel_all(session, at, market, side),
             TradeCommand::Status(..) => {
                 let standing = self.standing(&key, &number);
                 self.report(session, key, number, ReportKind::Status(standing));

@@ -6,16 +6,18 @@ use primitives::venue::{
     OrderLife, OrderNumber, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation,
     VenueOperator,
 };
-use primitives::{Body, Operation, PublicKey};
+use primitives::{Body, Operation, PublicKey, Sequence};
 
 use super::{Made, VenueMachine};
 use crate::facts::OperatorStanding;
 use crate::mistake::VenueMistake;
 use crate::settings::{FILL_BYTES, ORDER_BYTES_MAX, SETTLE_BYTES};
-use crate::state::InFlight;
+use crate::state::{InFlight, Signer};
 
 /// The most orders of a settle: positions have 16 bits.
 const ORDERS_MAX: usize = 1 << 16;
+/// How far above the highest used number of an account the ledger takes one.
+const SEQUENCES_AHEAD: u64 = 64;
 
 impl VenueMachine {
     /// After a certified block: sends the settle in flight again, or cuts the next one.
@@ -24,17 +26,17 @@ impl VenueMachine {
             return;
         }
         self.resolve();
-        if let Some(in_flight) = &self.core.in_flight {
+        if let Some(in_flight) = self.core.in_flight() {
             self.made.push(Made::Submit(in_flight.body.clone()));
             if !self.has(VenueMistake::TwoInFlight) {
                 return;
             }
         }
         if let Some(in_flight) = self.cut_next() {
-            self.core.last_signed = in_flight.body.sequence;
             self.cut = Some(in_flight.body.clone());
             self.made.push(Made::Submit(in_flight.body.clone()));
-            self.core.in_flight = Some(in_flight);
+            let last = in_flight.body.sequence;
+            self.core.signers.insert(self.core.acts_as.account, Signer { last, in_flight: Some(in_flight) });
         }
     }
 
@@ -48,30 +50,47 @@ impl VenueMachine {
         self.core.standing.is_some_and(|standing| standing.operator == self.core.acts_as)
     }
 
-    /// The root has other keys: what the old ones signed counts no more, and numbers are another account's.
+    /// The root has other keys. Numbers and the settle in flight are each account's own: one that comes back goes on
+    /// where it was.
     pub(super) fn operate(&mut self, operator: VenueOperator) {
-        if operator.account != self.core.acts_as.account {
-            (self.core.in_flight, self.core.last_signed) = (None, 0);
+        if self.has(VenueMistake::SignerForgotten) {
+            self.core.signers.clear();
         }
         self.core.acts_as = operator;
     }
 
     /// Forgets the settle in flight once no block can count it any more.
     fn resolve(&mut self) {
-        let Some(in_flight) = &self.core.in_flight else { return };
+        let Some(in_flight) = self.core.in_flight() else { return };
         let is_used = self.operator().is_some_and(|operator| operator.is_used(in_flight.body.sequence));
-        // If the fills did not settle by it, an entry may be gone: the next one brings all signatures.
         let is_void = is_used && self.core.settled() < in_flight.to;
         if is_used || self.core.height() >= in_flight.body.until {
-            self.core.in_flight = None;
-            self.core.signs_all = is_void;
+            let signer = self.core.signers.get_mut(&self.core.acts_as.account);
+            signer.expect("it has a settle in flight").in_flight = None;
+            self.back_off(is_void);
         }
+    }
+
+    /// If the fills of a settle whose number is used did not settle by it, an entry may be gone: the next one brings
+    /// all signatures. Whatever else it is, each settle costs a fee: after every further one the root waits twice as
+    /// long.
+    fn back_off(&mut self, is_void: bool) {
+        let core = &mut self.core;
+        core.signs_all = is_void;
+        core.voids = if is_void { core.voids.saturating_add(1) } else { 0 };
+        let most = core.settings.terms.delay.heights;
+        let wait =
+            if core.voids < 2 { 0 } else { 1_u64.checked_shl(core.voids - 2).map_or(most, |wait| wait.min(most)) };
+        core.cut_from = core.height().saturating_add(wait);
     }
 
     /// The settle of as many of the oldest unsettled fills as bytes, bond and balance allow; a group is whole or out.
     fn cut_next(&self) -> Option<InFlight> {
         let standing = self.core.standing?;
-        let first = match &self.core.in_flight {
+        if standing.bond < self.core.settings.terms.bond_min || self.core.height() < self.core.cut_from {
+            return None;
+        }
+        let first = match self.core.in_flight() {
             // Only a planted mistake cuts a second one.
             Some(in_flight) => (in_flight.to - self.core.settled().min(in_flight.to)) as usize,
             None => 0,
@@ -129,9 +148,21 @@ impl VenueMachine {
         Body {
             chain: settings.terms.chain,
             account: operator.account,
-            sequence: self.core.last_signed.max(operator.highest) + 1,
-            until: self.core.height() + settings.limits.settle_heights,
+            sequence: self.next_number(operator),
+            until: self.core.height().saturating_add(settings.limits.settle_heights),
             operation: Operation::Venue(Box::new(VenueOperation::Settle(settle))),
+        }
+    }
+
+    /// The number above the last one that was signed, while the ledger's window holds it; then from the lowest unused
+    /// one on again. What was signed with that has ended: settles live equally long, and none is cut before the one
+    /// before it is used or has ended.
+    fn next_number(&self, operator: &OperatorStanding) -> Sequence {
+        let last = self.core.signer().map_or(0, |signer| signer.last);
+        let next = last.max(operator.highest).saturating_add(1);
+        match next > operator.highest.saturating_add(SEQUENCES_AHEAD) && !self.has(VenueMistake::NumbersRunAway) {
+            true => operator.highest.saturating_add(1),
+            false => next,
         }
     }
 
@@ -157,7 +188,7 @@ impl VenueMachine {
     /// An order with its signature, unless the certified ledger has an entry of it.
     fn settled_order(&self, slot: u32) -> SettledOrder {
         let order = self.core.order(slot);
-        let was_sent = self.has(VenueMistake::SignatureLeftOut) && self.core.last_signed > 0;
+        let was_sent = self.has(VenueMistake::SignatureLeftOut) && !self.core.signers.is_empty();
         let has_entry = order.has_entry || (was_sent && order.executed > 0);
         let signed = *order.signed.signed();
         match has_entry && !self.core.signs_all {

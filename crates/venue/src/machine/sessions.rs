@@ -8,6 +8,9 @@ use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
 use crate::state::Session;
 
+/// The longest dead man's timer, a day: a session without a link is kept until its timer fires.
+const DEAD_MAN_MS_MAX: u64 = 86_400_000;
+
 impl VenueMachine {
     pub(super) fn attach(
         &mut self,
@@ -19,6 +22,7 @@ impl VenueMachine {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
         keys.dedup();
+        let dead_man_ms = dead_man_ms.map(|wait| wait.min(DEAD_MAN_MS_MAX));
         let deadline_ms = dead_man_ms.map(|wait| self.core.now_ms.saturating_add(wait));
         let mut had_keys = self.core.sessions.remove(&session).map_or_else(Default::default, |before| before.had_keys);
         had_keys.extend(&keys);

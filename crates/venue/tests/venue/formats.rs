@@ -69,6 +69,7 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
         VenueInput::Revive(address(BEN)),
         VenueInput::Detach(BEN.into()),
         VenueInput::Operate(operator()),
+        VenueInput::Opened,
     ];
     root.step(1_000, &inputs).expect("the disk works");
     let effects = root.step(2_000, &[block(11, Vec::new())]).expect("the disk works");
@@ -86,10 +87,10 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
         root.digest().to_string(),
     ];
     let wanted = [
-        "0xba0cde2e81ccde00b613c75d745026969276e155474b304d703ac4ad91b96cfe",
+        "0x4162083fdf7d148cc0ecfb182afbe3c0eba459f7e23b45f81a3de0410733c4cc",
         "0xfa7f05f409bd6b31d74272c54b0988575a6a904f69fdfee35c4862619378f00b",
         "0x0e9b62d6ccc077b705875d2b37f2d64491e228a441a002d3519559769ab2e627",
-        "0xa6dc666ab54a2450969b3bba8f8df5d47d75564256a1b11e1e4c90e6199e3f7e",
+        "0x1e48ae252e98f6bc088e3d085ee9d0cbdb638fbba9b697e881c6191f0ec58a76",
     ];
     assert_eq!(found, wanted, "inputs, fills, settle, state");
 }

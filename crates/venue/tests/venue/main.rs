@@ -1,7 +1,9 @@
 //! A root over the real ledger and a disk that fails.
 
+mod backlog;
 mod custody;
 mod formats;
+mod limits;
 mod mistakes;
 mod orders;
 mod random;

@@ -2,7 +2,7 @@
 
 use venue::VenueMistake;
 
-use crate::{custody, orders, restarts, sessions, settles};
+use crate::{backlog, custody, orders, restarts, sessions, settles};
 
 type Scenario = fn(Option<VenueMistake>) -> Result<(), String>;
 
@@ -28,6 +28,11 @@ fn scenario(mistake: VenueMistake) -> Scenario {
         VenueMistake::SignatureLeftOut => settles::signatures,
         VenueMistake::IgnoresFence => settles::fence,
         VenueMistake::IgnoresContradiction => settles::two_roots,
+        VenueMistake::BacklogUnbounded => backlog::bounded,
+        VenueMistake::AuctionInPause => backlog::auction_in_pause,
+        VenueMistake::OpensOnOldBlocks => restarts::old_blocks,
+        VenueMistake::NumbersRunAway => backlog::numbers,
+        VenueMistake::SignerForgotten => restarts::comes_back,
     }
 }
 

@@ -186,10 +186,50 @@ fn a_cancel_that_overtakes_its_order_kills_it() {
     let mut world = World::new(None);
     let sell = world.sell(100, 5);
     assert_eq!(world.cancel(ANN, sell.number), [ReportKind::Overtaken]);
-    assert_eq!(refusal(&world.place(ANN, sell)), Some(OrderRefusal::Overtaken));
-    assert_eq!(world.standing(ANN, sell.number), Some(OrderStanding::Overtaken));
     let known = ReportKind::Status(Some(OrderStanding::Overtaken));
     assert_eq!(world.cancel(ANN, sell.number), [known], "a retry of the cancel");
+    assert_eq!(refusal(&world.place(ANN, sell)), Some(OrderRefusal::Overtaken));
+    assert_eq!(world.standing(ANN, sell.number), Some(OrderStanding::Refused(OrderRefusal::Overtaken)));
+    assert_eq!(refusal(&world.place(ANN, sell)), Some(OrderRefusal::Overtaken), "a retry of the order");
+}
+
+#[test]
+fn a_cancel_that_overtakes_a_replacement_ends_what_that_would_have_replaced() {
+    let mut world = World::new(None);
+    let (first, next, other) = (world.sell(100, 5), world.sell(101, 5), world.sell(102, 5));
+    world.place(ANN, first);
+    assert_eq!(world.cancel(ANN, next.number), [ReportKind::Overtaken]);
+    let told = world.replace(ANN, first.number, next);
+    assert_eq!(refusal(&told), Some(OrderRefusal::Overtaken));
+    assert_eq!(world.ended(ANN, first.number), Some(OrderEnd::Asked));
+    world.place(ANN, other);
+    world.replace(ANN, other.number, next);
+    assert_eq!(world.open(ANN, other.number), Some(5), "it ends nothing a second time");
+}
+
+#[test]
+fn a_session_that_cancels_the_order_of_another_one_is_answered() {
+    let mut world = World::new(None);
+    let (sell, next) = (world.sell(100, 5), world.sell(100, 5));
+    world.place(ANN, sell);
+    world.place(ANN, next);
+    let other = VenueInput::Attach { session: 33, keys: vec![public(ANN)], ends_orders: false, dead_man_ms: None };
+    world.step(&[other]);
+    let asks = |keeps| TradeCommand::Cancel { key: public(ANN), number: sell.number, keeps };
+    let all = TradeCommand::CancelAll { key: public(ANN), market: None, side: None };
+    let mut told = |command| {
+        let effects = world.step(&[VenueInput::Trade(33, command)]);
+        let sessions = effects.into_iter().filter_map(|effect| match effect {
+            VenueEffect::Report(report) => Some((report.session, report.what)),
+            _ => None,
+        });
+        sessions.collect::<Vec<_>>()
+    };
+    let both = |what: ReportKind| vec![(ANN.into(), what.clone()), (33, what)];
+    assert_eq!(told(asks(3)), both(ReportKind::Reduced { lots: 3 }));
+    assert_eq!(told(asks(3)), both(ReportKind::Reduced { lots: 3 }), "nothing to do");
+    assert_eq!(told(asks(0)), both(ReportKind::Ended { lots: 3, why: OrderEnd::Asked }));
+    assert_eq!(told(all), both(ReportKind::Ended { lots: 5, why: OrderEnd::Asked }));
 }
 
 #[test]

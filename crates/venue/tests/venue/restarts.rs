@@ -2,8 +2,8 @@
 
 use store::{DiskFault, FaultDisk, Surviving};
 use venue::{
-    MarketSettings, TradeCommand, VenueInput, VenueLimits, VenueMistake, VenueOptions, VenueRoot, VenueRootError,
-    VenueStop,
+    MarketSettings, TradeCommand, VenueEffect, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
+    VenuePause, VenueRoot, VenueRootError, VenueStop,
 };
 
 use crate::world::*;
@@ -77,8 +77,10 @@ pub fn unsynced(mistake: Option<VenueMistake>) -> Result<(), String> {
     let mut world = World::new(None);
     world.options.mistake = mistake;
     world.crash(Surviving::Nothing).map_err(|error| error.to_string())?;
+    world.pass(1);
     world.trade(ANN, BEN, 100, 5);
     world.crash(Surviving::Nothing).map_err(|error| error.to_string())?;
+    world.pass(1);
     world.trade(ANN, BEN, 101, 6);
     world.crash(Surviving::Nothing).map_err(|error| error.to_string())?;
     world.settle_all()?;
@@ -128,14 +130,14 @@ fn a_restart_gives_the_same_digest_with_a_snapshot_or_without() {
     let acts = acts(&mut world);
     for act in &acts {
         world.perform_all(std::slice::from_ref(act), Surviving::Nothing).expect("no fault");
-        let digest = world.root().digest();
+        let digest = world.opened_digest().expect("the disk works");
         for surviving in [Surviving::Nothing, Surviving::Everything] {
             world.crash(surviving).expect("it opens");
             assert_eq!(world.root().digest(), digest);
         }
     }
+    let digest = world.opened_digest().expect("the disk works");
     world.root().snapshot().expect("the disk works");
-    let digest = world.root().digest();
     world.crash(Surviving::Nothing).expect("it opens");
     assert_eq!(world.root().digest(), digest);
     world.settle_all().expect("holds");
@@ -150,10 +152,66 @@ fn a_snapshot_is_written_while_steps_go_on() {
     let writer = std::thread::spawn(move || snapshot.write());
     world.settle_all().expect("holds");
     writer.join().expect("no panic").expect("the disk works");
-    let digest = world.root().digest();
+    let digest = world.opened_digest().expect("the disk works");
     world.crash(Surviving::Nothing).expect("it opens");
     assert_eq!(world.root().digest(), digest);
     assert!(world.root().begin_snapshot().expect("the disk works").is_some(), "records came after it");
+}
+
+#[test]
+fn a_second_snapshot_is_refused_while_one_is_written_and_the_root_goes_on() {
+    let mut world = World::new(None);
+    world.trade(ANN, BEN, 100, 5);
+    let first = world.root().begin_snapshot().expect("the disk works").expect("there are records");
+    world.trade(ANN, BEN, 101, 6);
+    let running = world.root().snapshot();
+    assert!(matches!(running, Err(VenueRootError::Store(store::StoreError::CheckpointRunning))), "{running:?}");
+    world.trade(ANN, BEN, 102, 7);
+    first.write().expect("the disk works");
+    world.root().snapshot().expect("the disk works");
+    world.settle_all().expect("holds");
+}
+
+/// After a restart whose clock is not ahead, the blocks that were learnt before may be old.
+pub fn old_blocks(mistake: Option<VenueMistake>) -> Result<(), String> {
+    let mut world = World::new(mistake);
+    let sell = world.sell(100, 5);
+    world.place(ANN, sell);
+    let clock = world.time_ms;
+    world.block(vec![(ANN, collect(EUR, DEPOSIT))]);
+    (0..DELAY.heights + 2).for_each(|_| world.block(Vec::new()));
+    world.crash(Surviving::Nothing).map_err(|error| error.to_string())?;
+    let now = std::mem::replace(&mut world.time_ms, clock);
+    let buy = world.buy(100, 5);
+    world.place(BEN, buy);
+    world.time_ms = now;
+    world.certify();
+    world.settle_all()?;
+    expect("the root", world.root().paused(), None)?;
+    expect("fills", world.leaves.len(), 0)
+}
+
+#[test]
+fn nothing_is_matched_after_a_restart_before_a_certified_block_comes() {
+    old_blocks(None).expect("holds");
+}
+
+/// An operator's account that is changed and comes back goes on with the settle that it has in flight.
+pub fn comes_back(mistake: Option<VenueMistake>) -> Result<(), String> {
+    let mut world = World::new(mistake);
+    world.trade(ANN, BEN, 100, 5);
+    world.pass(1);
+    let other = VenueKeys { account: address(7), operator: key(7), report: key(99) };
+    world.open_with(other).map_err(|error| error.to_string())?;
+    world.pass(1);
+    world.open_with(keys()).map_err(|error| error.to_string())?;
+    world.pass(1);
+    world.settle_all()
+}
+
+#[test]
+fn an_operator_that_comes_back_signs_no_number_twice() {
+    comes_back(None).expect("holds");
 }
 
 #[test]
@@ -174,6 +232,7 @@ fn missed_fills_are_fetched_by_index_with_the_same_reports() {
         assert_eq!(told[&fill.index], [seller, buyer], "byte for byte");
     }
     assert_eq!(world.root().fills(5, 3).expect("none"), []);
+    assert_eq!(world.root().fills(1, 0).expect("none"), []);
 }
 
 #[test]
@@ -187,10 +246,13 @@ fn effects_that_a_crash_swallowed_are_told_again() {
     let options = world.options;
     let disk = world.disk.after_crash(Surviving::Nothing);
     let (_, found) = VenueRoot::open(disk, keys(), options).expect("it opens");
-    assert_eq!((found.again_from, found.again), (from, effects), "byte for byte");
+    let pause = VenueEffect::Pause(Some(VenuePause::NoBlocks));
+    let told = effects.into_iter().chain([pause.clone()]);
+    assert_eq!(found.again, (from..).zip(told).collect::<Vec<_>>(), "byte for byte, and what the opening tells");
     world.root().snapshot().expect("the disk works");
+    let next = world.root().effects_told();
     let (_, found) = VenueRoot::open(world.disk.after_crash(Surviving::Nothing), keys(), options).expect("it opens");
-    assert_eq!(found.again, [], "the snapshot contains them");
+    assert_eq!(found.again, [(next, pause)], "the snapshot contains the others");
 }
 
 #[test]
@@ -222,7 +284,7 @@ fn a_torn_tail_is_cut_and_damage_in_the_middle_is_named() {
     for _ in 0..4 {
         world.trade(ANN, BEN, 100, 5);
     }
-    let digest = world.root().digest();
+    let digest = world.opened_digest().expect("the disk works");
     let place = |disk: &FaultDisk| {
         let names = store::Disk::list(disk).expect("lists");
         names.into_iter().find(|(name, _)| name.starts_with("blocks-")).expect("a journal")
@@ -265,6 +327,7 @@ fn old_records_are_forgotten_below_two_snapshots() {
     let mut world = World::new(None);
     world.options.files.segment_bytes = 4_096;
     world.crash(Surviving::Nothing).expect("it opens");
+    world.pass(1);
     for _ in 0..12 {
         world.trade(ANN, BEN, 100, 1);
         world.settling_block();
@@ -274,7 +337,7 @@ fn old_records_are_forgotten_below_two_snapshots() {
     world.settle_all().expect("holds");
     let last = world.root().last_record();
     world.root().forget_below(last).expect("the disk works");
-    let digest = world.root().digest();
+    let digest = world.opened_digest().expect("the disk works");
     world.crash(Surviving::Nothing).expect("it opens");
     assert_eq!(world.root().digest(), digest);
     assert!(matches!(world.root().fills(0, 1), Err(VenueRootError::Forgotten(0))));

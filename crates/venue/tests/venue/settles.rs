@@ -212,6 +212,7 @@ fn another_operator_goes_on_with_the_journal_of_its_incarnation() {
     let disk = world.disk.after_crash(Surviving::Nothing);
     let (root, _) = VenueRoot::open(disk, keys, VenueOptions::default()).expect("it opens");
     world.root = Some(root);
+    world.pass(1);
     assert_eq!(world.root().paused(), None);
     world.trade(ANN, BEN, 100, 5);
     for _ in 0..3 {

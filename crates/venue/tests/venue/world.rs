@@ -11,7 +11,7 @@ use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence
 use store::{FaultDisk, Surviving};
 use venue::{
     Acceptance, CertifiedFacts, CheckedOrder, OrderEnd, OrderStanding, ReportKind, SettlingTerms, TradeCommand,
-    TradeReport, VenueEffect, VenueFact, VenueInput, VenueLimits, VenueMistake, VenueOptions, VenueRoot,
+    TradeReport, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions, VenueRoot,
     VenueRootError, VenueSettings, VenueStanding, check_orders,
 };
 
@@ -31,7 +31,7 @@ pub struct World {
     pub options: VenueOptions,
     /// Every settle that was ever sent; the last one is in the pool.
     pub sent: Vec<Transaction>,
-    /// Numbers under which another body was sent before.
+    /// Whether a body was sent while another one under its number had not ended.
     pub signed_twice: bool,
     /// Leaves of the ledger's tree.
     pub leaves: Vec<Digest>,
@@ -274,8 +274,10 @@ impl World {
     fn see(&mut self, effect: &VenueEffect) {
         match effect {
             VenueEffect::Submit(settle) => {
-                let same_number = |one: &&Transaction| one.body.sequence == settle.body.sequence;
-                self.signed_twice |= self.sent.iter().find(same_number).is_some_and(|one| *one != **settle);
+                let certified = self.root().height().unwrap_or(0);
+                let name = |one: &Transaction| (one.body.account, one.body.sequence);
+                let lives = |one: &&Transaction| name(one) == name(settle) && one.body.until > certified;
+                self.signed_twice |= self.sent.iter().filter(lives).any(|one| *one != **settle);
                 if self.sent.last() != Some(settle) {
                     self.sent.push((**settle).clone());
                 }
@@ -328,9 +330,21 @@ impl World {
     pub fn reopen(&mut self, disk: FaultDisk) -> Result<(), VenueRootError> {
         self.root = None;
         self.disk = disk;
-        let (root, _) = VenueRoot::open(self.disk.clone(), keys(), self.options)?;
+        self.open_with(keys())
+    }
+
+    /// Opens the root again on its disk, for an operator.
+    pub fn open_with(&mut self, keys: VenueKeys) -> Result<(), VenueRootError> {
+        self.root = None;
+        let (root, _) = VenueRoot::open(self.disk.clone(), keys, self.options)?;
         self.root = Some(root);
         Ok(())
+    }
+
+    /// The digest of the root as it is after it was opened again.
+    pub fn opened_digest(&mut self) -> Result<Digest, VenueRootError> {
+        self.try_step(&[VenueInput::Opened])?;
+        Ok(self.root().digest())
     }
 
     /// What must hold whatever happened, as long as the venue settles in time.
