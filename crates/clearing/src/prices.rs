@@ -14,8 +14,8 @@
 //! which takes little where it succeeds, has a small one before it.
 //!
 //! A part that is not full at prices found from earlier ones is priced once more without them, and with all of its
-//! budget, so that a book which is full without earlier prices is full with them. [`crate::Report::interior_parts`] counts the
-//! parts for which the interior-point method ran.
+//! budget, so that a book which is full without earlier prices is full with them.
+//! [`crate::Report::interior_parts`] counts the parts for which the interior-point method ran.
 
 use primitives::{AssetId, Price};
 use rayon::prelude::*;

@@ -30,8 +30,8 @@
 //! unacknowledged shares. There an adversary that delays messages learns f more: with 2f shares one correct signature
 //! would complete a certificate, and two such certificates could be of one output.) *It never delays an epoch.* When
 //! its time is over, the board is finished as it is. If there is no outcome, the epoch has no group key
-//! ([`crate::LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap are used. *A correct member that
-//! missed the time to complain* finds that its share does not fit, and signs nothing with it.
+//! ([`crate::LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap are used. *A correct member
+//! that missed the time to complain* finds that its share does not fit, and signs nothing with it.
 //!
 //! A dealer that waits for others' dealings can choose among a few group keys (by dealing or not). That does not help
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).

@@ -18,5 +18,5 @@ pub mod validators;
 
 pub use kernel::{EngineMistake, Failure, LaneMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
-pub use mistakes::{FOUND_ELSEWHERE, Found, Scene, found};
+pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};

@@ -22,7 +22,7 @@ pub enum Scene {
 
 /// A mistake with a run that finds it.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct FoundMistake {
     /// The mistake.
     pub mistake: Mistake,
     /// The world.
@@ -33,7 +33,7 @@ pub struct Found {
     pub says: &'static str,
 }
 
-impl Found {
+impl FoundMistake {
     /// The run with the mistake: it must fail.
     ///
     /// # Errors
@@ -68,8 +68,8 @@ impl Found {
 }
 
 /// All mistakes that a world finds, each with its run.
-pub fn found() -> impl Iterator<Item = Found> {
-    SOLO.iter().chain(&VALIDATORS).chain(&LANE).map(|(mistake, scene, seed, says)| Found {
+pub fn found() -> impl Iterator<Item = FoundMistake> {
+    SOLO.iter().chain(&VALIDATORS).chain(&LANE).map(|(mistake, scene, seed, says)| FoundMistake {
         mistake: *mistake,
         scene: *scene,
         seed: *seed,

@@ -1,11 +1,11 @@
 //! Every mistake that a world can be told to make is found by its seed, by the check that should find it; without the
 //! mistake the same run holds.
 
-use sim::{FOUND_ELSEWHERE, Found, Mistake, Scene, found};
+use sim::{FOUND_ELSEWHERE, FoundMistake, Mistake, Scene, found};
 
 fn is_found(of: impl Fn(&Scene) -> bool) {
     for one in found().filter(|one| of(&one.scene)) {
-        let Found { mistake, seed, says, .. } = one;
+        let FoundMistake { mistake, seed, says, .. } = one;
         let failure = one.with_mistake().err().unwrap_or_else(|| panic!("{mistake:?} is not found by seed {seed}"));
         assert!(failure.what.contains(says), "{mistake:?} is found by another check: {failure}");
     }
@@ -46,7 +46,7 @@ fn without_its_mistake_each_run_holds() {
 fn search_seeds_of_mistakes() {
     for one in found() {
         let finds = |seed: &u64| {
-            let found = Found { seed: *seed, ..one }.with_mistake().err();
+            let found = FoundMistake { seed: *seed, ..one }.with_mistake().err();
             found.is_some_and(|failure| failure.what.contains(one.says))
         };
         println!("{:?} {:?}: {:?}", one.mistake, one.scene, (0..100).find(finds));

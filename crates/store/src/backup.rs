@@ -1,8 +1,8 @@
 //! Copies a store while another process may have it open.
 //!
-//! The copy is what a crash would leave: the newest checkpoint, then receipts, then blocks, each log up to a length that
-//! it had. Receipts never run ahead of blocks, so their log is copied first. The end of a log may be torn; whoever opens
-//! the copy cuts it there. If the other process forgets files meanwhile the copy begins again.
+//! The copy is what a crash would leave: the newest checkpoint, then receipts, then blocks, each log up to a length
+//! that it had. Receipts never run ahead of blocks, so their log is copied first. The end of a log may be torn; whoever
+//! opens the copy cuts it there. If the other process forgets files meanwhile the copy begins again.
 //!
 //! *Property*: the copy opens, and holds every block that was durable when the copying began.
 

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 
 use crate::init::founding::EngineName;
 use ::sim::validators::{self, run_twins, run_validators};
-use ::sim::{Failure, Found, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, found, run, run_lane};
+use ::sim::{
+    Failure, FoundMistake, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, found, run, run_lane,
+};
 use anyhow::Context;
 use consensus::Protocol;
 use fairnet::sim::{EdgeReport, EdgeSetup, run_edge};
@@ -247,7 +249,7 @@ fn run_edges(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
 fn run_mistakes(json: bool) -> ExitCode {
     // The failure is reported with its mistake below.
     std::panic::set_hook(Box::new(|_| {}));
-    let all: Vec<Found> = found().collect();
+    let all: Vec<FoundMistake> = found().collect();
     let rows = run_all(0..=all.len() as u64 - 1, |at| {
         let one = all[at as usize];
         let says = one.with_mistake().err().map(|failure| failure.what).filter(|what| what.contains(one.says));

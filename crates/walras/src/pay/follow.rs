@@ -15,19 +15,17 @@ use ledger::{Restart, RestartedLane};
 use payments::{LaneCarryOver, Output, OutputId, Recipient};
 use primitives::{Digest, PublicKey, to_hex};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use store::RealDisk;
+use serde_json::json;
 
 use super::PursePlace;
 use super::deposit_file::Deposit;
-use super::ledger_trust::PROVED;
-use super::network::{EPOCHS, LaneNetwork};
-use super::purse::{CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, RECEIVED, read_json, write_json};
+use super::files::{read_json, write_json};
+use super::network::LaneNetwork;
+use super::plan::{PLAN, Plan};
 use crate::wallet::server::Server;
 
 /// The list of a restart, beside the genesis file.
 pub const LIST_FILE: &str = "lane-list.json";
-const PLAN: &str = "follow.json";
 
 /// The list in a file, with what the identity of the restarted network is made of.
 #[derive(Serialize, Deserialize)]
@@ -61,21 +59,12 @@ impl ListFile {
 
     /// The list, if it is the one of this network.
     fn list_of(&self, network: &LaneNetwork) -> anyhow::Result<LaneCarryOver> {
-        let carried = LaneCarryOver::parse(&super::slip::hex(&self.list).context("the list is not hexadecimal")?)?;
+        let carried = LaneCarryOver::parse(&super::hex::hex(&self.list).context("the list is not hexadecimal")?)?;
         let lane = RestartedLane { list: carried.digest(), members: network.members.clone() };
         let restart = Restart { number: self.number, snapshot: self.snapshot.parse()?, lane: Some(lane) };
         ensure!(restart.identity(&self.first.parse()?) == network.id, "the list is not that of network {}", network.id);
         Ok(carried)
     }
-}
-
-/// What is to be done.
-#[derive(Serialize, Deserialize)]
-struct Plan {
-    lane: Value,
-    /// The folder for what is of the network before.
-    before: String,
-    deposits: Vec<Deposit>,
 }
 
 pub(super) fn follow(
@@ -132,29 +121,4 @@ fn carried_deposit(id: &OutputId, output: &Output) -> Option<Deposit> {
         home: Some(0),
         carried: Some(Digest(id.0).to_string()),
     })
-}
-
-/// Does what is left to do, if a purse began to follow a restart.
-pub(super) fn finish(folder: &Path) -> anyhow::Result<()> {
-    let path = folder.join(PLAN);
-    if !path.exists() {
-        return Ok(());
-    }
-    let plan: Plan = read_json(&path)?;
-    let before = folder.join(&plan.before);
-    RealDisk::new(&before).with_context(|| before.display().to_string())?;
-    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, "boards.json"] {
-        let (from, to) = (folder.join(part), before.join(part));
-        if from.exists() && !to.exists() {
-            std::fs::rename(&from, &to).with_context(|| from.display().to_string())?;
-        }
-    }
-    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX] {
-        RealDisk::new(folder.join(part)).with_context(|| folder.join(part).display().to_string())?;
-    }
-    for deposit in &plan.deposits {
-        write_json(&folder.join(DEPOSITS).join(format!("{}.json", deposit.transaction)), deposit)?;
-    }
-    write_json(&folder.join(LANE), &plan.lane)?;
-    std::fs::remove_file(&path).with_context(|| path.display().to_string())
 }

@@ -32,22 +32,17 @@ use store::{Disk, RealDisk};
 use zeroize::Zeroizing;
 
 use super::deposit_file::Deposit;
+use super::files::{CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, RECEIVED, read_json, write_json};
 use super::held::Held;
 use super::network::LaneNetwork;
 use super::slip::Slip;
 use crate::durable::write_durable;
 use crate::keystore::{self, Passphrase};
 
-pub(super) const LANE: &str = "lane.json";
 const SEED: &str = "seed.json";
 const KEYS: &str = "keys.json";
 const DEVICE: &str = "device";
 const DEVICE_MARK: &str = "device.json";
-pub(super) const DEPOSITS: &str = "deposits";
-pub(super) const RECEIVED: &str = "received";
-pub(super) const POSTED: &str = "posted";
-pub(super) const CONTESTED: &str = "contested";
-pub(super) const OUTBOX: &str = "outbox";
 const SETTLED: &str = ".settled";
 const KEY_CONTEXT: &str = "walras 2026 purse key v1";
 /// Number of keys, beyond the last known one, among which a restored purse looks for keys of its earlier life.
@@ -102,15 +97,6 @@ pub struct Purse {
     _lock: File,
 }
 
-pub(super) fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
-    Ok(write_durable(path, (serde_json::to_string_pretty(value)? + "\n").as_bytes())?)
-}
-
-pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is damaged: restore it from a copy", path.display()))
-}
-
 fn random_salt() -> anyhow::Result<String> {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).context("the system provides no random numbers")?;
@@ -147,7 +133,7 @@ impl Purse {
         ensure!(folder.join(LANE).exists(), missing());
         let disk = RealDisk::existing(folder).with_context(|| folder.display().to_string())?;
         let _lock = lock(&disk, folder)?;
-        super::follow::finish(folder)?;
+        super::plan::finish(folder)?;
         let outbox = folder.join(OUTBOX);
         let outbox = Outbox::new(RealDisk::new(&outbox).with_context(|| outbox.display().to_string())?);
         let network = read_network(folder)?;

@@ -18,6 +18,7 @@ use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey, to_hex};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 
+use super::hex::hex;
 use super::network::LaneNetwork;
 
 const PREFIX: &str = "WALRAS:";
@@ -177,13 +178,6 @@ fn strange(name: &str, number: u8) -> String {
 pub enum ProvedSlip {
     Output(Box<Holding>),
     Payment(PaymentBody),
-}
-
-/// The bytes of hexadecimal digits.
-pub fn hex(digits: &str) -> Option<Vec<u8>> {
-    let value = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
-    let pair = |pair: &[u8]| Some(value(pair[0])? << 4 | value(*pair.get(1)?)?);
-    digits.as_bytes().chunks(2).map(pair).collect()
 }
 
 /// A QR code for the terminal; `None` if the text is too long for one.

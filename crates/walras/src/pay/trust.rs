@@ -9,9 +9,10 @@ use primitives::Digest;
 use serde_json::json;
 
 use super::PursePlace;
+use super::files::{LANE, write_json};
 use super::ledger_trust::{LedgerTrust, PROVED};
 use super::network::LaneNetwork;
-use super::purse::{LANE, Purse, remove, write_json};
+use super::purse::{Purse, remove};
 use crate::light::trust::Pin;
 use crate::wallet::server::Server;
 
