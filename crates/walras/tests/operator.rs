@@ -115,8 +115,8 @@ fn pay(node: &Process, home: &Path) -> Value {
 }
 
 fn balance(node: &Process, home: &Path) -> Value {
-    let shown = wallet(node, home, &["balance", "--json", "--account", RECEIVER]);
-    json(&shown)["balances"].clone()
+    let shown = wallet(node, home, &["show", RECEIVER, "--json"]);
+    json(&shown)["account"]["balances"].clone()
 }
 
 #[test]
