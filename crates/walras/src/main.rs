@@ -18,6 +18,7 @@ use client::durable;
 mod edge;
 mod explained;
 mod export;
+mod hexadecimal;
 mod init;
 mod inspect;
 mod keystore;

@@ -278,7 +278,7 @@ fn random_histories_settle_what_they_report_and_bust_nothing() {
 }
 
 #[test]
-#[ignore = "two thousand histories take minutes"]
+#[ignore = "long: `make soak` runs it"]
 fn many_random_histories_settle_what_they_report_and_bust_nothing() {
     run(1_000..3_000, 200);
 }

@@ -59,7 +59,8 @@ impl ListFile {
 
     /// The list, if it is the one of this network.
     fn list_of(&self, network: &LaneNetwork) -> anyhow::Result<LaneCarryOver> {
-        let carried = LaneCarryOver::parse(&super::hex::hex(&self.list).context("the list is not hexadecimal")?)?;
+        let carried =
+            LaneCarryOver::parse(&crate::hexadecimal::hex_bytes(&self.list).context("the list is not hexadecimal")?)?;
         let lane = RestartedLane { list: carried.digest(), members: network.members.clone() };
         let restart = Restart { number: self.number, snapshot: self.snapshot.parse()?, lane: Some(lane) };
         ensure!(restart.identity(&self.first.parse()?) == network.id, "the list is not that of network {}", network.id);

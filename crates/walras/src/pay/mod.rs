@@ -17,7 +17,6 @@ mod deposit_file;
 mod files;
 mod follow;
 mod held;
-mod hex;
 mod history;
 mod home;
 mod lanes;

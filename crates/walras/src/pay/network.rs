@@ -372,7 +372,7 @@ impl LaneNetwork {
 
 /// The same committee with the group key of a board, which is given in hexadecimal.
 fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommittee> {
-    let bytes = super::hex::hex(board).context("the board is not hexadecimal")?;
+    let bytes = crate::hexadecimal::hex_bytes(board).context("the board is not hexadecimal")?;
     Ok(with_told_board(committee, &bytes)?)
 }
 

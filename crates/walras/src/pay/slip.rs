@@ -18,8 +18,8 @@ use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey, to_hex};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 
-use super::hex::hex;
 use super::network::LaneNetwork;
+use crate::hexadecimal::hex_bytes;
 
 const PREFIX: &str = "WALRAS:";
 const VERSION: u8 = 1;
@@ -103,7 +103,7 @@ impl Slip {
     pub fn parse(line: &str, network: &Digest) -> anyhow::Result<Slip> {
         let digits = line.trim().strip_prefix(PREFIX).context("a receipt begins with WALRAS:")?;
         ensure!(digits.len() <= 2 * BYTES_MAX, "the text is longer than any receipt");
-        let bytes = hex(digits).context("a receipt is hexadecimal after WALRAS:")?;
+        let bytes = hex_bytes(digits).context("a receipt is hexadecimal after WALRAS:")?;
         let [version, kind, rest @ ..] = &bytes[..] else { bail!("the receipt ends too early") };
         ensure!(*version == VERSION, "{}", strange("version", *version));
         let (of, body) = rest.split_first_chunk::<32>().context("the receipt ends too early")?;

@@ -227,7 +227,7 @@ fn candidates_of(case: &Value) -> anyhow::Result<Option<(OutputId, Vec<Arc<Payme
     let Some(candidates) = case["candidates"].as_array() else { return Ok(None) };
     let body = |candidate: &Value| {
         let digits = text(&candidate["payment"]);
-        let bytes = super::hex::hex(digits.trim_start_matches("0x")).context("a payment is not hexadecimal")?;
+        let bytes = crate::hexadecimal::hex_bytes(digits).context("a payment is not hexadecimal")?;
         Ok(Arc::new(PaymentBody::parse(&bytes)?))
     };
     let bodies = candidates.iter().map(body).collect::<anyhow::Result<_>>()?;

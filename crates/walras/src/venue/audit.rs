@@ -62,8 +62,8 @@ struct Audited {
 struct Bust {
     height: u64,
     index: u64,
-    reason: String,
-    guilt: String,
+    reason: Option<String>,
+    guilt: Option<String>,
 }
 
 impl VenueAudit {
@@ -145,7 +145,7 @@ fn venue_of_node(node: &NodeClient, number: VenueId) -> anyhow::Result<Audited> 
             tree.count()
         );
         let busts = fills.iter().enumerate().filter(|(_, fill)| fill.shown.verdict != "applied");
-        let word = |text: &Option<std::borrow::Cow<'static, str>>| text.as_deref().unwrap_or_default().to_string();
+        let word = |text: &Option<std::borrow::Cow<'static, str>>| text.as_deref().map(str::to_string);
         let bust = |(at, fill): (usize, &client::venues::FillAt)| Bust {
             height: fill.height,
             index: at as u64,
@@ -207,7 +207,7 @@ fn fills_of_home(
             if let FillVerdict::Bust(reason, guilt) = verdict {
                 let words = |text: String| text.to_lowercase();
                 let (reason, guilt) = (words(format!("{reason:?}")), words(format!("{guilt:?}")));
-                busts.push(Bust { height, index: tree.count(), reason, guilt });
+                busts.push(Bust { height, index: tree.count(), reason: Some(reason), guilt: Some(guilt) });
             }
             ensure!(tree.append(*leaf), "a tree has more fills than can be counted");
         }
@@ -254,7 +254,8 @@ impl Found {
                 of.incarnation
             );
             for bust in &of.busts {
-                println!("  fill {} in block {}: {}, guilty: {}", bust.index, bust.height, bust.reason, bust.guilt);
+                let [reason, guilt] = [&bust.reason, &bust.guilt].map(|word| word.as_deref().unwrap_or("not said"));
+                println!("  fill {} in block {}: {reason}, guilty: {guilt}", bust.index, bust.height);
             }
         }
     }

@@ -280,9 +280,6 @@ fn hex_or_file(name: &str, text: &str) -> anyhow::Result<Vec<u8>> {
         true => std::fs::read_to_string(&path).with_context(|| path.display().to_string())?,
         false => text.to_string(),
     };
-    let digits = text.trim().trim_start_matches("0x");
-    let pair = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> =
-        if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None };
-    bytes.with_context(|| format!("{name}: neither a file nor bytes in hexadecimal"))
+    crate::hexadecimal::hex_bytes(text.trim())
+        .with_context(|| format!("{name}: neither a file nor bytes in hexadecimal"))
 }

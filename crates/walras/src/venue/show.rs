@@ -100,32 +100,28 @@ pub(super) fn keys(json: bool, number: VenueId, server: &Server) -> anyhow::Resu
     let node = server.node();
     let venue = node.venue(number)?;
     // A restart of the network ends incarnations, too, and no block of the new network says so. All of them are judged.
-    let ended = if venue.judged >= venue.incarnation && venue.incarnation > 0 {
-        node.ended(&venue).ok()
-    } else {
-        Some(node.ended(&venue)?)
+    let are_judged = venue.judged >= venue.incarnation && venue.incarnation > 0;
+    let ended = match node.ended(&venue) {
+        Err(client::ClientError::Foreign { .. }) if are_judged => None,
+        ended => Some(ended?),
     };
-    let is_known = ended.is_some();
-    let ended = ended.unwrap_or_default();
     let keys = |keys: &[primitives::PublicKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
     if json {
-        let ended: Vec<_> = ended
-            .iter()
-            .map(|of| {
-                json!({"incarnation": of.incarnation, "report_keys": keys(&of.report_keys), "fence_height": of.height,
-                    "fills": of.tree.count().to_string()})
-            })
-            .collect();
+        let row = |of: &primitives::venue::EndedIncarnation| {
+            json!({"incarnation": of.incarnation, "report_keys": keys(&of.report_keys), "fence_height": of.height,
+                "fills": of.tree.count().to_string()})
+        };
+        let ended: Option<Vec<_>> = ended.as_ref().map(|ended| ended.iter().map(row).collect());
         let present = json!({"incarnation": venue.incarnation, "report_keys": venue.report_keys,
             "operator": venue.operator});
         println!("{}", json!({"venue": number, "present": present, "ended": ended}));
         return Ok(ExitCode::SUCCESS);
     }
     println!("venue {number}, incarnation {} (present): {}", venue.incarnation, venue.report_keys.join(", "));
-    if !is_known {
+    if ended.is_none() {
         println!("the {} incarnations before are judged, and this node has not all of their blocks", venue.incarnation);
     }
-    for of in ended.iter().rev() {
+    for of in ended.iter().flatten().rev() {
         println!(
             "incarnation {}: {}; fenced in block {} after {} fills",
             of.incarnation,

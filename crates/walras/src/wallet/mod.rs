@@ -7,6 +7,7 @@ use anyhow::{Context, bail, ensure};
 use primitives::{Address, Amount, AssetId, Evidence, Operation, Price, PublicKey, Sequence, Stake, TransactionId};
 
 use crate::decimal::{to_unit_price, to_units};
+use crate::hexadecimal::hex_bytes;
 use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 
@@ -315,12 +316,6 @@ fn network_address(server: &Server, account: &Address) -> anyhow::Result<String>
     let own = registry.into_iter().find(|one| one.member.account == account.to_string());
     let address = own.map(|own| own.member.address).filter(|address| !address.is_empty());
     address.context("the registry has no address of this account's validator: give --address HOST:PORT")
-}
-
-fn hex_bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let pair = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None }
 }
 
 fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) {
