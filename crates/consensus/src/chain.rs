@@ -43,7 +43,7 @@ impl Chain {
     }
 
     /// The digest of `what`, in a domain, for this epoch of this chain only.
-    pub(crate) fn digest(&self, context: &str, what: &impl BorshSerialize) -> Digest {
+    pub(crate) fn digest(&self, context: &'static str, what: &impl BorshSerialize) -> Digest {
         let bytes = borsh::to_vec(&(self.genesis, self.epoch, what)).expect("writing to memory cannot fail");
         Digest::of(context, &bytes)
     }

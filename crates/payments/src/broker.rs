@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use primitives::{Digest, PublicKey};
 
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
-use crate::request::RequestView;
+use crate::request::{RequestView, SpendRequest};
 use crate::shared::batch_header;
 use crate::{
     BatchAnswer, BlsAggregate, BlsSignature, CheckBudget, LaneCommittee, LaneRefusal, PaymentCertificate, RootCache,
@@ -35,7 +35,7 @@ impl LaneBroker {
         let mut digests = Vec::with_capacity(requests.len());
         let mut first = None;
         for request in &requests {
-            let RequestView::Spend { payment, .. } = RequestView::parse(request)? else {
+            let RequestView::Spend(SpendRequest { payment, .. }) = RequestView::parse(request)? else {
                 return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments"));
             };
             let owner = *first.get_or_insert(payment.owner());

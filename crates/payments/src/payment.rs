@@ -303,7 +303,15 @@ impl<'a> PaymentView<'a> {
 
     /// Whether it is the exit of its only input ([`Payment::exit`]).
     pub fn is_exit(&self) -> bool {
-        (self.inputs.len(), self.outputs.len()) == (INPUT_BYTES, OUTPUT_BYTES) && self.to_payment().is_exit()
+        if (self.inputs.len(), self.outputs.len()) != (INPUT_BYTES, OUTPUT_BYTES) || self.into != self.home {
+            return false;
+        }
+        let goes_home = |output: Output, input: SpentOutput| {
+            let moves_all = (output.asset, output.amount) == (input.asset, input.amount);
+            // The address is a hash: it is not computed for a payment to a key.
+            moves_all && matches!(output.to, Recipient::Account(to) if to == self.owner.address())
+        };
+        self.outputs().zip(self.inputs()).all(|(output, input)| goes_home(output, input))
     }
 
     /// Checks it against the rules of a network: network, least amounts, number of assets, and for each asset that

@@ -79,7 +79,7 @@ pub fn new_log(owner: &LogOwner, key: [u8; 32]) -> Vec<u8> {
     bytes.extend(owner.home.to_le_bytes());
     bytes.push(owner.validator);
     bytes.extend(owner.shard.to_le_bytes());
-    let check = LogKey(key).check(0, 0, &bytes);
+    let check = LogKey(key).check(0, 0, &[&bytes]);
     bytes.extend(check);
     bytes
 }
@@ -147,19 +147,23 @@ impl LogKey {
         LogKey([0; 32])
     }
 
-    fn check(&self, offset: u64, kind: u8, payload: &[u8]) -> [u8; CHECK_BYTES] {
+    fn check(&self, offset: u64, kind: u8, payload: &[&[u8]]) -> [u8; CHECK_BYTES] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        hasher.update(&offset.to_le_bytes()).update(&[kind]).update(payload);
+        hasher.update(&offset.to_le_bytes()).update(&[kind]);
+        for part in payload {
+            hasher.update(part);
+        }
         hasher.finalize().as_bytes()[..CHECK_BYTES].try_into().expect("16 bytes")
     }
 
     /// Writes a record at `offset`.
     pub(crate) fn write(&self, to: &mut Vec<u8>, offset: u64, kind: RecordKind, parts: &[&[u8]]) {
-        let payload = parts.concat();
-        to.extend((payload.len() as u32).to_le_bytes());
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        to.reserve(FRAME_BYTES + length);
+        to.extend((length as u32).to_le_bytes());
         to.push(kind as u8);
-        to.extend(&payload);
-        to.extend(self.check(offset, kind as u8, &payload));
+        parts.iter().for_each(|part| to.extend(*part));
+        to.extend(self.check(offset, kind as u8, parts));
     }
 
     /// The record at the beginning of `bytes`, which start at `offset`, and its length; `None` if it is not intact.
@@ -167,7 +171,7 @@ impl LogKey {
         let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
         let total = length.checked_add(FRAME_BYTES).filter(|total| *total <= RECORD_BYTES_MAX)?;
         let (kind, payload, check) = (*bytes.get(4)?, bytes.get(5..5 + length)?, bytes.get(5 + length..total)?);
-        if self.check(offset, kind, payload) != check {
+        if self.check(offset, kind, &[payload]) != check {
             return None;
         }
         let mut reader = crate::layout::Reader::new(payload);
@@ -217,7 +221,8 @@ pub(crate) fn recover(
     }
     let head = log.read(0, HEAD_BYTES).ok_or(MuteReason::UnreadableLog)?;
     let key: [u8; 32] = head[16..48].try_into().expect("32 bytes");
-    if head[..16] != *HEAD_TAG || head[HEAD_BYTES - CHECK_BYTES..] != LogKey(key).check(0, 0, &head[..HEAD_BYTES - 16])
+    if head[..16] != *HEAD_TAG
+        || head[HEAD_BYTES - CHECK_BYTES..] != LogKey(key).check(0, 0, &[&head[..HEAD_BYTES - 16]])
     {
         return Err(MuteReason::DamagedLog);
     }

@@ -74,12 +74,45 @@ impl CertifiedPayment {
     pub fn digest(&self, network: &Digest) -> Digest {
         self.summary.digest(network)
     }
+}
+
+/// A payment, its digest and a certificate that somebody shows for it. The digest is computed once.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownCertificate<'a> {
+    pub(crate) digest: Digest,
+    pub(crate) summary: &'a PaymentSummary,
+    pub(crate) certificate: &'a PaymentCertificate,
+}
+
+impl<'a> ShownCertificate<'a> {
+    pub(crate) fn new(
+        network: &Digest,
+        summary: &'a PaymentSummary,
+        certificate: &'a PaymentCertificate,
+    ) -> ShownCertificate<'a> {
+        ShownCertificate { digest: summary.digest(network), summary, certificate }
+    }
+
+    /// Verifies it as a certificate of `kind`.
+    pub(crate) fn verify(
+        &self,
+        committee: &LaneCommittee,
+        kind: StatementKind,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        if committee.epoch() != self.summary.home {
+            return Err(LaneRefusal::UnknownCommittee(self.summary.home));
+        }
+        let claim = Claim { kind, owner: &self.summary.owner, digest: &self.digest };
+        roots.verify_certificate(committee, &claim, self.certificate, budget)
+    }
 
     /// Its bytes, if they are few enough to be kept and to fit into a view.
-    pub(crate) fn bytes(summary: &PaymentSummary, certificate: &PaymentCertificate) -> Result<Vec<u8>, LaneRefusal> {
-        let mut bytes = Vec::new();
-        summary.write(&mut bytes);
-        certificate.write(&mut bytes);
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, LaneRefusal> {
+        let mut bytes = Vec::with_capacity(2_048);
+        self.summary.write(&mut bytes);
+        self.certificate.write(&mut bytes);
         let most = PaymentSummary::BYTES + CERTIFICATE_BYTES_MAX;
         if bytes.len() <= most {
             Ok(bytes)
@@ -112,12 +145,17 @@ impl PaidProof {
     /// # Errors
     /// [`LaneRefusal::WrongPath`] if the payment did not create it there.
     pub fn id_of(&self, network: &Digest, output: &Output) -> Result<OutputId, LaneRefusal> {
+        self.id_under(&self.summary.digest(network), output)
+    }
+
+    /// The same, under the payment's digest.
+    pub(crate) fn id_under(&self, digest: &Digest, output: &Output) -> Result<OutputId, LaneRefusal> {
         let (size, index) = (self.summary.outputs.into(), self.index.into());
         let root = merkle::root_of(Family::Outputs, output.leaf(), size, index, &self.path);
         if root != Some(self.summary.outputs_root) {
             return Err(LaneRefusal::WrongPath);
         }
-        Ok(OutputId::of_payment(self.summary.into, &self.summary.digest(network), self.index))
+        Ok(OutputId::of_payment(self.summary.into, digest, self.index))
     }
 
     /// Verifies that a quorum of `committee` confirmed the payment.
@@ -144,12 +182,7 @@ pub(crate) fn verify_claim(
     roots: &mut RootCache,
     budget: &mut CheckBudget,
 ) -> Result<(), LaneRefusal> {
-    if committee.epoch() != summary.home {
-        return Err(LaneRefusal::UnknownCommittee(summary.home));
-    }
-    let digest = summary.digest(&committee.network());
-    let claim = Claim { kind, owner: &summary.owner, digest: &digest };
-    roots.verify_certificate(committee, &claim, certificate, budget)
+    ShownCertificate::new(&committee.network(), summary, certificate).verify(committee, kind, roots, budget)
 }
 
 /// The proof that an input exists.
@@ -281,13 +314,18 @@ impl KnownSpender {
     }
 }
 
-/// A parsed request. Proofs are parsed after all cheap checks.
+/// A request to confirm a payment. Proofs are parsed after all cheap checks.
+pub(crate) struct SpendRequest<'a> {
+    pub(crate) payment: PaymentView<'a>,
+    pub(crate) signature: Signature,
+    /// The bytes of both.
+    pub(crate) signed: &'a [u8],
+    pub(crate) proofs: Proofs<'a>,
+}
+
+/// A parsed request.
 pub(crate) enum RequestView<'a> {
-    Spend {
-        payment: PaymentView<'a>,
-        signature: Signature,
-        proofs: Proofs<'a>,
-    },
+    Spend(SpendRequest<'a>),
     Settle {
         summary: PaymentSummary,
         certificate: PaymentCertificate,
@@ -304,6 +342,7 @@ pub(crate) enum RequestView<'a> {
 }
 
 /// Proofs of the inputs of a payment, not yet parsed.
+#[derive(Clone, Copy)]
 pub(crate) struct Proofs<'a>(Reader<'a>);
 
 impl Proofs<'_> {
@@ -324,11 +363,11 @@ impl<'a> RequestView<'a> {
     /// The key in whose name it is sent; of a batch, that of its first payment. It is unproved.
     pub(crate) fn owner(&self) -> Result<PublicKey, LaneRefusal> {
         match self {
-            RequestView::Spend { payment, .. } => Ok(payment.owner()),
+            RequestView::Spend(spend) => Ok(spend.payment.owner()),
             RequestView::Settle { summary, .. } => Ok(summary.owner),
             RequestView::Spender { owner, .. } => Ok(*owner),
             RequestView::Batch(requests) => match requests.first().map(|request| RequestView::parse(request)) {
-                Some(Ok(RequestView::Spend { payment, .. })) => Ok(payment.owner()),
+                Some(Ok(RequestView::Spend(spend))) => Ok(spend.payment.owner()),
                 Some(Err(refusal)) => Err(refusal),
                 _ => Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
             },
@@ -340,7 +379,8 @@ impl<'a> RequestView<'a> {
         match reader.u8()? {
             SPEND => {
                 let (payment, signature) = (PaymentView::read(&mut reader)?, reader.signature()?);
-                Ok(RequestView::Spend { payment, signature, proofs: Proofs(reader) })
+                let signed = &bytes[1..][..payment.bytes().len() + signature.0.len()];
+                Ok(RequestView::Spend(SpendRequest { payment, signature, signed, proofs: Proofs(reader) }))
             }
             SETTLE => {
                 let summary = PaymentSummary::read(&mut reader)?;

@@ -1,13 +1,10 @@
 //! The cache of verified roots.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::LazyLock;
+use std::collections::{HashMap, VecDeque};
 
-use primitives::{Digest, Signature};
+use primitives::Signature;
 
 use crate::{CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, RootHeader};
-
-const CACHE_CONTEXT: &str = "walras 2026 lane verified root v1";
 
 /// Roots whose signatures were verified, a bounded number for each validator and epoch, so that a Byzantine validator
 /// can evict only its own. Trees of one leaf are not kept: their root does not occur again.
@@ -20,8 +17,8 @@ pub struct RootCache {
 
 #[derive(Clone, Debug, Default)]
 struct Recent {
-    order: VecDeque<Digest>,
-    keys: HashSet<Digest>,
+    order: VecDeque<Signature>,
+    headers: HashMap<Signature, RootHeader>,
 }
 
 impl RootCache {
@@ -70,24 +67,20 @@ impl RootCache {
         signature: Signature,
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
-        let bytes = header.bytes();
-        // The key covers all signed bytes and the signature, so that an invalid signature on a cached root is
-        // refused.
-        static CACHE_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key(CACHE_CONTEXT, &[]));
-        let mut hasher = blake3::Hasher::new_keyed(&CACHE_KEY);
-        let key = Digest(*hasher.update(&bytes).update(&signature.0).finalize().as_bytes());
-        if self.verified.get(&(header.epoch, header.validator)).is_some_and(|recent| recent.keys.contains(&key)) {
+        // All that was signed is compared, and the signature, so that an invalid signature on a cached root is refused.
+        let known = self.verified.get(&(header.epoch, header.validator)).and_then(|of| of.headers.get(&signature));
+        if known == Some(&header) {
             return Ok(());
         }
         budget.spend(1)?;
-        if !committee.key(header.validator, header.shard)?.verify(&bytes, &signature) {
+        if !committee.key(header.validator, header.shard)?.verify(&header.bytes(), &signature) {
             return Err(LaneRefusal::WrongSignature(header.validator));
         }
-        self.keep(header, signature, key);
+        self.keep(header, signature);
         Ok(())
     }
 
-    fn keep(&mut self, header: RootHeader, signature: Signature, key: Digest) {
+    fn keep(&mut self, header: RootHeader, signature: Signature) {
         let place = (header.epoch, header.validator, header.shard);
         let highest = self.highest.entry(place).or_insert((header, signature));
         if highest.0.position < header.position {
@@ -100,9 +93,11 @@ impl RootCache {
         if recent.order.len() == self.per_validator
             && let Some(oldest) = recent.order.pop_front()
         {
-            recent.keys.remove(&oldest);
+            recent.headers.remove(&oldest);
         }
-        recent.order.push_back(key);
-        recent.keys.insert(key);
+        // A key may be made such that one signature holds for two headers: then the later one is kept.
+        if recent.headers.insert(signature, header).is_none() {
+            recent.order.push_back(signature);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::merkle::{self, Family, LEAVES_MAX, Tree};
 use crate::message::query_message;
 use crate::payment::INPUTS_MAX;
 use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
-use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
+use crate::request::{RequestView, ShownCertificate, SpendRequest, request_bytes_max};
 use crate::shared::{batch_header, shared_digest};
 use crate::spent::SpentSet;
 use crate::{
@@ -115,8 +115,8 @@ pub struct LaneValidator {
     budgets: CheckBudgets,
     /// The addresses of the present peers.
     addresses: HashMap<LanePeer, LaneAddress>,
-    /// Payments of the present requests whose owners' signatures are verified, and whether each holds.
-    signed: HashMap<(Digest, Signature), bool>,
+    /// Payments of the present requests whose owners' signatures are verified, by the bytes of both.
+    signed: HashMap<Vec<u8>, together::CheckedPayment>,
     /// Owners' signatures that were verified, alone or together.
     signatures_checked: u64,
     muted: Option<MuteReason>,
@@ -426,9 +426,9 @@ impl LaneValidator {
         // Each answer is a separate signature, even to a retry.
         let signing = if scheme == AnswerScheme::Tree { 0 } else { BLS_ANSWER_COST };
         let result = budget.spend(signing).and_then(|()| match request {
-            RequestView::Spend { payment, signature, proofs } => {
-                let digest = payment.digest();
-                self.confirm(log, &payment, &digest, (&signature, proofs), &mut budget)
+            RequestView::Spend(spend) => {
+                let digest = self.digest_of(&spend);
+                self.confirm(log, &spend, &digest, &mut budget)
                     .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer, scheme), digest))
             }
             RequestView::Settle { summary, certificate } => {
@@ -490,16 +490,16 @@ impl LaneValidator {
         let mut parsed = Vec::with_capacity(requests.len());
         for request in requests {
             match RequestView::parse(request)? {
-                RequestView::Spend { payment, signature, proofs } => parsed.push((payment, signature, proofs)),
+                RequestView::Spend(spend) => parsed.push(spend),
                 _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
             }
         }
         self.verify_together(requests.iter().map(|request| (peer, *request)));
-        let owner = parsed[0].0.owner();
+        let owner = parsed[0].payment.owner();
         let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
-        for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
-            let digest = payment.digest();
-            match self.confirm(log, &payment, &digest, (&signature, proofs), budget) {
+        for (place, spend) in (0..).zip(parsed) {
+            let digest = self.digest_of(&spend);
+            match self.confirm(log, &spend, &digest, budget) {
                 Ok(()) => {}
                 Err(refusal @ LaneRefusal::Muted(_)) => return Err(refusal),
                 Err(_) => excluded.push(place),
@@ -541,17 +541,18 @@ impl LaneValidator {
     fn confirm(
         &mut self,
         log: &impl LaneLog,
-        payment: &PaymentView<'_>,
+        spend: &SpendRequest<'_>,
         digest: &Digest,
-        (signature, proofs): (&Signature, Proofs<'_>),
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
+        let payment = &spend.payment;
         payment.check(&self.settings.rules)?;
         self.check_place(payment.home(), &payment.owner())?;
         if !self.is_reserved(log, payment, digest, budget)? {
             let into = payment.into_epoch();
-            let is_late_exit = payment.is_exit() && self.is_prolonged();
-            if !self.phase().signs(self.home(), into, payment.is_exit()) && !is_late_exit {
+            let is_exit = payment.is_exit();
+            let is_late_exit = is_exit && self.is_prolonged();
+            if !self.phase().signs(self.home(), into, is_exit) && !is_late_exit {
                 return Err(LaneRefusal::WrongEpoch { into, now: self.epoch });
             }
             if self.halted {
@@ -560,20 +561,16 @@ impl LaneValidator {
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
             // Look-ups first: hashes are cheaper than signatures, and nobody pays for money that does not exist.
-            let proofs = proofs.read(inputs)?;
+            let proofs = spend.proofs.read(inputs)?;
             self.check_barred(payment, &proofs, budget)?;
-            self.check_ids(payment, &proofs)?;
+            let parents = self.check_ids(payment, is_exit, &proofs)?;
             let sends_anyone_home = self.phase().sends_anyone_home() || is_late_exit;
             if !sends_anyone_home {
-                self.check_signed(payment, digest, signature, budget)?;
+                self.check_signed(spend, digest, budget)?;
             }
-            self.check_proofs(&proofs, budget)?;
-            let parents = proofs.iter().filter_map(|proof| match proof {
-                OutputProof::Payment(proof) => Some((&proof.summary, &proof.certificate)),
-                OutputProof::Ledger => None,
-            });
-            self.keep_certificates(log, parents)?;
-            self.reserve(payment, signature);
+            self.check_certificates(&parents, budget)?;
+            self.keep_certificates(log, &parents)?;
+            self.reserve(payment, &spend.signature);
         }
         Ok(())
     }
@@ -589,7 +586,9 @@ impl LaneValidator {
         let barred = inputs.find_map(|(input, proof)| Some((*self.barred_outputs.get(&input.id)?, proof)));
         let Some((by, proof)) = barred else { return Ok(()) };
         if let OutputProof::Payment(proof) = proof {
-            self.note_shown(by, &proof.summary, &proof.certificate, budget)?;
+            let network = &self.settings.rules.network;
+            let shown = ShownCertificate::new(network, &proof.summary, &proof.certificate);
+            self.note_shown(by, shown, budget)?;
         }
         Err(LaneRefusal::Barred(by))
     }
@@ -598,22 +597,16 @@ impl LaneValidator {
     fn note_shown(
         &mut self,
         barred: Digest,
-        summary: &PaymentSummary,
-        certificate: &PaymentCertificate,
+        shown: ShownCertificate<'_>,
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
-        let is_of_barred = summary.digest(&self.settings.rules.network) == barred;
-        if !is_of_barred || self.shown.contains_key(&barred) {
+        if shown.digest != barred || self.shown.contains_key(&barred) {
             return Ok(());
         }
-        let committees = [Some(&self.settings.committee), self.settings.previous.as_ref()];
-        let committee = committees.into_iter().flatten().find(|committee| committee.epoch() == summary.home);
-        let committee = committee.ok_or(LaneRefusal::UnknownCommittee(summary.home))?;
-        let kind = StatementKind::Confirmation;
-        verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
+        self.check_certificates(&[shown], budget)?;
         // What does not fit into a post is of no use to the ledger.
-        CertifiedPayment::bytes(summary, certificate)?;
-        let shown = CertifiedPayment { summary: *summary, certificate: certificate.clone() };
+        shown.bytes()?;
+        let shown = CertifiedPayment { summary: *shown.summary, certificate: shown.certificate.clone() };
         self.shown.insert(barred, Some(Box::new(shown)));
         Ok(())
     }
@@ -627,16 +620,16 @@ impl LaneValidator {
         budget: &mut CheckBudget,
     ) -> Result<Digest, LaneRefusal> {
         self.check_place(summary.home, &summary.owner)?;
-        let digest = summary.digest(&self.settings.rules.network);
+        let shown = ShownCertificate::new(&self.settings.rules.network, summary, certificate);
+        let digest = shown.digest;
         if !self.is_acknowledged(log, &digest, budget)? {
             if self.barred.contains(&digest) {
-                self.note_shown(digest, summary, certificate, budget)?;
+                self.note_shown(digest, shown, budget)?;
                 return Err(LaneRefusal::Barred(digest));
             }
             self.check_room(self.acknowledged.len(), 1)?;
-            let (committee, kind) = (&self.settings.committee, StatementKind::Confirmation);
-            verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
-            self.keep_certificates(log, std::iter::once((summary, certificate)))?;
+            shown.verify(&self.settings.committee, StatementKind::Confirmation, &mut self.roots, budget)?;
+            self.keep_certificates(log, &[shown])?;
             self.note(summary, &digest);
         }
         Ok(digest)
@@ -718,8 +711,15 @@ impl LaneValidator {
         LogKey::fetch(log, offset).map(Cow::Owned).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
     }
 
-    /// Whether each input is what its proof says, as far as hashes and the ledger's outputs tell.
-    fn check_ids(&self, payment: &PaymentView<'_>, proofs: &[OutputProof]) -> Result<(), LaneRefusal> {
+    /// Whether each input is what its proof says, as far as hashes and the ledger's outputs tell. Returns the
+    /// certificates that it then rests on.
+    fn check_ids<'a>(
+        &self,
+        payment: &PaymentView<'_>,
+        is_exit: bool,
+        proofs: &'a [OutputProof],
+    ) -> Result<Vec<ShownCertificate<'a>>, LaneRefusal> {
+        let mut parents = Vec::new();
         let expected = |input: &SpentOutput| Output {
             to: Recipient::Key(payment.owner()),
             asset: input.asset,
@@ -728,51 +728,53 @@ impl LaneValidator {
         for (input, proof) in payment.inputs().zip(proofs) {
             let output = expected(&input);
             match proof {
-                OutputProof::Ledger => match self.known_output(&input.id, payment.is_exit()) {
+                OutputProof::Ledger => match self.known_output(&input.id, || is_exit) {
                     None => return Err(LaneRefusal::UnknownOutput(input.id)),
                     Some(backed) if *backed != output => return Err(LaneRefusal::ProofOfAnother(input.id)),
                     Some(_) => {}
                 },
                 OutputProof::Payment(proof) => {
-                    let proved = proof.id_of(&self.settings.rules.network, &output)?;
-                    if proved != input.id || proof.summary.into != payment.home() {
+                    let (summary, certificate) = (&proof.summary, &proof.certificate);
+                    let parent = ShownCertificate::new(&self.settings.rules.network, summary, certificate);
+                    if proof.id_under(&parent.digest, &output)? != input.id || summary.into != payment.home() {
                         return Err(LaneRefusal::ProofOfAnother(input.id));
                     }
+                    parents.push(parent);
                 }
             }
         }
-        Ok(())
+        Ok(parents)
     }
 
     /// An output that the ledger knows: it created it, or a verdict proves it. The latter may only go home.
-    fn known_output(&self, id: &OutputId, is_exit: bool) -> Option<&Output> {
-        self.backed.get(id).or_else(|| self.proven.get(id).filter(|_| is_exit))
+    fn known_output(&self, id: &OutputId, is_exit: impl Fn() -> bool) -> Option<&Output> {
+        self.backed.get(id).or_else(|| self.proven.get(id).filter(|_| is_exit()))
     }
 
-    fn check_proofs(&mut self, proofs: &[OutputProof], budget: &mut CheckBudget) -> Result<(), LaneRefusal> {
-        for proof in proofs {
-            let OutputProof::Payment(proof) = proof else { continue };
-            let home = proof.summary.home;
+    /// Verifies certificates of payments of this home or the one before.
+    fn check_certificates(
+        &mut self,
+        shown: &[ShownCertificate<'_>],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        for certificate in shown {
+            let home = certificate.summary.home;
             let committees = [Some(&self.settings.committee), self.settings.previous.as_ref()];
             let committee = committees.into_iter().flatten().find(|committee| committee.epoch() == home);
             let committee = committee.ok_or(LaneRefusal::UnknownCommittee(home))?;
-            proof.verify(committee, &mut self.roots, budget)?;
+            certificate.verify(committee, StatementKind::Confirmation, &mut self.roots, budget)?;
         }
         Ok(())
     }
 
     /// Writes verified certificates, each once, before the record that relies on them. If one does not fit into a view,
     /// none is written.
-    fn keep_certificates<'a>(
-        &mut self,
-        log: &impl LaneLog,
-        certified: impl Iterator<Item = (&'a PaymentSummary, &'a PaymentCertificate)>,
-    ) -> Result<(), LaneRefusal> {
-        let mut fresh = BTreeMap::new();
-        for (summary, certificate) in certified {
-            let digest = summary.digest(&self.settings.rules.network);
-            if self.certified(log, &digest)?.is_none() {
-                fresh.insert(digest, CertifiedPayment::bytes(summary, certificate)?);
+    fn keep_certificates(&mut self, log: &impl LaneLog, verified: &[ShownCertificate<'_>]) -> Result<(), LaneRefusal> {
+        let mut fresh: Vec<(Digest, Vec<u8>)> = Vec::with_capacity(verified.len());
+        for shown in verified {
+            let is_fresh = fresh.iter().all(|(other, _)| *other != shown.digest);
+            if is_fresh && self.certified(log, &shown.digest)?.is_none() {
+                fresh.push((shown.digest, shown.bytes()?));
             }
         }
         for (digest, bytes) in fresh {
@@ -877,7 +879,8 @@ mod tests {
         let mut bytes = Vec::new();
         payment.summary().write(&mut bytes);
         let certificate = PaymentCertificate::Answers(Vec::new());
-        let certified = CertifiedPayment::bytes(&payment.summary(), &certificate).expect("small");
+        let summary = payment.summary();
+        let certified = ShownCertificate::new(&settings.rules.network, &summary, &certificate).bytes().expect("small");
         for (with_certificate, muted) in [(false, Some(MuteReason::DamagedLog)), (true, None)] {
             let mut log = Memory(new_log(&settings.owner(), [3; 32]));
             let (log_key, mut end) = record::recover(&log, &settings.owner(), |_, _| {}).expect("empty");

@@ -33,7 +33,7 @@
 //! | a vote for a payment other than the exit carries its owner's signature | `bridge/operation.rs`, `check_voted` |
 //! | the certificate lies in the log before what relies on it | `validator.rs`, `keep_certificates` |
 //! | a bit without its certificate: no view, no signature | `validator/cases.rs`, `bar`; `validator.rs`, `recover` |
-//! | acknowledge only what fits into a view | `CertifiedPayment::bytes` |
+//! | acknowledge only what fits into a view | `ShownCertificate::bytes` |
 //! | who is shown the certificate of a barred candidate posts it | `validator.rs`, `note_shown`; `member`, `on_shown` |
 //! | expiry: nothing credited or void, not reopened, listed | [`LaneTime::is_expired`]; `Resolver::expired` |
 //! | only a confirmation lifts a bar | `validator/cases.rs`, `lift_bar` |

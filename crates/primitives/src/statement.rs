@@ -29,7 +29,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    fn digest(&self, context: &str, what: &impl BorshSerialize) -> Digest {
+    fn digest(&self, context: &'static str, what: &impl BorshSerialize) -> Digest {
         let bytes = borsh::to_vec(&(self.network, self.epoch, what)).expect("writing to memory cannot fail");
         Digest::of(context, &bytes)
     }

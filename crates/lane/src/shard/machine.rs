@@ -23,6 +23,9 @@ use crate::wire::{
 
 /// Batches that the machine processes before it answers.
 const BATCHES_OF_A_STEP: usize = 64;
+/// Batches of a connection on which a payment was signed that may wait for their turn. More of them make larger trees
+/// and batches of signatures; each holds what one read brought.
+const BATCHES_OF_A_PAYER: usize = 8;
 /// Bytes of requests after which a step takes no more of them.
 const BYTES_OF_A_STEP: usize = 1 << 20;
 /// Bytes that may be written and not synced; above, requests are refused as busy. When a log is opened, twice as many
@@ -278,6 +281,7 @@ impl<D: Disk> Machine<D> {
         let link = self.links.get_mut(&peer).filter(|link| !link.has_paid);
         if let Some(link) = link {
             link.has_paid = true;
+            link.room.add_permits(BATCHES_OF_A_PAYER - 1);
             link.visit.recognize();
         }
     }

@@ -20,7 +20,7 @@ use payments::{
 use primitives::{Digest, SecretKey};
 use store::Disk;
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::client::{LaneDirectory, highest_told};
 use crate::log::{FileLog, LogError};
@@ -177,6 +177,8 @@ pub(crate) struct Link {
     pub(crate) replies: mpsc::Sender<Vec<u8>>,
     pub(crate) waiting: Arc<AtomicUsize>,
     pub(crate) visit: Arc<Visit>,
+    /// Its batches of requests that may wait for their turn: one until it has paid.
+    pub(crate) room: Arc<Semaphore>,
     /// Whether a payment was signed for it: whoever sent it has money.
     pub(crate) has_paid: bool,
 }

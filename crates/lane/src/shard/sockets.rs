@@ -104,7 +104,8 @@ impl Server {
         let (replies, chunks) = mpsc::channel(CHUNKS);
         let room = Arc::new(Semaphore::new(1));
         let waiting = Arc::new(AtomicUsize::new(0));
-        let link = Link { replies, waiting: waiting.clone(), visit: visit.clone(), has_paid: false };
+        let (visited, has_paid) = (visit.clone(), false);
+        let link = Link { replies, waiting: waiting.clone(), visit: visited, room: room.clone(), has_paid };
         if self.events.send(Event::Opened(visit.place(), link)).await.is_err() {
             return;
         }
@@ -135,7 +136,7 @@ impl Server {
             if requests.is_empty() {
                 continue;
             }
-            // What this connection sent before must have been processed.
+            // What this connection sent before must have been processed, but for a few batches if it has paid.
             let Ok(turn) = room.clone().acquire_owned().await else { return };
             if self.events.send(Event::Requests(peer, requests, turn)).await.is_err() {
                 return;

@@ -3,9 +3,10 @@
 //! A key in a request is unproved: who sends false signatures in a victim's name must not use up what the victim has.
 //! So everything is charged to the address that a request came from, until a pair of address and key has had one
 //! request verified in this lane epoch. Such a pair has a budget of its own, apart from those of all others. What
-//! proves false is charged to the address in any case. Pairs are bounded: the least recently used one goes.
+//! proves false is charged to the address in any case. Pairs are bounded: of those that were not used for longest, by
+//! ticks, one goes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use primitives::PublicKey;
 
@@ -27,10 +28,10 @@ pub(super) struct CheckBudgets {
     left: [u32; 2],
     by_address: HashMap<LaneAddress, u32>,
     by_pair: HashMap<Pair, u32>,
-    /// For each proved pair when it was last used; and the pairs in that order.
+    /// For each proved pair the tick in which it was last used; and the pairs in that order.
     proved: HashMap<Pair, u64>,
-    used: BTreeMap<u64, Pair>,
-    uses: u64,
+    used: BTreeSet<(u64, Pair)>,
+    ticks: u64,
 }
 
 impl CheckBudgets {
@@ -42,8 +43,8 @@ impl CheckBudgets {
             by_address: HashMap::new(),
             by_pair: HashMap::new(),
             proved: HashMap::new(),
-            used: BTreeMap::new(),
-            uses: 0,
+            used: BTreeSet::new(),
+            ticks: 0,
         }
     }
 
@@ -52,6 +53,7 @@ impl CheckBudgets {
         self.left = [self.per_tick; 2];
         self.by_address.clear();
         self.by_pair.clear();
+        self.ticks += 1;
     }
 
     /// With a lane epoch all keys are unproved again.
@@ -66,11 +68,12 @@ impl CheckBudgets {
 
     /// Checks that a request may cost.
     pub(super) fn allowed(&self, address: LaneAddress, owner: &PublicKey) -> u32 {
-        let used = match self.is_proved(address, owner) {
+        let is_proved = self.is_proved(address, owner);
+        let used = match is_proved {
             true => self.by_pair.get(&(address, *owner)),
             false => self.by_address.get(&address),
         };
-        let left = self.left[usize::from(self.is_proved(address, owner))];
+        let left = self.left[usize::from(is_proved)];
         self.per_peer.saturating_sub(used.copied().unwrap_or(0)).min(left)
     }
 
@@ -94,11 +97,13 @@ impl CheckBudgets {
 
     /// A request with a signature of this owner was verified.
     pub(super) fn prove(&mut self, address: LaneAddress, owner: PublicKey) {
-        self.uses += 1;
-        if let Some(before) = self.proved.insert((address, owner), self.uses) {
-            self.used.remove(&before);
+        let pair = (address, owner);
+        match self.proved.insert(pair, self.ticks) {
+            Some(last) if last == self.ticks => return,
+            Some(last) => drop(self.used.remove(&(last, pair))),
+            None => {}
         }
-        self.used.insert(self.uses, (address, owner));
+        self.used.insert((self.ticks, pair));
         if self.proved.len() > PAIRS_MAX
             && let Some((_, oldest)) = self.used.pop_first()
         {

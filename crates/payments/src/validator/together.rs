@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use primitives::{Digest, PublicKey, Signature, Signed, verify_all};
 
 use super::{LaneAddress, LanePeer, LaneValidator};
-use crate::request::RequestView;
-use crate::{AnswerScheme, CheckBudget, LaneRefusal, PaymentView, owner_message};
+use crate::request::{RequestView, SpendRequest};
+use crate::{AnswerScheme, CheckBudget, LaneRefusal, owner_message};
 
 /// An owner's signature on a payment.
 struct OwnerSignature {
@@ -17,6 +17,16 @@ struct OwnerSignature {
     message: Vec<u8>,
     digest: Digest,
     signature: Signature,
+    /// The bytes of payment and signature.
+    signed: Vec<u8>,
+}
+
+/// A payment whose owner's signature was verified: neither it nor the digest is computed again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckedPayment {
+    digest: Digest,
+    /// Whether the owner has signed it.
+    holds: bool,
 }
 
 impl Signed for OwnerSignature {
@@ -52,12 +62,17 @@ impl LaneValidator {
         }
         self.signatures_checked += items.len() as u64;
         let valid = verify_all(&items).into_iter().zip(items);
-        self.signed.extend(valid.map(|(is_valid, item)| ((item.digest, item.signature), is_valid)));
+        let checked = |(holds, OwnerSignature { digest, signed, .. })| (signed, CheckedPayment { digest, holds });
+        self.signed.extend(valid.map(checked));
     }
 
     fn to_verify(&self, request: &[u8]) -> Option<OwnerSignature> {
         let (_, request) = AnswerScheme::split(request).ok()?;
-        let RequestView::Spend { payment, signature, proofs } = RequestView::parse(request).ok()? else { return None };
+        let RequestView::Spend(SpendRequest { payment, signature, signed, proofs }) =
+            RequestView::parse(request).ok()?
+        else {
+            return None;
+        };
         let owner = payment.owner();
         payment.check(&self.settings.rules).ok()?;
         self.check_place(payment.home(), &owner).ok()?;
@@ -65,31 +80,35 @@ impl LaneValidator {
         if self.phase().sends_anyone_home() || !self.spent.candidates(&first.id.0).is_empty() {
             return None;
         }
-        if proofs.begin_with_ledger() && self.known_output(&first.id, payment.is_exit()).is_none() {
+        if proofs.begin_with_ledger() && self.known_output(&first.id, || payment.is_exit()).is_none() {
             return None;
         }
         let digest = payment.digest();
         let message = owner_message(&self.settings.rules.network, payment.home(), &digest);
-        Some(OwnerSignature { owner, message, digest, signature })
+        Some(OwnerSignature { owner, message, digest, signature, signed: signed.to_vec() })
+    }
+
+    /// The payment's digest.
+    pub(super) fn digest_of(&self, spend: &SpendRequest<'_>) -> Digest {
+        self.signed.get(spend.signed).map_or_else(|| spend.payment.digest(), |checked| checked.digest)
     }
 
     /// Checks that the owner of a payment has signed it, once. What does not hold costs a check.
     pub(super) fn check_signed(
         &mut self,
-        payment: &PaymentView<'_>,
+        spend: &SpendRequest<'_>,
         digest: &Digest,
-        signature: &Signature,
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
         if budget.0 == 0 {
             return Err(LaneRefusal::Busy);
         }
-        let holds = match self.signed.get(&(*digest, *signature)) {
-            Some(holds) => *holds,
+        let holds = match self.signed.get(spend.signed) {
+            Some(checked) => checked.holds,
             None => {
                 self.signatures_checked += 1;
-                let message = owner_message(&self.settings.rules.network, payment.home(), digest);
-                payment.owner().verify(&message, signature)
+                let message = owner_message(&self.settings.rules.network, spend.payment.home(), digest);
+                spend.payment.owner().verify(&message, &spend.signature)
             }
         };
         if holds {
