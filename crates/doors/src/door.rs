@@ -78,11 +78,11 @@ fn descriptors() -> usize {
 
 /// Who sends a request; every request of a door has this extension.
 #[derive(Clone)]
-pub(crate) struct Visitor {
+pub struct Visitor {
     /// The client's address, behind a trusted proxy too.
-    pub(crate) address: IpAddr,
+    pub address: IpAddr,
     /// Its connection.
-    pub(crate) visit: Arc<Visit>,
+    pub visit: Arc<Visit>,
 }
 
 /// A door's settings and its connections.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use doors::Http;
 use ledger::LaneTerms;
+use pit::VenueConfig;
 use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
 use sockets::Acquaintances;
@@ -30,6 +31,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The payment lane.
     pub lane: LaneConfig,
+    /// A venue of continuous markets.
+    pub venue: VenueConfig,
 }
 
 /// Ethereum's JSON-RPC, on a chain with contracts.

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use ledger::{Applied, Changes, Ledger};
+use pit::ChainState;
 use primitives::{Height, Superblock, TransactionId};
 use readers::Outline;
 use replica::life::JOBS_MAX;
@@ -24,6 +25,8 @@ pub(crate) struct Made {
     pub ids: Vec<TransactionId>,
     pub applied: Applied,
     pub outline: Outline,
+    /// The state after it, for a venue that this node runs.
+    pub venue: Option<ChainState>,
     pub stages_ms: Vec<(&'static str, f64)>,
 }
 

@@ -82,7 +82,8 @@ impl<'a> Executor<'a> {
             tracing::info!(%id, %why, "an Ethereum transaction is dropped from the pool");
         }
         let changes = std::mem::take(&mut applied.changes);
-        let made = Made { block, ids, outline: Outline::of(&ledger), applied, stages_ms: stages.0 };
+        let venue = shared.venue.get().and_then(|line| line.state(&ledger));
+        let made = Made { block, ids, outline: Outline::of(&ledger), venue, applied, stages_ms: stages.0 };
         (made, changes)
     }
 }

@@ -30,6 +30,7 @@ mod room;
 mod shared;
 pub mod snapshot;
 pub mod validator;
+mod venue_line;
 mod verified;
 
 pub use config::Config;
@@ -37,6 +38,7 @@ pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
+pub use venue_line::VenueLineError;
 pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use replica::{
     EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,

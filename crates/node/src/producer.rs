@@ -1,9 +1,9 @@
 //! The producer of a node that makes blocks alone: a block when enough transactions are pending, or one has been
-//! pending long enough.
+//! pending long enough; for a venue's sake also when there was none for a while.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use primitives::{Height, Superblock, TransactionId};
 use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedSection};
@@ -49,6 +49,9 @@ fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), Exchang
 /// Waits until a block is due. False if the node has failed, or stops with nothing pending.
 fn wait_until_due(shared: &Shared) -> bool {
     let blocks = &shared.config.blocks;
+    // A venue does not match while no blocks come: actions of traders might count by now.
+    let beat = || shared.venue.get().map(|_| Duration::from_millis(shared.config.venue.quiet_ms / 2));
+    let begun = Instant::now();
     let mut pooled = shared.pool.lock();
     loop {
         let stopping = shared.life.stopping.load(Ordering::Acquire);
@@ -58,11 +61,14 @@ fn wait_until_due(shared: &Shared) -> bool {
         }
         let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
         let due = age.is_some_and(|age| age >= blocks.interval_ms);
-        if due || mempool.ready() >= blocks.transactions || stopping {
+        let is_quiet = beat().is_some_and(|beat| begun.elapsed() >= beat);
+        if due || mempool.ready() >= blocks.transactions || stopping || is_quiet {
             return true;
         }
         let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
-        pooled = shared.pool.wait(pooled, Duration::from_millis(rest));
+        let rest = Duration::from_millis(rest);
+        let rest = beat().map_or(rest, |beat| rest.min(beat.saturating_sub(begun.elapsed())));
+        pooled = shared.pool.wait(pooled, rest.max(Duration::from_millis(1)));
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn publish(
 
 /// Publishes a block and archives its receipts.
 pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxSender>) -> Result<(), StoreError> {
-    let Made { block, ids, applied, outline, stages_ms } = made;
+    let Made { block, ids, applied, outline, venue, stages_ms } = made;
     let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &ids)));
     let receipts_root = receipts.root;
     let transactions = ids.len() + block.ethereum_len();
@@ -43,6 +43,9 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     shared.metrics.committed(&committed);
     shared.pool.lock().published(&committed);
     replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
+    if let Some((line, state)) = shared.venue.get().zip(venue) {
+        line.hear(state, applied.venues.clone());
+    }
     // The receiver is gone when the node stops.
     if let Some(host) = shared.lane_facts.get() {
         drop(host.send(LaneHeard::Block(LaneBlock::of(&block, &applied))));

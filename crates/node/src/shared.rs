@@ -24,6 +24,7 @@ use crate::desk::Desk;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
+use crate::venue_line::VenueLine;
 use crate::verified::Verified;
 
 /// Milliseconds since 1970, from this machine's clock.
@@ -166,6 +167,8 @@ pub(crate) struct Shared {
     pub seat: Seat,
     /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
     pub lane_facts: OnceLock<SyncSender<LaneHeard>>,
+    /// The venue that hears of blocks; unset in a node that runs none.
+    pub venue: OnceLock<VenueLine>,
 }
 
 /// What the host of a member of the payment lane hears.
@@ -212,6 +215,7 @@ impl Shared {
             life: LifeCycle::default(),
             seat: Seat::new(network),
             lane_facts: OnceLock::new(),
+            venue: OnceLock::new(),
         }
     }
 

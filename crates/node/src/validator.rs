@@ -49,6 +49,7 @@ use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
 use crate::shared::{ExchangeError, Present, Shared, Submission, spawn};
+use crate::venue_line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
@@ -261,6 +262,7 @@ fn count(observed: Observation, shared: &Shared) {
         Observation::Certified(height) => {
             metrics.certified.set(height as i64);
             shared.seat.certified.store(height, Ordering::Release);
+            shared.venue.get().into_iter().for_each(VenueLine::wake);
         }
         Observation::CertifiedDurably(height) => shared.desk.tell(LifeInput::Certified(height)),
         Observation::Epoch(_) => {}

@@ -149,6 +149,7 @@ mod mistake;
 mod record;
 mod refusal;
 mod report;
+mod request;
 mod root;
 mod settings;
 mod state;
@@ -162,6 +163,9 @@ pub use refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 pub use report::{
     Acceptance, FillParty, MarketEvent, MarketImage, OrderExecution, OrderStanding, ReportKind, RestingOrder,
     TradeReport, VenueEffect, VenueFill,
+};
+pub use request::{
+    RequestScope, RequestStamps, STAMP_WINDOW_MS, STAMPS_OF_KEY, StampRefusal, TraderAsk, TraderRequest, session_number,
 };
 pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};

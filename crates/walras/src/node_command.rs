@@ -16,6 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::keystore::Passphrase;
 use crate::lane;
 use crate::validator_keys::{self, KEY_FILE};
+use crate::venue::run::HostedVenue;
 
 /// Time for a restarting node to answer the requests in progress and to write a checkpoint.
 const CONNECTIONS_END: Duration = Duration::from_secs(120);
@@ -73,10 +74,13 @@ impl NodeCommand {
             let data = self.home.join("data");
             let mut patience = Duration::ZERO;
             let mut stop = None;
+            // Its markets survive when the pipeline begins again.
+            let venue = HostedVenue::start(&self.home, &config, &self.passphrase).await?;
             loop {
                 let start = || Node::start(config.clone(), &genesis, &data, network.clone());
                 let node = start_within(patience, start).await?;
                 lane::start(&node, member.as_ref(), &data);
+                venue.iter().for_each(|venue| venue.connect(&node, &data));
                 // Scripts wait for this line, and may stop the node as soon as they see it.
                 let stop = match &mut stop {
                     Some(stop) => stop,
@@ -88,11 +92,15 @@ impl NodeCommand {
                     drop(writeln!(std::io::stdout(), "Ethereum JSON-RPC on http://{address}"));
                     config.ethereum.listen = address;
                 }
+                venue.iter().for_each(HostedVenue::greet);
                 let failed = tokio::select! {
                     () = stop.next() => None,
                     reason = node.exchange().failed() => Some(reason),
                 };
                 let again = failed.is_some() && node.exchange().is_to_begin_again();
+                if !again {
+                    venue.iter().for_each(HostedVenue::stop);
+                }
                 // If the system chose the port, a restart keeps the printed address.
                 config.http.listen = node.address();
                 tokio::select! {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod evidence;
+pub mod run;
 mod show;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 use audit::VenueAudit;
 use evidence::{AccuseVenue, ClaimFill};
+use run::{VenuePrepare, VenueStatus};
 
 /// Owns venues of continuous markets, looks at them, and proves what they did.
 #[derive(clap::Subcommand)]
@@ -147,6 +149,12 @@ pub enum VenueCommand {
   walras venue audit
   walras venue audit --venue 0 --home ./exchange")]
     Audit(VenueAudit),
+    /// Make the operator's keys in a node's home, and the directory of an incarnation that has reported nothing.
+    #[command(after_help = "Example:\n  walras venue prepare --home ./exchange --venue 0")]
+    Prepare(VenuePrepare),
+    /// Show how a running venue stands: backlog, busts, bond, journal, pauses.
+    #[command(after_help = "Example:\n  walras venue status --at http://127.0.0.1:8070")]
+    Status(VenueStatus),
 }
 
 /// Who settles and reports.
@@ -249,6 +257,8 @@ impl VenueCommand {
             VenueCommand::Accuse(accuse) => accuse.run(json),
             VenueCommand::Claim(claim) => claim.run(json),
             VenueCommand::Audit(audit) => audit.run(json),
+            VenueCommand::Prepare(prepare) => prepare.run(json),
+            VenueCommand::Status(status) => status.run(json),
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Entries lie in pages, pages in branches. A clone copies one pointer for each branch.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Entries of a full page.
@@ -29,6 +30,10 @@ impl<K, V> Default for SharedMap<K, V> {
 /// The position of the last item that begins at a key or before it, or the first item.
 fn last_at<T, K: Ord>(items: &[T], key: &K, first: impl Fn(&T) -> &K) -> usize {
     items.partition_point(|item| first(item) <= key).saturating_sub(1)
+}
+
+fn first<K: Clone, V>((key, _): (&K, &V)) -> K {
+    key.clone()
 }
 
 fn first_of_page<K, V>(page: &Arc<Page<K, V>>) -> &K {
@@ -131,6 +136,31 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         entries.skip_while(move |(of, _)| **of < key)
     }
 
+    /// The keys whose entries are not those of another map, in no order; entries that one of them lacks count. Pages
+    /// that a clone shares are not looked at, so what a block changed is found in the time that it took to change it.
+    pub(super) fn differences(&self, other: &SharedMap<K, V>) -> Vec<K>
+    where
+        V: PartialEq,
+    {
+        let mut keys: Vec<K> = self.unshared(other).filter(|(key, value)| other.get(key) != Some(*value)).map(first).collect();
+        keys.extend(other.unshared(self).filter(|(key, _)| !self.contains(key)).map(first));
+        keys
+    }
+
+    /// The entries in pages that another map does not have, too.
+    fn unshared<'a>(&'a self, other: &SharedMap<K, V>) -> impl Iterator<Item = (&'a K, &'a V)> {
+        let theirs: HashSet<_> = other.branches.iter().map(Arc::as_ptr).collect();
+        let (shared, own): (Vec<_>, Vec<_>) =
+            self.branches.iter().partition(|branch| theirs.contains(&Arc::as_ptr(branch)));
+        let shared: HashSet<_> = shared.into_iter().map(Arc::as_ptr).collect();
+        let others = other.branches.iter().filter(|branch| !shared.contains(&Arc::as_ptr(branch)));
+        let pages: HashSet<_> = others.flat_map(|pages| pages.iter()).map(Arc::as_ptr).collect();
+        let own = own.into_iter().flat_map(|pages| pages.iter());
+        own.filter(move |page| !pages.contains(&Arc::as_ptr(page)))
+            .flat_map(|page| page.iter())
+            .map(|(key, value)| (key, value))
+    }
+
     pub(super) fn last(&self) -> Option<(&K, &V)> {
         let (key, value) = self.branches.last()?.last()?.last()?;
         Some((key, value))
@@ -172,6 +202,16 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(shared.get(&key), plain.get(&key));
+            }
+            let (last, of_last) = (shared.clone(), plain.clone());
+            for (clone, of_clone) in &clones {
+                let mut found = last.differences(clone);
+                found.sort_unstable();
+                let keys = of_last.keys().chain(of_clone.keys());
+                let mut changed: Vec<u16> = keys.filter(|key| of_last.get(key) != of_clone.get(key)).copied().collect();
+                changed.sort_unstable();
+                changed.dedup();
+                prop_assert_eq!(found, changed);
             }
             clones.push((shared, plain));
             for (shared, plain) in clones {

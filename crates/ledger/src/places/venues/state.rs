@@ -165,6 +165,28 @@ impl Venues {
         self.filled.get(&filled_id(venue, key, number))
     }
 
+    /// The records of a venue that are not those of another state of the same chain: venue, markets, deposits and keys,
+    /// in no order. What two states share is not looked at, so that it takes no longer than the blocks between them.
+    pub fn changes_since(&self, before: &Venues, venue: VenueId) -> Vec<VenueRecordId> {
+        let venues = self.venues.differences(&before.venues).into_iter().map(VenueRecordId::Venue);
+        let markets = self.markets.differences(&before.markets).into_iter();
+        let markets = markets.map(|(venue, market)| VenueRecordId::Market(venue, market));
+        let deposits = self.deposits.differences(&before.deposits).into_iter().map(VenueRecordId::Deposit);
+        let keys = self.keys.differences(&before.keys).into_iter().map(VenueRecordId::Key);
+        let of_venue = |id: &VenueRecordId| match id {
+            VenueRecordId::Venue(of) | VenueRecordId::Market(of, _) => *of == venue,
+            VenueRecordId::Deposit((of, ..)) | VenueRecordId::Key((of, _)) => *of == venue,
+            VenueRecordId::Filled(_) | VenueRecordId::Claimed(_) => false,
+        };
+        venues.chain(markets).chain(deposits).chain(keys).filter(of_venue).collect()
+    }
+
+    /// The trading keys of a venue.
+    pub fn keys_of(&self, venue: VenueId) -> impl Iterator<Item = (&PublicKey, &TradingKey)> {
+        let all = self.keys.from(&(venue, PublicKey([0; 32]))).take_while(move |((of, _), _)| *of == venue);
+        all.map(|((_, public), key)| (public, key))
+    }
+
     /// Units in bonds, with those that leave.
     pub fn bonds(&self) -> u128 {
         self.venues.iter().map(|(_, venue)| u128::from(venue.liable())).sum()

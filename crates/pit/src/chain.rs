@@ -1,0 +1,70 @@
+//! The chain as a host needs it.
+
+use ledger::{Ledger, SettledFills, VenueTerms};
+use primitives::{Digest, Height, Transaction};
+use venue::SettlingTerms;
+
+use crate::facts::ChainState;
+
+/// How far the chain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainHeights {
+    /// The last height up to which all are certified here; where one node decides alone, every height.
+    pub certified: Height,
+    /// The highest height that peers say is decided.
+    pub newest: Height,
+}
+
+/// A block of the archive.
+pub struct ArchivedBlock {
+    /// Its time.
+    pub time_ms: u64,
+    /// The settles that counted in it.
+    pub settles: Vec<SettledFills>,
+}
+
+/// A pipeline. It ends when its node begins again; then another one takes its place.
+pub trait VenueChain: Send + Sync {
+    /// How far it is.
+    fn heights(&self) -> ChainHeights;
+
+    /// A block that it has kept; `None` if it has none of this height any more.
+    ///
+    /// # Errors
+    /// What the archive says.
+    fn archived(&self, height: Height) -> Result<Option<ArchivedBlock>, String>;
+
+    /// Gives a settle to the own pool, and to the pools of enough validators that 2f + 1 have it. It is called again
+    /// with the same settle until a block has it.
+    fn submit(&self, settle: &Transaction);
+
+    /// Whether the disk is so full that no new orders are to be taken.
+    fn is_disk_full(&self) -> bool;
+}
+
+/// What a root must know of a chain; it never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainTerms {
+    /// The identity of the network.
+    pub network: Digest,
+    /// What settles are judged by.
+    pub settling: SettlingTerms,
+}
+
+impl ChainTerms {
+    /// The terms of a ledger; `None` on a chain without venues.
+    pub fn of(ledger: &Ledger) -> Option<ChainTerms> {
+        let VenueTerms { delay, bond_min, settle_bytes, entries_max, life_max, .. } = *ledger.venues()?.terms();
+        let (chain, fee) = (ledger.chain(), ledger.fee());
+        let settling = SettlingTerms { chain, fee, delay, bond_min, settle_bytes, entries_max, life_max };
+        Some(ChainTerms { network: ledger.network(), settling })
+    }
+}
+
+/// A block that was applied here.
+pub struct HeardBlock {
+    /// The state after it.
+    pub state: ChainState,
+    /// The settles that counted in it; unknown for the state with which a pipeline began.
+    pub settles: Option<Vec<SettledFills>>,
+}

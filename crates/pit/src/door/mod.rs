@@ -1,0 +1,221 @@
+//! Orders over HTTP and WebSocket; `docs/venue-api.md` describes it.
+//!
+//! | call | what |
+//! |---|---|
+//! | `GET /v1/venue` | how the venue stands, and what requests are signed for |
+//! | `GET /v1/venue/markets` | markets with their terms, ticks and phases |
+//! | `GET /v1/venue/markets/{market}/book` | levels, with the number of the last event and a checksum |
+//! | `GET /v1/venue/markets/{market}/image` | resting orders by id, to begin a book that increments keep |
+//! | `POST /v1/venue/orders` | places signed orders; each answer has the immediate reports |
+//! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
+//! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |
+//! | `GET /v1/venue/stream` | WebSocket: orders, requests, own reports, books |
+
+pub mod bodies;
+mod books;
+mod orders;
+mod operator;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use doors::{OperatorCheck, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sockets::Shares;
+
+use crate::shared::{PitRefusal, PitShared, PitStanding, PitView, clock_ms};
+use crate::words::pause_code;
+
+/// The most connections of the stream.
+const STREAMS: u64 = 1_024;
+/// The most requests that are served at once.
+const REQUESTS: u64 = 1_024;
+
+/// What all calls share.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub shared: Arc<PitShared>,
+    operator: OperatorCheck,
+    streams: Shares,
+    requests: Shares,
+}
+
+pub(crate) fn router(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
+    let api = Api { shared, operator, streams: Shares::new(STREAMS), requests: Shares::new(REQUESTS) };
+    let limited = Router::new()
+        .route("/v1/venue", get(status))
+        .route("/v1/venue/markets", get(books::markets))
+        .route("/v1/venue/markets/{market}/book", get(books::book))
+        .route("/v1/venue/markets/{market}/image", get(books::image))
+        .route("/v1/venue/orders", post(orders::place))
+        .route("/v1/venue/requests", post(orders::request))
+        .route("/v1/venue/operator", post(operator::operate))
+        .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
+    limited
+        .route("/v1/venue/stream", get(stream::open))
+        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is no such call; see docs/venue-api.md"))
+        .with_state(api)
+}
+
+/// Serves so many requests at once, of one address at most what it leaves.
+async fn limit(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    let Some(share) = api.requests.take(visitor.address, 1) else {
+        let message = "too many requests at once, of all or of this address: send them again shortly";
+        return Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message).into_response();
+    };
+    let answer = next.run(request).await;
+    drop(share);
+    answer
+}
+
+/// A refusal over HTTP.
+#[derive(Debug)]
+pub(crate) struct Failure(StatusCode, &'static str, String);
+
+impl Failure {
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure(status, code, message.into())
+    }
+
+    pub fn malformed(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::BAD_REQUEST, "malformed", message)
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.1
+    }
+
+    pub fn message(&self) -> &str {
+        &self.2
+    }
+}
+
+impl From<PitRefusal> for Failure {
+    fn from(why: PitRefusal) -> Failure {
+        let (status, code) = match &why {
+            PitRefusal::NotRunning(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_running"),
+            PitRefusal::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            PitRefusal::BeginsAgain => (StatusCode::SERVICE_UNAVAILABLE, "begins_again"),
+            PitRefusal::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full"),
+            PitRefusal::Signature => (StatusCode::BAD_REQUEST, "signature"),
+            PitRefusal::UnknownKey => (StatusCode::NOT_FOUND, "unknown_key"),
+            PitRefusal::Stamp(_) => (StatusCode::CONFLICT, "stamp"),
+        };
+        Failure(status, code, why.to_string())
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let Failure(status, code, message) = self;
+        (status, Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+    }
+}
+
+/// How a venue stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VenueStatusBody {
+    /// `runs`, `waits`, `failed` or `stopped`.
+    pub standing: String,
+    /// Why it does not run.
+    pub why: Option<String>,
+    /// The identity of the network, which orders and requests sign.
+    pub network: Option<String>,
+    /// The venue's number.
+    pub venue: u32,
+    /// Its incarnation.
+    pub incarnation: Option<u32>,
+    /// The day of order numbers now.
+    pub day: u16,
+    /// Milliseconds since 1970 by the venue's clock.
+    pub clock_ms: u64,
+    /// Why matching pauses.
+    pub paused: Option<PauseBody>,
+    /// The last certified height that the root knows.
+    pub height: Option<u64>,
+    /// Fills of the incarnation.
+    pub fills: u64,
+    /// Those of them that are settled or bust.
+    pub settled: u64,
+    /// Fills that became bust since the node started.
+    pub busts: u64,
+    /// The settle that waits for a block.
+    pub in_flight: Option<InFlightBody>,
+    /// Units of the bond, without those that leave.
+    pub bond: Option<String>,
+    /// Units of the first asset that the operator's account has for fees.
+    pub operator_balance: Option<String>,
+    /// Records of the journal.
+    pub records: u64,
+    /// Open markets.
+    pub markets: Vec<u32>,
+    /// Sessions with a link.
+    pub sessions: usize,
+}
+
+/// Why matching pauses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseBody {
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}
+
+/// A settle in flight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlightBody {
+    /// Its number.
+    pub sequence: u64,
+    /// Its last height.
+    pub until: u64,
+}
+
+async fn status(State(api): State<Api>) -> Json<VenueStatusBody> {
+    let view = api.shared.view.borrow().clone();
+    let newest = api.shared.heard(|heard| heard.newest.clone());
+    let bond = newest.as_ref().and_then(|state| Some(state.venues.get(api.shared.venue)?.bond.to_string()));
+    let balance = newest.and_then(|state| Some(state.operator?.balance.to_string()));
+    Json(VenueStatusBody { bond, operator_balance: balance, ..status_body(api.shared.venue, view) })
+}
+
+fn status_body(venue: u32, view: PitView) -> VenueStatusBody {
+    let (standing, why) = match view.standing {
+        PitStanding::Runs => ("runs", None),
+        PitStanding::Waits(why) => ("waits", Some(why)),
+        PitStanding::Failed(why) => ("failed", Some(why)),
+        PitStanding::Stopped(why) => ("stopped", Some(why.to_string())),
+    };
+    let clock_ms = clock_ms();
+    VenueStatusBody {
+        standing: standing.into(),
+        why,
+        network: view.scope.map(|scope| scope.network.to_string()),
+        venue,
+        incarnation: view.scope.map(|scope| scope.incarnation),
+        day: crate::ouch::day_of(clock_ms),
+        clock_ms,
+        paused: view.paused.map(|why| PauseBody { code: pause_code(&why).into(), message: why.to_string() }),
+        height: view.height,
+        fills: view.fills,
+        settled: view.settled,
+        busts: view.busts,
+        in_flight: view.in_flight.map(|of| InFlightBody { sequence: of.sequence, until: of.until }),
+        bond: None,
+        operator_balance: None,
+        records: view.record,
+        markets: view.markets,
+        sessions: view.links,
+    }
+}

@@ -1,0 +1,221 @@
+//! Orders and requests with signed bodies.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use primitives::PublicKey;
+use primitives::venue::{MarketId, SettledOrder, VenueSide};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use venue::{
+    CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, check_orders,
+    session_number,
+};
+
+use super::bodies::{OrderBody, RequestBody, fill_body, report_body};
+use super::{Api, Failure};
+use crate::shared::{PitInput, PitRefusal, PitShared};
+
+/// The most orders of one call.
+const ORDERS: usize = 256;
+/// Fills that a call looks at.
+const FILLS: usize = 4_096;
+/// Orders of a call whose signatures are checked on a thread of their own.
+const MANY: usize = 8;
+
+/// One order, or many.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Orders {
+    orders: Vec<OrderBody>,
+}
+
+type Body<T> = Result<Json<T>, JsonRejection>;
+
+fn body<T>(body: Body<T>) -> Result<T, Failure> {
+    let Json(body) = body.map_err(|error| Failure::malformed(error.body_text()))?;
+    Ok(body)
+}
+
+/// The session of requests that name none.
+pub(super) fn own_session(key: &PublicKey) -> SessionNumber {
+    session_number(key, 0)
+}
+
+/// Who places orders.
+#[derive(Clone, Copy)]
+pub(super) struct Placing {
+    /// The session; `None` for that of requests without one.
+    pub session: Option<(SessionNumber, PublicKey)>,
+}
+
+pub(super) async fn place(State(api): State<Api>, orders: Body<Orders>) -> Result<Json<Value>, Failure> {
+    let Orders { orders } = body(orders)?;
+    let results = place_all(&api.shared, Placing { session: None }, orders).await?;
+    Ok(Json(json!({ "results": results })))
+}
+
+/// Places orders; each result has the immediate reports, or an error.
+pub(super) async fn place_all(
+    shared: &PitShared,
+    placing: Placing,
+    orders: Vec<OrderBody>,
+) -> Result<Vec<Value>, Failure> {
+    if orders.is_empty() || orders.len() > ORDERS {
+        return Err(Failure::malformed(format!("orders: a call has 1 to {ORDERS} of them, not {}", orders.len())));
+    }
+    let signed: Vec<SettledOrder> = orders
+        .iter()
+        .enumerate()
+        .map(|(at, order)| order.signed().map_err(|error| Failure::malformed(format!("orders[{at}].{error}"))))
+        .collect::<Result<_, _>>()?;
+    shared.check_disk()?;
+    let scope = shared.scope()?;
+    let check = move || check_orders(&scope.network, scope.venue, &signed);
+    // A batch equation takes a core for milliseconds.
+    let checked = match orders.len() {
+        0..MANY => check(),
+        _ => tokio::task::spawn_blocking(check).await.map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?,
+    };
+    let mut given = Vec::with_capacity(orders.len());
+    for (order, checked) in orders.iter().zip(checked) {
+        given.push(give(shared, placing, order, checked));
+    }
+    let mut results = Vec::with_capacity(given.len());
+    for answer in given {
+        let reports = match answer {
+            Ok(answer) => answer.await.map_err(|_| PitRefusal::BeginsAgain),
+            Err(why) => Err(why),
+        };
+        results.push(reports.map_or_else(|why| error_body(&why.into()), |reports| reports_body(&reports)));
+    }
+    Ok(results)
+}
+
+pub(super) fn error_body(why: &Failure) -> Value {
+    json!({ "error": { "code": why.code(), "message": why.message() } })
+}
+
+fn reports_body(reports: &[TradeReport]) -> Value {
+    json!({ "reports": reports.iter().map(report_body).collect::<Vec<_>>() })
+}
+
+/// Gives an order to the root.
+fn give(
+    shared: &PitShared,
+    placing: Placing,
+    body: &OrderBody,
+    checked: Option<CheckedOrder>,
+) -> Result<oneshot::Receiver<Vec<TradeReport>>, PitRefusal> {
+    let order = checked.ok_or(PitRefusal::Signature)?;
+    let key = *order.key();
+    shared.check_key(&key)?;
+    let command = match &body.replaces {
+        None => TradeCommand::New(order),
+        Some(replaces) => {
+            let request = replaces.request().map_err(|_| PitRefusal::Signature)?;
+            let TraderAsk::Replace { old, new } = request.ask else { return Err(PitRefusal::Signature) };
+            if new != order.order().number || request.key != key {
+                return Err(PitRefusal::Signature);
+            }
+            check_request(shared, &request)?;
+            TradeCommand::Replace(old, order)
+        }
+    };
+    trade(shared, placing, key, command)
+}
+
+fn trade(
+    shared: &PitShared,
+    placing: Placing,
+    key: PublicKey,
+    command: TradeCommand,
+) -> Result<oneshot::Receiver<Vec<TradeReport>>, PitRefusal> {
+    // A session places orders of its own key; others come as if without a session.
+    let session = placing.session.filter(|(_, of)| *of == key).map(|(session, _)| session);
+    let (reply, answer) = oneshot::channel();
+    let (session, is_own_session) = (session.unwrap_or_else(|| own_session(&key)), session.is_none());
+    shared.send(PitInput::Trade { session, key, is_own_session, command, reply })?;
+    Ok(answer)
+}
+
+/// Checks signature, key and stamp of a request.
+pub(super) fn check_request(shared: &PitShared, request: &TraderRequest) -> Result<(), PitRefusal> {
+    let scope = shared.scope()?;
+    shared.check_key(&request.key)?;
+    if !request.is_signed(&scope) {
+        return Err(PitRefusal::Signature);
+    }
+    shared.claim_stamp(&request.key, request.stamp_ms)
+}
+
+pub(super) async fn request(State(api): State<Api>, request: Body<RequestBody>) -> Result<Json<Value>, Failure> {
+    let request = body(request)?;
+    Ok(Json(ask(&api.shared, Placing { session: None }, &request).await?))
+}
+
+/// Performs a request.
+pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody) -> Result<Value, Failure> {
+    let request = body.request().map_err(Failure::malformed)?;
+    check_request(shared, &request)?;
+    let key = request.key;
+    let command = match request.ask {
+        TraderAsk::Cancel { number, keeps } => TradeCommand::Cancel { key, number, keeps },
+        TraderAsk::CancelAll { market, side } => TradeCommand::CancelAll { key, market, side },
+        TraderAsk::Status(number) => TradeCommand::Status(key, number),
+        TraderAsk::Fills(from) => return fills(shared, key, from).await,
+        TraderAsk::Attach { .. } => {
+            return Err(Failure::malformed("ask: a session is attached over the stream, see docs/venue-api.md"));
+        }
+        TraderAsk::Replace { .. } => {
+            return Err(Failure::malformed("ask: a replacement stands with its order, as its `replaces`"));
+        }
+    };
+    let reports = trade(shared, placing, key, command)?.await.map_err(|_| PitRefusal::BeginsAgain)?;
+    let mut answer = reports_body(&reports);
+    if let TraderAsk::Status(number) = request.ask {
+        answer["position"] = position(shared, key, number).await?;
+    }
+    Ok(answer)
+}
+
+/// Where an open order stands in its queue.
+async fn position(shared: &PitShared, key: PublicKey, number: primitives::venue::OrderNumber) -> Result<Value, Failure> {
+    let found = of_root(shared, move |root| root.position(&key, &number)).await?;
+    Ok(found.map_or(Value::Null, |of| {
+        json!({ "orders_ahead": of.orders_ahead, "lots_ahead": of.lots_ahead.to_string(), "lots": of.lots })
+    }))
+}
+
+/// Fills of a key from an index on, with the report that each was told.
+async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<Value, Failure> {
+    let found = of_root(shared, move |root| {
+        let fills = root.fills(from, FILLS).map_err(|error| error.to_string())?;
+        let next = fills.last().map_or(from, |fill| fill.index + 1);
+        let is_own = |fill: &VenueFill, side| fill.party(side).key == key;
+        let sides = [VenueSide::Buy, VenueSide::Sell];
+        let own = fills.iter().flat_map(|fill| sides.into_iter().filter(|side| is_own(fill, *side)).map(move |side| (fill, side)));
+        let bodies: Vec<Value> = own.map(|(fill, side)| fill_body(fill, side, &root.report(fill, side))).collect();
+        Ok::<_, String>(json!({ "fills": bodies, "next": next.to_string(), "settled": root.counts().1.to_string() }))
+    });
+    found.await?.map_err(|message| Failure::new(StatusCode::NOT_FOUND, "forgotten", message))
+}
+
+/// Looks at the root, on its own thread.
+pub(super) async fn of_root<T: Send + 'static>(
+    shared: &PitShared,
+    look: impl FnOnce(&venue::VenueRoot<store::RealDisk>) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    shared.scope()?;
+    let (reply, answer) = oneshot::channel();
+    // Who asked may be gone.
+    shared.send(PitInput::Ask(Box::new(move |root| drop(reply.send(look(root))))))?;
+    Ok(answer.await.map_err(|_| PitRefusal::BeginsAgain)?)
+}
+
+/// The market of a path.
+pub(super) fn market(text: &str) -> Result<MarketId, Failure> {
+    text.parse().map_err(|_| Failure::malformed(format!("market: {text:?} is not the number of a market")))
+}

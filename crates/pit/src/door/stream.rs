@@ -1,0 +1,277 @@
+//! The WebSocket stream: orders and requests in, own reports and books out. Every message is numbered; who does not
+//! read is cut with a reason.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use doors::Visitor;
+use futures_util::stream::SplitSink;
+use futures_util::{SinkExt, StreamExt};
+use primitives::PublicKey;
+use primitives::venue::MarketId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot;
+use venue::{SessionNumber, TraderAsk, session_number};
+
+use super::bodies::{OrderBody, RequestBody, event_body, report_body, top_body};
+use super::books::image_body;
+use super::orders::{Placing, ask, check_request, error_body, of_root, place_all};
+use super::{Api, Failure};
+use crate::events::{BookTop, StepEvents};
+use crate::shared::{PitInput, PitRefusal};
+use crate::words::pause_code;
+
+/// The longest message of a client.
+const MESSAGE_BYTES: usize = 256 << 10;
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A reader that cannot be written to for this long is cut.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most books of a connection.
+const BOOKS: usize = 64;
+/// A dead man's timer is reset at most so often.
+const QUIET: Duration = Duration::from_millis(500);
+const TOO_SLOW: &str = "too slow: connect again, take an image of each book, and ask for missed fills";
+const DISPLACED: &str = "the session has a newer connection";
+
+/// What a client says; `id` comes back with the answer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    #[serde(default)]
+    id: Value,
+    /// A signed request to attach a session: its orders come from here, and reports of its key come here.
+    attach: Option<RequestBody>,
+    /// Signed orders.
+    orders: Option<Vec<OrderBody>>,
+    /// A signed request.
+    request: Option<RequestBody>,
+    /// Markets whose books are told from now on.
+    books: Option<Vec<MarketId>>,
+    /// The client lives: its dead man's timer begins again.
+    #[serde(default, rename = "heartbeat")]
+    _heartbeat: bool,
+}
+
+pub(super) async fn open(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(share) = api.streams.take(visitor.address, 1) else {
+        let message = "too many connections of the stream, of all or of this address: try again shortly";
+        return Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message).into_response();
+    };
+    upgrade.max_message_size(MESSAGE_BYTES).max_frame_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
+        serve(&api, &visitor, socket).await;
+        drop(share);
+    })
+}
+
+/// A session that is attached here.
+#[derive(Clone, Copy)]
+struct Attached {
+    session: SessionNumber,
+    key: PublicKey,
+    link: u64,
+}
+
+struct Connection<'a> {
+    api: &'a Api,
+    socket: SplitSink<WebSocket, Message>,
+    sequence: u64,
+    attached: Option<Attached>,
+    books: BTreeSet<MarketId>,
+}
+
+type Delivered = Result<(), &'static str>;
+
+async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
+    let (sink, mut source) = socket.split();
+    let mut connection = Connection { api, socket: sink, sequence: 0, attached: None, books: BTreeSet::new() };
+    let mut events = api.shared.events.subscribe();
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut spoke = tokio::time::Instant::now();
+    let reason = loop {
+        let served = tokio::select! {
+            message = source.next() => match message {
+                Some(Ok(Message::Text(text))) => {
+                    connection.is_alive(&mut spoke);
+                    connection.hear(&text).await
+                }
+                Some(Ok(Message::Binary(_))) => connection.error(&Value::Null, &Failure::malformed("send text")).await,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                    connection.is_alive(&mut spoke);
+                    Ok(())
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break None,
+            },
+            told = events.recv() => match told {
+                Ok(told) => connection.tell(&told).await,
+                Err(RecvError::Lagged(_)) => Err(TOO_SLOW),
+                Err(RecvError::Closed) => Err("the node is stopping"),
+            },
+            _ = heartbeat.tick() => connection.beat().await,
+            () = visitor.visit.displaced() => Err("all connections are in use, and this address has most of them"),
+        };
+        match served {
+            Ok(()) => visitor.visit.progress(),
+            Err(reason) => break Some(reason),
+        }
+    };
+    // First of all its orders end, if they are to.
+    if let Some(Attached { session, link, .. }) = connection.attached {
+        drop(api.shared.send(PitInput::Detach { session, link }));
+    }
+    if let Some(reason) = reason {
+        let frame = CloseFrame { code: close_code::AGAIN, reason: reason.into() };
+        drop(tokio::time::timeout(HEARTBEAT, connection.socket.send(Message::Close(Some(frame)))).await);
+    }
+}
+
+impl Connection<'_> {
+    async fn send(&mut self, mut message: Value) -> Delivered {
+        message["sequence"] = self.sequence.into();
+        self.sequence += 1;
+        match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err("the connection broke"),
+            Err(_) => Err(TOO_SLOW),
+        }
+    }
+
+    async fn error(&mut self, id: &Value, why: &Failure) -> Delivered {
+        let mut message = error_body(why);
+        (message["type"], message["id"]) = ("error".into(), id.clone());
+        self.send(message).await
+    }
+
+    async fn beat(&mut self) -> Delivered {
+        let (paused, height) = {
+            let view = self.api.shared.view.borrow();
+            (view.paused.map(|why| pause_code(&why)), view.height)
+        };
+        self.send(json!({ "type": "heartbeat", "paused": paused, "height": height })).await
+    }
+
+    /// The client lives.
+    fn is_alive(&self, spoke: &mut tokio::time::Instant) {
+        if let Some(Attached { session, .. }) = self.attached
+            && spoke.elapsed() >= QUIET
+        {
+            *spoke = tokio::time::Instant::now();
+            drop(self.api.shared.send(PitInput::Heartbeat(session)));
+        }
+    }
+
+    async fn hear(&mut self, text: &str) -> Delivered {
+        let said: Said = match serde_json::from_str(text) {
+            Ok(said) => said,
+            Err(error) => return self.error(&Value::Null, &Failure::malformed(error.to_string())).await,
+        };
+        let Said { id, attach, orders, request, books, .. } = said;
+        let placing = Placing { session: self.attached.map(|of| (of.session, of.key)) };
+        let api = self.api;
+        if let Some(body) = attach {
+            match self.attach(&body).await {
+                Ok(()) => self.send(json!({ "type": "attached", "id": id })).await?,
+                Err(why) => self.error(&id, &why).await?,
+            }
+        }
+        if let Some(orders) = orders {
+            match place_all(&api.shared, placing, orders).await {
+                Ok(results) => self.send(json!({ "type": "results", "id": id, "results": results })).await?,
+                Err(why) => self.error(&id, &why).await?,
+            }
+        }
+        if let Some(body) = request {
+            match ask(&api.shared, placing, &body).await {
+                Ok(answer) => self.send(json!({ "type": "answer", "id": id, "answer": answer })).await?,
+                Err(why) => self.error(&id, &why).await?,
+            }
+        }
+        for market in books.unwrap_or_default() {
+            self.subscribe(&id, market).await?;
+        }
+        Ok(())
+    }
+
+    /// Attaches a session; its reports come here from now on.
+    async fn attach(&mut self, body: &RequestBody) -> Result<(), Failure> {
+        let request = body.request().map_err(Failure::malformed)?;
+        let TraderAsk::Attach { session, ends_orders, dead_man_ms } = request.ask else {
+            return Err(Failure::malformed("attach: the request asks for something else"));
+        };
+        if session == 0 {
+            return Err(Failure::malformed("attach: session 0 is that of requests without a session: choose another one"));
+        }
+        if self.attached.is_some() {
+            return Err(Failure::malformed("attach: this connection has a session: open another one"));
+        }
+        let shared = &self.api.shared;
+        check_request(shared, &request)?;
+        let (session, key, link) = (session_number(&request.key, session), request.key, shared.new_link());
+        let (reply, attached) = oneshot::channel();
+        shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;
+        self.attached = Some(Attached { session, key, link });
+        Ok(attached.await.map_err(|_| PitRefusal::BeginsAgain)?)
+    }
+
+    /// Sends an image of a book; its events follow.
+    async fn subscribe(&mut self, id: &Value, market: MarketId) -> Delivered {
+        if self.books.len() >= BOOKS {
+            return self.error(id, &Failure::malformed(format!("books: a connection has at most {BOOKS}"))).await;
+        }
+        let api = self.api;
+        let image = of_root(&api.shared, move |root| {
+            Some((root.image(market)?, BookTop::of(root.book(market)?, crate::events::TOP_LEVELS)))
+        });
+        match image.await {
+            Ok(Some((image, top))) => {
+                self.books.insert(market);
+                let image = image_body(market, &image, &top);
+                self.send(json!({ "type": "image", "id": id, "image": image })).await
+            }
+            Ok(None) => {
+                let why = Failure::new(StatusCode::NOT_FOUND, "market_not_open", format!("market {market} is not open"));
+                self.error(id, &why).await
+            }
+            Err(why) => self.error(id, &why).await,
+        }
+    }
+
+    /// What a step told, as far as it concerns this client.
+    async fn tell(&mut self, told: &Arc<StepEvents>) -> Delivered {
+        if let Some(own) = self.attached {
+            if told.attached.iter().any(|(session, link)| *session == own.session && *link != own.link && *link > own.link) {
+                return Err(DISPLACED);
+            }
+            for report in told.reports.iter().filter(|report| report.key == own.key) {
+                let is_own_session = report.session == own.session;
+                self.send(json!({ "type": "report", "report": report_body(report), "own_session": is_own_session })).await?;
+            }
+        }
+        if let Some(pause) = told.pause {
+            self.send(json!({ "type": "pause", "paused": pause.map(|why| pause_code(&why)) })).await?;
+        }
+        if let Some(why) = told.stopped {
+            self.send(json!({ "type": "stopped", "message": why.to_string() })).await?;
+        }
+        for (market, top) in &told.tops {
+            if self.books.contains(market) {
+                let of_market = told.market.iter().filter(|(of, ..)| of == market);
+                let events: Vec<Value> = of_market.map(|(_, number, event)| event_body(*number, event)).collect();
+                let top = top_body(top);
+                self.send(json!({ "type": "book", "market": market, "events": events, "top": top })).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What a root is told of the ledger: the records of its venue that changed from one state to the next.
+
+use std::sync::Arc;
+
+use ledger::{BustReason, FillVerdict, SettledFills, VenueRecordId, Venues};
+use primitives::venue::{OrderNumber, VenueId};
+use primitives::{Address, AssetId};
+use venue::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+
+/// The state after a block, as far as a venue needs it. It is shared with the ledger and costs next to nothing.
+#[derive(Clone)]
+pub struct ChainState {
+    /// All venues, with height and time.
+    pub venues: Arc<Venues>,
+    /// The account of the operator, if it exists.
+    pub operator: Option<OperatorStanding>,
+}
+
+impl ChainState {
+    /// The state of a ledger, with the standing of an account; `None` on a chain without venues.
+    pub fn of(ledger: &ledger::Ledger, operator: &Address) -> Option<ChainState> {
+        Some(ChainState { venues: ledger.shared_venues()?, operator: operator_of(ledger, operator) })
+    }
+
+    /// The height.
+    pub fn height(&self) -> u64 {
+        self.venues.horizon().height()
+    }
+
+    /// The block's time.
+    pub fn time_ms(&self) -> u64 {
+        self.venues.horizon().time_ms()
+    }
+}
+
+/// What an account can spend, and which of its numbers are used.
+fn operator_of(ledger: &ledger::Ledger, account: &Address) -> Option<OperatorStanding> {
+    let of = ledger.accounts().get(account)?;
+    let (balance, highest) = (of.balance(AssetId(0)), of.window().highest());
+    let is_used = |behind: &u64| highest.checked_sub(*behind).is_some_and(|number| of.window().check(number).is_err());
+    let used = (0..64).filter(is_used).fold(0, |used, behind| used | 1 << behind);
+    Some(OperatorStanding { account: *account, balance, highest, used })
+}
+
+/// What a state says of a venue, as far as it differs from an earlier one; all of it if there is none.
+pub(crate) fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: VenueId) -> Vec<VenueFact> {
+    let venues = &state.venues;
+    let ids = match before {
+        Some(before) => venues.changes_since(&before.venues, venue),
+        None => all_of(venues, venue),
+    };
+    let mut facts: Vec<VenueFact> = ids.iter().filter_map(|id| fact(venues, id)).collect();
+    let known = before.and_then(|before| before.operator);
+    facts.extend(state.operator.filter(|operator| known != Some(*operator)).map(VenueFact::Operator));
+    facts
+}
+
+/// The records of a venue.
+fn all_of(venues: &Venues, venue: VenueId) -> Vec<VenueRecordId> {
+    let markets = venues.markets_from(venue, 0).map(|(market, _)| VenueRecordId::Market(venue, market));
+    let deposits = venues.deposits_from(venue, (Address([0; 20]), AssetId(0)));
+    let deposits = deposits.map(|(id, _)| VenueRecordId::Deposit(*id));
+    let keys = venues.keys_of(venue).map(|(key, _)| VenueRecordId::Key((venue, *key)));
+    [VenueRecordId::Venue(venue)].into_iter().chain(markets).chain(deposits).chain(keys).collect()
+}
+
+fn fact(venues: &Venues, id: &VenueRecordId) -> Option<VenueFact> {
+    Some(match id {
+        VenueRecordId::Venue(venue) => {
+            let of = venues.get(*venue)?;
+            VenueFact::Venue(VenueStanding {
+                incarnation: of.incarnation,
+                operator: of.operator,
+                is_convicted: of.judged > of.incarnation,
+                fee_cap_ppm: of.fee_cap_ppm,
+                settled: of.fills.count(),
+                bond: of.bond,
+                entries: of.entries,
+            })
+        }
+        VenueRecordId::Market(venue, market) => VenueFact::Market(*market, *venues.market(*venue, *market)?),
+        VenueRecordId::Deposit((venue, account, asset)) => {
+            let of = venues.deposit(*venue, account, *asset);
+            let leaving = of.leaving.map_or(0, |leaving| leaving.units);
+            VenueFact::Deposit { account: *account, asset: *asset, free: of.free, leaving }
+        }
+        VenueRecordId::Key((venue, key)) => VenueFact::Key(*key, key_standing(venues, *venue, key)?),
+        VenueRecordId::Filled(_) | VenueRecordId::Claimed(_) => return None,
+    })
+}
+
+/// A key as a root sees it. A raise that comes into force changes no record; roots obey it from its request on.
+fn key_standing(venues: &Venues, venue: VenueId, key: &primitives::PublicKey) -> Option<KeyStanding> {
+    let of = venues.key(venue, key)?;
+    let in_force = of.raises.iter().filter(|(since, _)| venues.horizon().is_past(*since));
+    let floor = in_force.map(|(_, floor)| *floor).fold(of.floor, OrderNumber::max);
+    let raised = of.raises.iter().map(|(_, floor)| *floor).fold(floor, OrderNumber::max);
+    let (mandate, net) = (of.mandate.clone(), of.net.clone());
+    Some(KeyStanding { owner: of.owner, mandate, net, is_revoked: of.revoked.is_some(), floor, raised })
+}
+
+/// The settles of a venue in a block.
+pub(crate) fn settles_of(settles: &[SettledFills], venue: VenueId) -> Vec<VenueFact> {
+    let of_venue = settles.iter().filter(|settled| settled.venue == venue);
+    let fact = |settled: &SettledFills| VenueFact::Settled {
+        incarnation: settled.incarnation,
+        from: settled.from,
+        leaves: settled.leaves.clone(),
+        fates: settled.verdicts.iter().map(fate).collect(),
+    };
+    of_venue.map(fact).collect()
+}
+
+fn fate(verdict: &FillVerdict) -> FillFate {
+    match verdict {
+        FillVerdict::Applied => FillFate::Applied,
+        FillVerdict::Bust(reason, _) => FillFate::Bust(match reason {
+            BustReason::Parties => FillBust::Parties,
+            BustReason::Dead => FillBust::Dead,
+            BustReason::Expired => FillBust::Expired,
+            BustReason::Outside => FillBust::Outside,
+            BustReason::Size => FillBust::Size,
+            BustReason::Deposit => FillBust::Deposit,
+            BustReason::Drawdown => FillBust::Drawdown,
+        }),
+    }
+}

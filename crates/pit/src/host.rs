@@ -1,0 +1,593 @@
+//! The thread that runs a root: it gathers what waits, steps, and only then tells.
+//!
+//! ```text
+//!  loop { wait · blocks that are certified, commands that wait ──► step ──► (synced) ──► answers, events, settles }
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use primitives::venue::{MarketId, OrderNumber};
+use primitives::{Operation, PublicKey, Transaction};
+use store::RealDisk;
+use tokio::sync::oneshot;
+use venue::{
+    CertifiedFacts, FillFate, FoundRoot, OrderRefusal, ReportKind, RequestScope, SessionNumber, TradeCommand,
+    TradeReport, VenueEffect, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings, VenueStop,
+};
+
+use crate::chain::{HeardBlock, VenueChain};
+use crate::events::{BookTop, StepEvents, TOP_LEVELS};
+use crate::facts::{ChainState, facts_since, settles_of};
+use crate::home::{begun, incarnation_directory, is_prepared};
+use crate::settings::PitSettings;
+use crate::shared::{
+    PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight, clock_ms,
+};
+
+/// The most inputs of a step: one record of the journal, one sync.
+const INPUTS_OF_STEP: usize = 4_096;
+/// The longest that the thread sleeps.
+const IDLE: Duration = Duration::from_millis(500);
+/// How long it sleeps while blocks wait for their certificates.
+const UNCERTIFIED: Duration = Duration::from_millis(10);
+/// How long it waits until it opens a root that failed: at first, and at most.
+const AGAIN: Duration = Duration::from_secs(1);
+const AGAIN_MOST: Duration = Duration::from_secs(60);
+
+/// Why there is no root.
+#[derive(Debug, thiserror::Error)]
+enum NoRoot {
+    /// Something is missing that may come.
+    #[error("{0}")]
+    Waits(String),
+    /// The root failed.
+    #[error(transparent)]
+    Root(#[from] VenueRootError),
+    /// The disk failed.
+    #[error("{}: {reason}", path.display())]
+    Disk {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+}
+
+/// Whom the reports of a step answer.
+struct Asked {
+    key: PublicKey,
+    /// `None` if all orders of the key are meant.
+    number: Option<OrderNumber>,
+    reply: ReportsReply,
+}
+
+/// Whom a refusal of a step answers.
+struct Operated {
+    market: Option<MarketId>,
+    reply: oneshot::Sender<Option<OrderRefusal>>,
+}
+
+/// What one turn gathers for a step.
+#[derive(Default)]
+struct Gathered {
+    inputs: Vec<VenueInput>,
+    asked: Vec<Asked>,
+    operated: Vec<Operated>,
+    attached: Vec<(SessionNumber, u64, oneshot::Sender<()>)>,
+    questions: Vec<RootQuestion>,
+    stops: bool,
+}
+
+pub(crate) struct Host {
+    settings: PitSettings,
+    shared: Arc<PitShared>,
+    root: Option<VenueRoot<RealDisk>>,
+    /// The last state that the root was told.
+    told: Option<ChainState>,
+    /// How many effects were passed on; unknown before the first root of this process.
+    passed: Option<u64>,
+    /// The links of sessions.
+    links: HashMap<SessionNumber, u64>,
+    /// Sessions of requests that are attached in the root.
+    own_sessions: BTreeSet<SessionNumber>,
+    /// Markets that cannot be opened.
+    unopened: BTreeSet<MarketId>,
+    busts: u64,
+    try_at: Instant,
+    /// How long to wait before the next try: twice as long each time, since each opening is a record.
+    patience: Duration,
+    snapshot: Option<JoinHandle<Result<(), VenueRootError>>>,
+    /// Records that the two newest snapshots name.
+    snapshots: [u64; 2],
+}
+
+impl Host {
+    pub fn new(settings: PitSettings, shared: Arc<PitShared>) -> Host {
+        Host {
+            settings,
+            shared,
+            root: None,
+            told: None,
+            passed: None,
+            links: HashMap::new(),
+            own_sessions: BTreeSet::new(),
+            unopened: BTreeSet::new(),
+            busts: 0,
+            try_at: Instant::now(),
+            patience: AGAIN,
+            snapshot: None,
+            snapshots: [0; 2],
+        }
+    }
+
+    /// The thread.
+    pub fn run(mut self, inputs: &Receiver<PitInput>) {
+        loop {
+            let first = match inputs.recv_timeout(self.patience()) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut gathered = Gathered::default();
+            first.into_iter().chain(inputs.try_iter()).take(INPUTS_OF_STEP).for_each(|input| self.gather(input, &mut gathered));
+            let stops = gathered.stops;
+            self.turn(gathered);
+            if stops {
+                return self.end();
+            }
+        }
+    }
+
+    /// How long nothing need be done.
+    fn patience(&self) -> Duration {
+        let due = self.root.as_ref().and_then(VenueRoot::wants_step_at_ms);
+        let due = due.map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(clock_ms()).max(1)));
+        let waits = self.shared.heard(|heard| !heard.waiting.is_empty());
+        due.min(if waits { UNCERTIFIED } else { IDLE })
+    }
+
+    /// Sorts an input into what the step takes and whom it answers.
+    fn gather(&mut self, input: PitInput, gathered: &mut Gathered) {
+        match input {
+            PitInput::Trade { session, key, is_own_session, command, reply } => {
+                if is_own_session && self.root.is_some() && self.own_sessions.insert(session) {
+                    let (keys, ends_orders, dead_man_ms) = (vec![key], false, None);
+                    gathered.inputs.push(VenueInput::Attach { session, keys, ends_orders, dead_man_ms });
+                }
+                let number = number_of(&command);
+                gathered.inputs.push(VenueInput::Trade(session, command));
+                gathered.asked.push(Asked { key, number, reply });
+            }
+            PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply } => {
+                let keys = vec![key];
+                gathered.inputs.push(VenueInput::Attach { session, keys, ends_orders, dead_man_ms });
+                gathered.attached.push((session, link, reply));
+                self.links.insert(session, link);
+            }
+            PitInput::Detach { session, link } => {
+                // A session that has another link by now goes on.
+                if self.links.get(&session) == Some(&link) {
+                    self.links.remove(&session);
+                    gathered.inputs.push(VenueInput::Detach(session));
+                }
+            }
+            PitInput::Heartbeat(session) => gathered.inputs.push(VenueInput::Heartbeat(session)),
+            PitInput::Operate { input, reply } => {
+                let market = match &input {
+                    VenueInput::OpenMarket(market, _) | VenueInput::Steer(market, _) => Some(*market),
+                    _ => None,
+                };
+                gathered.inputs.push(input);
+                gathered.operated.push(Operated { market, reply });
+            }
+            PitInput::Ask(question) => gathered.questions.push(question),
+            PitInput::Wake => {}
+            PitInput::Stop => gathered.stops = true,
+        }
+    }
+
+    fn turn(&mut self, mut gathered: Gathered) {
+        if self.root.is_none() && Instant::now() >= self.try_at {
+            self.open();
+        }
+        if self.root.is_none() {
+            // Whoever waits for an answer learns that there is none.
+            return;
+        }
+        let blocks = match self.blocks() {
+            Ok(blocks) => blocks,
+            Err(why) => return self.fail(&NoRoot::Waits(why)),
+        };
+        let has_blocks = !blocks.is_empty();
+        let mut inputs = blocks;
+        if has_blocks {
+            inputs.extend(self.unopened_markets());
+        }
+        inputs.append(&mut gathered.inputs);
+        let root = self.root.as_mut().expect("it was just seen");
+        let now = clock_ms();
+        if !inputs.is_empty() || root.wants_step_at_ms().is_some_and(|at| at <= now) {
+            match root.step(now, &inputs) {
+                Ok(effects) => {
+                    self.patience = if has_blocks { AGAIN } else { self.patience };
+                    self.tell(effects, &mut gathered);
+                }
+                Err(error) => return self.fail(&NoRoot::Root(error)),
+            }
+        }
+        let root = self.root.as_ref().expect("it runs");
+        gathered.questions.into_iter().for_each(|question| question(root));
+        self.keep();
+        self.show();
+    }
+
+    /// What certified blocks say that the root does not know, in order, none left out. Where the records of a block
+    /// are not known any more, those of the next one that is are told with it: nothing is matched between them, since
+    /// one step takes all.
+    fn blocks(&mut self) -> Result<Vec<VenueInput>, String> {
+        let (chain, ready) = self.shared.heard(|heard| {
+            let certified = heard.chain.as_ref().map_or(0, |chain| chain.heights().certified);
+            let count = heard.waiting.iter().take_while(|block| block.state.height() <= certified).count();
+            (heard.chain.clone(), heard.waiting.drain(..count).collect::<Vec<_>>())
+        });
+        let Some(chain) = chain else { return Ok(Vec::new()) };
+        let mut inputs = Vec::new();
+        let mut next = self.root.as_ref().and_then(VenueRoot::height).map(|height| height + 1);
+        let newest = chain.heights().newest;
+        for HeardBlock { state, settles } in ready {
+            let height = state.height();
+            if next.is_some_and(|next| height < next) {
+                // The root knows it: from its journal, if this process has told it nothing.
+                if next == Some(height + 1) && self.told.is_none() {
+                    self.told = Some(state);
+                }
+                continue;
+            }
+            for missing in next.unwrap_or(height)..height {
+                inputs.push(VenueInput::Certified(self.archived(&*chain, missing, newest)?));
+            }
+            let settles = match (settles, next) {
+                (Some(settles), _) => settles_of(&settles, self.shared.venue),
+                // A root that begins needs no settles of before.
+                (None, None) => Vec::new(),
+                (None, Some(_)) => self.archived(&*chain, height, newest)?.facts,
+            };
+            let mut facts = settles;
+            facts.extend(facts_since(&state, self.told.as_ref(), self.shared.venue));
+            inputs.push(VenueInput::Certified(CertifiedFacts { height, time_ms: state.time_ms(), newest, facts }));
+            self.told = Some(state);
+            next = Some(height + 1);
+        }
+        Ok(inputs)
+    }
+
+    /// What the archive says of a block: its time, and the fates of fills.
+    fn archived(&self, chain: &dyn VenueChain, height: u64, newest: u64) -> Result<CertifiedFacts, String> {
+        let found = chain.archived(height).map_err(|error| format!("block {height}: {error}"))?;
+        let block = found.ok_or_else(|| {
+            format!(
+                "block {height} is not on this node any more, and the root needs it: it was away for longer than \
+                 [store] keep_blocks, or the node fetched a state. Run it at a node that has the block, or fence the \
+                 incarnation"
+            )
+        })?;
+        let facts = settles_of(&block.settles, self.shared.venue);
+        Ok(CertifiedFacts { height, time_ms: block.time_ms, newest, facts })
+    }
+
+    /// Opens listed markets that are not open.
+    fn unopened_markets(&self) -> Vec<VenueInput> {
+        let (Some(root), Some(state)) = (&self.root, &self.told) else { return Vec::new() };
+        let listed = state.venues.markets_from(self.shared.venue, 0).map(|(market, _)| market);
+        let closed = listed.filter(|market| root.book(*market).is_none() && !self.unopened.contains(market));
+        closed.map(|market| VenueInput::OpenMarket(market, self.settings.config.market())).collect()
+    }
+
+    /// Does the effects of a step, in their order, and answers.
+    fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) {
+        let mut events = StepEvents::default();
+        let mut refused: HashMap<MarketId, OrderRefusal> = HashMap::new();
+        for effect in effects {
+            match effect {
+                VenueEffect::Report(report) => {
+                    self.count_bust(&report);
+                    events.reports.push(report);
+                }
+                VenueEffect::Market(market, number, event) => events.market.push((market, number, event)),
+                VenueEffect::Submit(settle) => self.submit(&settle),
+                VenueEffect::Pause(pause) => {
+                    tracing::info!(pause = pause.map(|why| why.to_string()), "matching");
+                    events.pause = Some(pause);
+                }
+                VenueEffect::WantsBlock(height) => tracing::error!(height, "the root was not given this block"),
+                VenueEffect::Refused(market, why) => {
+                    tracing::warn!(market, %why, "a command of the operator is refused");
+                    refused.insert(market, why);
+                }
+                VenueEffect::Stopped(why) => {
+                    tracing::error!(%why, "the venue has stopped");
+                    events.stopped = Some(why);
+                }
+            }
+        }
+        let root = self.root.as_ref().expect("it runs");
+        self.passed = Some(root.effects_told());
+        self.unopened.extend(refused.keys().filter(|market| root.book(**market).is_none()));
+        let changed: BTreeSet<MarketId> = events.market.iter().map(|(market, ..)| *market).collect();
+        let top = |market| Some((market, BookTop::of(root.book(market)?, TOP_LEVELS)));
+        events.tops = changed.into_iter().filter_map(top).collect();
+        for (session, link, reply) in gathered.attached.drain(..) {
+            events.attached.push((session, link));
+            // Who asked may be gone.
+            reply.send(()).ok();
+        }
+        answer(std::mem::take(&mut gathered.asked), &events.reports);
+        for Operated { market, reply } in gathered.operated.drain(..) {
+            reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
+        }
+        if !events.is_empty() {
+            self.shared.ouch.tell(&events);
+            // Nobody may listen.
+            drop(self.shared.events.send(Arc::new(events)));
+        }
+    }
+
+    fn count_bust(&mut self, report: &TradeReport) {
+        if let ReportKind::Settled { fate: FillFate::Bust(why), index, .. } = &report.what {
+            self.busts += 1;
+            tracing::warn!(index, ?why, "a fill is bust");
+        }
+    }
+
+    fn submit(&self, settle: &Transaction) {
+        if let Some(chain) = self.shared.heard(|heard| heard.chain.clone()) {
+            let fills = match &settle.body.operation {
+                Operation::Venue(operation) => match &**operation {
+                    primitives::venue::VenueOperation::Settle(settle) => settle.fills.len(),
+                    _ => 0,
+                },
+                _ => 0,
+            };
+            tracing::debug!(sequence = settle.body.sequence, fills, "a settle");
+            chain.submit(settle);
+        }
+    }
+
+    /// Opens or creates the root, if all that it needs is there.
+    fn open(&mut self) {
+        match self.try_open() {
+            Ok(found) => {
+                self.told = None;
+                self.unopened.clear();
+                let mut gathered = Gathered::default();
+                let again = found.again.into_iter().map(|(_, effect)| effect).collect();
+                self.tell(again, &mut gathered);
+                if let Err(error) = self.detach() {
+                    return self.fail(&NoRoot::Root(error));
+                }
+                let root = self.root.as_ref().expect("it is open");
+                let (fills, settled) = root.counts();
+                tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
+                // What is in flight is in no pool that is known.
+                if let Some(settle) = root.in_flight() {
+                    self.submit(&settle);
+                }
+                self.rewind();
+                self.show();
+            }
+            Err(why) => self.fail(&why),
+        }
+    }
+
+    /// The newest state again: a root that was opened needs to be told all records.
+    fn rewind(&mut self) {
+        self.shared.heard(|heard| {
+            if heard.waiting.is_empty() {
+                heard.waiting.extend(heard.newest.clone().map(|state| HeardBlock { state, settles: None }));
+            }
+        });
+    }
+
+    fn try_open(&mut self) -> Result<FoundRoot, NoRoot> {
+        let waits = |why: String| NoRoot::Waits(why);
+        let venue = self.shared.venue;
+        let known = self.shared.heard(|heard| heard.newest.clone().zip(heard.terms));
+        let (state, terms) = known.ok_or_else(|| waits("the node is starting".into()))?;
+        let record = state.venues.get(venue).ok_or_else(|| {
+            waits(format!("the ledger has no venue {venue}: run `walras venue open`"))
+        })?;
+        let keys = (self.settings.keys)();
+        let directory = incarnation_directory(&self.settings.directory, venue, record.incarnation);
+        if !directory.exists() {
+            let incarnation = record.incarnation;
+            return Err(waits(format!(
+                "{} is missing: if incarnation {incarnation} of venue {venue} has reported nothing yet, run `walras \
+                 venue prepare --venue {venue} --incarnation {incarnation}`; if its journal is lost, fence it first",
+                directory.display()
+            )));
+        }
+        let failed = |reason| NoRoot::Disk { path: directory.clone(), reason };
+        let disk = RealDisk::new(&directory).map_err(failed)?;
+        if is_prepared(&directory) {
+            let operator = record.operator;
+            if (keys.account, keys.report.public()) != (operator.account, operator.report_key) {
+                return Err(waits(format!(
+                    "the ledger has the operator {} with the report key {} for venue {venue}, and this home has the keys \
+                     of {} and {}",
+                    operator.account,
+                    operator.report_key,
+                    keys.account,
+                    keys.report.public()
+                )));
+            }
+            let (network, incarnation, limits) = (terms.network, record.incarnation, self.settings.config.limits());
+            let settings = VenueSettings { network, venue, incarnation, operator, terms: terms.settling, limits };
+            match VenueRoot::create(disk, settings, keys, VenueOptions::default()) {
+                Ok(root) => {
+                    begun(&directory).map_err(failed)?;
+                    self.root = Some(root);
+                    return Ok(FoundRoot::default());
+                }
+                // A crash came between the journal and the end of its preparation.
+                Err(VenueRootError::JournalExists(_)) => begun(&directory).map_err(failed)?,
+                Err(error) => return Err(error.into()),
+            }
+            return self.try_open();
+        }
+        let options = VenueOptions { again_from: self.passed, ..VenueOptions::default() };
+        let (root, found) = VenueRoot::open(disk, keys, options)?;
+        for repair in &found.repairs {
+            tracing::warn!(file = repair.file, bytes = repair.bytes, "removed what a crash had left unfinished");
+        }
+        self.root = Some(root);
+        Ok(found)
+    }
+
+    /// Detaches the sessions that have no link: after a start of the process none has one.
+    fn detach(&mut self) -> Result<(), VenueRootError> {
+        let root = self.root.as_mut().expect("it is open");
+        let lost = root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
+        let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
+        if !inputs.is_empty() {
+            let effects = root.step(clock_ms(), &inputs)?;
+            self.tell(effects, &mut Gathered::default());
+        }
+        Ok(())
+    }
+
+    /// Gives up the root, and opens it again later.
+    fn fail(&mut self, why: &NoRoot) {
+        let standing = match why {
+            NoRoot::Waits(why) => PitStanding::Waits(why.clone()),
+            why => PitStanding::Failed(why.to_string()),
+        };
+        let is_new = self.shared.view.borrow().standing != standing;
+        if is_new {
+            tracing::warn!(%why, "the venue does not run; it is tried again");
+        }
+        self.own_sessions.clear();
+        if self.root.is_some() {
+            self.shared.ouch.end_all();
+        }
+        (self.root, self.told) = (None, None);
+        self.try_at = Instant::now() + self.patience;
+        if matches!(why, NoRoot::Root(_) | NoRoot::Disk { .. }) || self.passed.is_some() {
+            self.patience = (self.patience * 2).min(AGAIN_MOST);
+        }
+        self.shared.view.send_modify(|view| view.standing = standing);
+    }
+
+    /// Snapshots, and what is forgotten.
+    fn keep(&mut self) {
+        let Some(root) = &mut self.root else { return };
+        if let Some(done) = self.snapshot.take_if(|writing| writing.is_finished()) {
+            match done.join() {
+                Ok(Ok(())) => {
+                    let below = self.snapshots[0].saturating_sub(self.settings.config.keep_records);
+                    if self.settings.config.keep_records > 0
+                        && let Err(error) = root.forget_below(below)
+                    {
+                        return self.fail(&NoRoot::Root(error));
+                    }
+                }
+                Ok(Err(error)) => return self.fail(&NoRoot::Root(error)),
+                Err(_) => tracing::error!("writing a snapshot of the venue panicked"),
+            }
+        }
+        let due = self.snapshots[1].saturating_add(self.settings.config.snapshot_records.max(1));
+        if self.snapshot.is_none() && root.last_record() >= due {
+            match root.begin_snapshot() {
+                Ok(Some(snapshot)) => {
+                    self.snapshots = [self.snapshots[1], root.last_record()];
+                    self.snapshot = Some(std::thread::spawn(|| snapshot.write()));
+                }
+                Ok(None) => {}
+                Err(error) => self.fail(&NoRoot::Root(error)),
+            }
+        }
+    }
+
+    /// Shows how the root stands. One that was fenced gives its place to the next incarnation.
+    fn show(&mut self) {
+        let Some(root) = &self.root else { return };
+        let settings = root.settings();
+        let scope = RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
+        let (fills, settled) = root.counts();
+        let in_flight = root.in_flight().map(|settle| SettleInFlight {
+            sequence: settle.body.sequence,
+            until: settle.body.until,
+        });
+        let listed = self.told.iter().flat_map(|state| state.venues.markets_from(settings.venue, 0));
+        let markets = listed.map(|(market, _)| market).filter(|market| root.book(*market).is_some()).collect();
+        let standing = root.stopped().map_or(PitStanding::Runs, PitStanding::Stopped);
+        let stopped = root.stopped();
+        self.shared.view.send_modify(|view| {
+            view.standing = standing;
+            view.scope = Some(scope);
+            view.paused = root.paused();
+            view.height = root.height();
+            (view.fills, view.settled, view.busts) = (fills, settled, self.busts);
+            view.in_flight = in_flight;
+            view.record = root.last_record();
+            view.markets = markets;
+            view.links = self.links.len();
+        });
+        self.shared.forget_stamps();
+        if stopped == Some(VenueStop::Fenced) {
+            self.next_incarnation();
+        }
+    }
+
+    /// Opens the next incarnation where its operator has prepared it.
+    fn next_incarnation(&mut self) {
+        let venue = self.shared.venue;
+        let present = self.told.as_ref().and_then(|state| state.venues.get(venue)).map(|record| record.incarnation);
+        let is_ready = |of: &u32| incarnation_directory(&self.settings.directory, venue, *of).exists();
+        let here = self.root.as_ref().map(|root| root.settings().incarnation);
+        if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
+            (self.root, self.passed, self.told) = (None, None, None);
+            self.own_sessions.clear();
+            self.open();
+        }
+    }
+
+    /// The last turn: a snapshot, so that the next start replays little.
+    fn end(&mut self) {
+        if let Some(writing) = self.snapshot.take() {
+            drop(writing.join());
+        }
+        if let Some(root) = &mut self.root
+            && let Err(error) = root.snapshot()
+        {
+            tracing::warn!(%error, "the venue's snapshot at the end was not written: the next start replays more");
+        }
+    }
+}
+
+/// Answers whoever asked with the reports about its order, or about all orders of its key.
+fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
+    let mut of_order: HashMap<(PublicKey, OrderNumber), Vec<&TradeReport>> = HashMap::new();
+    for report in reports {
+        of_order.entry((report.key, report.number)).or_default().push(report);
+    }
+    for Asked { key, number, reply } in asked {
+        let found = match number {
+            Some(number) => of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect(),
+            None => reports.iter().filter(|report| report.key == key).cloned().collect(),
+        };
+        // Who asked may be gone.
+        drop(reply.send(found));
+    }
+}
+
+/// The number that a command is about; `None` if it is about all.
+fn number_of(command: &TradeCommand) -> Option<OrderNumber> {
+    match command {
+        TradeCommand::New(order) | TradeCommand::Replace(_, order) => Some(order.order().number),
+        TradeCommand::Cancel { number, .. } | TradeCommand::Status(_, number) => Some(*number),
+        TradeCommand::CancelAll { .. } => None,
+    }
+}

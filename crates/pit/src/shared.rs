@@ -1,0 +1,272 @@
+//! What the thread of the root shares with the doors.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use primitives::venue::MarketId;
+use primitives::{Height, PublicKey, Sequence};
+use store::RealDisk;
+use tokio::sync::{broadcast, oneshot, watch};
+use venue::{
+    OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal, TradeCommand, TradeReport, VenueInput,
+    VenuePause, VenueRoot, VenueStop,
+};
+
+use crate::chain::{ChainTerms, HeardBlock, VenueChain};
+use crate::events::StepEvents;
+use crate::facts::ChainState;
+use crate::ouch::OuchHub;
+
+/// Inputs that wait for the root's thread; further ones are refused.
+pub(crate) const INPUTS: usize = 16_384;
+/// Blocks that wait for their certificates; the host reads older ones from the archive.
+const BLOCKS: usize = 1_024;
+/// Steps that a listener may be behind before it is cut.
+const EVENTS: usize = 4_096;
+
+/// The immediate reports about what an input asked for.
+pub(crate) type ReportsReply = oneshot::Sender<Vec<TradeReport>>;
+
+/// What is asked of the root with its own thread.
+pub(crate) type RootQuestion = Box<dyn FnOnce(&VenueRoot<RealDisk>) + Send>;
+
+/// What the root's thread is told.
+pub(crate) enum PitInput {
+    /// A session says something. The session of requests without one is attached by itself.
+    Trade { session: SessionNumber, key: PublicKey, is_own_session: bool, command: TradeCommand, reply: ReportsReply },
+    /// A session has a link.
+    Attach {
+        session: SessionNumber,
+        link: u64,
+        key: PublicKey,
+        ends_orders: bool,
+        dead_man_ms: Option<u64>,
+        reply: oneshot::Sender<()>,
+    },
+    /// A link broke.
+    Detach { session: SessionNumber, link: u64 },
+    /// A session lives.
+    Heartbeat(SessionNumber),
+    /// The operator says something.
+    Operate { input: VenueInput, reply: oneshot::Sender<Option<OrderRefusal>> },
+    /// Looks at the root.
+    Ask(RootQuestion),
+    /// There is a block, or one was certified.
+    Wake,
+    /// Ends the thread.
+    Stop,
+}
+
+/// How a pit stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PitStanding {
+    /// The root runs.
+    Runs,
+    /// There is no root yet, and why.
+    Waits(String),
+    /// The root failed, and is opened again by itself.
+    Failed(String),
+    /// The root has stopped for ever.
+    Stopped(VenueStop),
+}
+
+/// A settle in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettleInFlight {
+    /// Its number.
+    pub sequence: Sequence,
+    /// Its last height.
+    pub until: Height,
+}
+
+/// What everybody may see of a pit.
+#[derive(Clone, Debug)]
+pub struct PitView {
+    /// How it stands.
+    pub standing: PitStanding,
+    /// What requests are signed for; `None` before the first root.
+    pub scope: Option<RequestScope>,
+    /// Why matching pauses.
+    pub paused: Option<VenuePause>,
+    /// The last certified height that the root knows.
+    pub height: Option<Height>,
+    /// Fills of the incarnation.
+    pub fills: u64,
+    /// Those that are settled or bust.
+    pub settled: u64,
+    /// Those that the ledger made bust since the node started.
+    pub busts: u64,
+    /// The settle in flight.
+    pub in_flight: Option<SettleInFlight>,
+    /// The number of the last record of the journal.
+    pub record: u64,
+    /// Open markets.
+    pub markets: Vec<MarketId>,
+    /// Sessions with a link.
+    pub links: usize,
+}
+
+impl PitView {
+    fn new() -> PitView {
+        let standing = PitStanding::Waits("the node is starting".into());
+        PitView {
+            standing,
+            scope: None,
+            paused: None,
+            height: None,
+            fills: 0,
+            settled: 0,
+            busts: 0,
+            in_flight: None,
+            record: 0,
+            markets: Vec::new(),
+            links: 0,
+        }
+    }
+}
+
+/// Why something is not taken to the root.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PitRefusal {
+    /// The root does not run.
+    #[error("the venue does not run: {0}")]
+    NotRunning(String),
+    /// Too much waits.
+    #[error("the venue is busy: send it again shortly; an order that was taken gets its first answer")]
+    Busy,
+    /// The root failed meanwhile.
+    #[error("the venue begins again: whether it took this is not known; send it again, and you get the first answer")]
+    BeginsAgain,
+    /// The disk is full.
+    #[error("the venue's disk is nearly full: it takes cancels and no orders")]
+    DiskFull,
+    /// The signature is wrong.
+    #[error("the signature is not the key's for this network, venue and incarnation, or a field is out of bounds")]
+    Signature,
+    /// The ledger has no such key.
+    #[error("the venue has no such trading key on the ledger: run `walras wallet authorize`, and wait for its block")]
+    UnknownKey,
+    /// The stamp is wrong.
+    #[error(transparent)]
+    Stamp(#[from] StampRefusal),
+}
+
+/// The pipelines, and what they told.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub chain: Option<Arc<dyn VenueChain>>,
+    pub waiting: VecDeque<HeardBlock>,
+    /// The newest state.
+    pub newest: Option<ChainState>,
+    /// The terms of the chain, which never change.
+    pub terms: Option<ChainTerms>,
+}
+
+/// Shared by the root's thread and the doors.
+pub(crate) struct PitShared {
+    pub venue: u32,
+    inputs: SyncSender<PitInput>,
+    heard: Mutex<Heard>,
+    pub view: watch::Sender<PitView>,
+    pub events: broadcast::Sender<Arc<StepEvents>>,
+    stamps: Mutex<RequestStamps>,
+    pub ouch: OuchHub,
+    links: std::sync::atomic::AtomicU64,
+}
+
+/// Milliseconds since 1970, from this machine's clock.
+pub(crate) fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+impl PitShared {
+    pub fn new(venue: u32, inputs: SyncSender<PitInput>) -> PitShared {
+        PitShared {
+            venue,
+            inputs,
+            heard: Mutex::default(),
+            view: watch::Sender::new(PitView::new()),
+            events: broadcast::Sender::new(EVENTS),
+            stamps: Mutex::default(),
+            ouch: OuchHub::default(),
+            links: std::sync::atomic::AtomicU64::new(1),
+        }
+    }
+
+    pub fn heard<T>(&self, with: impl FnOnce(&mut Heard) -> T) -> T {
+        with(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A block was applied, or a pipeline began with a state.
+    pub fn hear(&self, block: HeardBlock) {
+        self.heard(|heard| {
+            heard.newest = Some(block.state.clone());
+            heard.waiting.push_back(block);
+            if heard.waiting.len() > BLOCKS {
+                heard.waiting.pop_front();
+            }
+        });
+        self.wake();
+    }
+
+    pub fn wake(&self) {
+        // If the queue is full, the thread is awake.
+        drop(self.inputs.try_send(PitInput::Wake));
+    }
+
+    /// Gives something to the root's thread.
+    pub fn send(&self, input: PitInput) -> Result<(), PitRefusal> {
+        self.inputs.try_send(input).map_err(|error| match error {
+            TrySendError::Full(_) => PitRefusal::Busy,
+            TrySendError::Disconnected(_) => PitRefusal::NotRunning("the node is stopping".into()),
+        })
+    }
+
+    /// Ends the root's thread after what waits.
+    pub fn stop(&self) {
+        // The receiver is gone if the thread has ended.
+        drop(self.inputs.send(PitInput::Stop));
+    }
+
+    /// What requests are signed for, if the root runs.
+    pub fn scope(&self) -> Result<RequestScope, PitRefusal> {
+        let view = self.view.borrow();
+        match (&view.standing, view.scope) {
+            (PitStanding::Runs, Some(scope)) => Ok(scope),
+            (PitStanding::Waits(why) | PitStanding::Failed(why), _) => Err(PitRefusal::NotRunning(why.clone())),
+            (PitStanding::Stopped(why), _) => Err(PitRefusal::NotRunning(why.to_string())),
+            (PitStanding::Runs, None) => Err(PitRefusal::NotRunning("the node is starting".into())),
+        }
+    }
+
+    /// Whether the newest state has a trading key: inputs of others must not reach the journal.
+    pub fn check_key(&self, key: &PublicKey) -> Result<(), PitRefusal> {
+        let newest = self.heard(|heard| heard.newest.clone());
+        let is_known = newest.is_some_and(|state| state.venues.key(self.venue, key).is_some());
+        if is_known { Ok(()) } else { Err(PitRefusal::UnknownKey) }
+    }
+
+    /// Whether new orders may be taken.
+    pub fn check_disk(&self) -> Result<(), PitRefusal> {
+        let chain = self.heard(|heard| heard.chain.clone());
+        if chain.is_some_and(|chain| chain.is_disk_full()) { Err(PitRefusal::DiskFull) } else { Ok(()) }
+    }
+
+    /// Uses the stamp of a request whose signature was checked.
+    pub fn claim_stamp(&self, key: &PublicKey, stamp_ms: u64) -> Result<(), PitRefusal> {
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(stamps.claim(clock_ms(), key, stamp_ms)?)
+    }
+
+    /// Forgets old stamps.
+    pub fn forget_stamps(&self) {
+        self.stamps.lock().unwrap_or_else(PoisonError::into_inner).forget(clock_ms());
+    }
+
+    /// A number for a new link.
+    pub fn new_link(&self) -> u64 {
+        self.links.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}
