@@ -91,8 +91,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Register an account";
     case "create_offer":
       return `Sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
-    case "cancel_offer":
-      return `Cancel ${operation.sell} for ${operation.buy}`;
+    case "cancel":
+      return `Cancel ${operation.offers.length === 1 ? `offer ${operation.offers[0]?.offer ?? ""}` : `${operation.offers.length} offers`}`;
     case "pay":
       return `Pay ${money(operation.amount, operation.asset, decimals(operation.asset))}`;
     case "issue":
@@ -115,6 +115,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
 /** What became of a transaction, in a sentence. */
 export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "applied") return "Applied";
+  if (outcome.result === "void") return "Paid, and did nothing: another operation counted";
+  if (outcome.result === "cancelled") return outcome.missing ? `Cancelled ${outcome.found}; ${outcome.missing} had traded or ended` : `Cancelled ${outcome.found}`;
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
   return "Unknown outcome";

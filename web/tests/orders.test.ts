@@ -113,8 +113,8 @@ describe("a node that lays out something else than was asked for", () => {
   const trader = { address: "0x4a62316623ad457f02cdc5d997ded67a383ec569" };
   const network = { chain: "31337", network: "0x" + "4e".repeat(32) };
   const operation = { type: "create_offer", sell: "EUR", buy: "USD", amount: "1000000", limit: "0.0105" };
+  const field = (name: string, type: string) => ({ name, type });
   const told = (change: (data: TypedData) => void = () => undefined) => {
-    const field = (name: string, type: string) => ({ name, type });
     const typed_data: TypedData = {
       types: {
         EIP712Domain: [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")],
@@ -151,6 +151,25 @@ describe("a node that lays out something else than was asked for", () => {
     ];
     for (const lie of lies) expect(checked(lie)).toThrow("nothing was signed");
     const honest = told();
+    const offer = (id: string, sell = "EUR") => ({ sell, buy: "USD", limit: "0.0105", offer: id });
+    const cancel = (offers: Record<string, string>[]) => {
+      const typed_data: TypedData = {
+        ...told().typed_data,
+        types: {
+          ...told().typed_data.types,
+          Cancel: [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("offers", "Offer[]")],
+          Offer: [field("sell", "uint32"), field("buy", "uint32"), field("limit", "string"), field("offer", "uint64")],
+        },
+        primaryType: "Cancel",
+        message: { account: trader.address, sequence: "5", until: "70", offers: offers.map((one) => ({ ...one, sell: one["sell"] === "EUR" ? "1" : "0", buy: "0" })) },
+      };
+      const laid = { sequence: "5", until: "70", unsigned: "0x00", hash: toHex(hashTypedData(typed_data)), typed_data };
+      return () => check(laid, trader, { type: "cancel", offers: [offer("7"), offer("8")] }, "70", network, ASSETS);
+    };
+    expect(cancel([offer("7"), offer("8")])).not.toThrow();
+    for (const lie of [[offer("7")], [offer("7"), offer("9")], [offer("7"), offer("8", "USD")]]) {
+      expect(cancel(lie)).toThrow("nothing was signed");
+    }
     expect(() => check({ ...honest, hash: "0x" + "00".repeat(32) }, trader, operation, "70", network, ASSETS)).toThrow("hash");
   });
 });

@@ -139,6 +139,13 @@ pub enum OutcomeBody {
         /// The reason: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
         why: Cow<'static, str>,
     },
+    /// It cancelled offers; `ended` in the batch and in the account's stream lists them.
+    Cancelled {
+        /// Offers that it names and that rested.
+        found: u8,
+        /// Offers that it names and that did not rest.
+        missing: u8,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.
@@ -165,6 +172,25 @@ pub struct BatchBody {
     pub burnt: BTreeMap<String, String>,
     /// The solver's report, for batches since the start.
     pub solver: Option<SolverBody>,
+}
+
+/// An offer that left the book otherwise than by trading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EndedOfferBody {
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Its limit.
+    pub limit: String,
+    /// Its account.
+    pub account: String,
+    /// Its id.
+    pub id: String,
+    /// Units returned to the account.
+    pub returned: String,
+    /// Why: `cancelled`.
+    pub why: Cow<'static, str>,
 }
 
 /// The trade of one ordered pair.

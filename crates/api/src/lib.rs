@@ -21,8 +21,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, OutcomeBody, PreparedBody, ResultBody, Results, SolverBody,
-    TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, OutcomeBody, PreparedBody, ResultBody, Results,
+    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -42,8 +42,8 @@ pub use markets::{
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
-    MandateBody, MandateCapBody, MarketMandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody,
-    VenueOperationBody, VenueOperatorBody,
+    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
+    VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{

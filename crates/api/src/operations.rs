@@ -27,17 +27,10 @@ pub enum OperationBody {
         /// Minimum units bought per unit sold.
         limit: String,
     },
-    /// Cancels an offer.
-    CancelOffer {
-        /// Symbol sold.
-        sell: String,
-        /// Symbol bought.
-        buy: String,
-        /// Its limit.
-        limit: String,
-        /// Its id.
-        #[serde(deserialize_with = "whole")]
-        offer: String,
+    /// Cancels offers.
+    Cancel {
+        /// Where they rest, 1 to 32 places. What does not rest is skipped; one must.
+        offers: Vec<OfferPlaceBody>,
     },
     /// Moves units to another account.
     Pay {
@@ -112,6 +105,20 @@ pub enum OperationBody {
         /// The bytes, in hexadecimal.
         bytes: String,
     },
+}
+
+/// Where an offer of the sender rests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OfferPlaceBody {
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Its limit.
+    pub limit: String,
+    /// Its id.
+    #[serde(deserialize_with = "whole")]
+    pub offer: String,
 }
 
 /// What an operation does at a venue. Evidence and settles are asked for as `encoded`.
@@ -338,7 +345,7 @@ impl OperationBody {
         match self {
             OperationBody::CreateAccount { .. } => "create_account",
             OperationBody::CreateOffer { .. } => "create_offer",
-            OperationBody::CancelOffer { .. } => "cancel_offer",
+            OperationBody::Cancel { .. } => "cancel",
             OperationBody::Pay { .. } => "pay",
             OperationBody::Issue { .. } => "issue",
             OperationBody::Burn { .. } => "burn",

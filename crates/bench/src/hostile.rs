@@ -318,7 +318,7 @@ impl Maker<'_> {
                     let (sell, buy) = self.pair(at);
                     let offer = self.random.bits() >> 40;
                     let account = self.account(sell);
-                    let cancel = Operation::CancelOffer { sell, buy, limit: self.limit(sell, buy, 1.0), offer };
+                    let cancel = Operation::cancel(sell, buy, self.limit(sell, buy, 1.0), offer);
                     unsigned.push(self.trading.population.act(account, cancel));
                 }
                 4 => self.trading.open_account(&mut unsigned),

@@ -147,7 +147,7 @@ impl Trading {
         let owner = self.owner(&place.account).filter(|owner| self.population.may_act(*owner));
         if let Some(owner) = owner {
             let (sell, buy) = (pair.sell, pair.buy);
-            let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
+            let operation = Operation::cancel(sell, buy, place.limit, place.id);
             block.push(self.population.act(owner, operation));
         }
     }
@@ -161,7 +161,7 @@ impl Trading {
                 let owner = drawn.then(|| self.owner(&offer.place.account)).flatten();
                 if let Some(owner) = owner.filter(|owner| self.population.may_act(*owner)) {
                     let (sell, buy, place) = (pair.sell, pair.buy, offer.place);
-                    let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
+                    let operation = Operation::cancel(sell, buy, place.limit, place.id);
                     block.push(self.population.act(owner, operation));
                 }
             }

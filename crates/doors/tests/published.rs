@@ -72,7 +72,7 @@ impl People {
             Act::Offer { sell, buy, amount, percent } => {
                 let limit = Price::from_f64(f64::from(percent) / 100.0).expect("in range");
                 let (sell, buy) = (AssetId(sell), AssetId(buy));
-                made.push(Operation::CancelOffer { sell, buy, limit, offer: sequence });
+                made.push(Operation::cancel(sell, buy, limit, sequence));
                 Operation::CreateOffer { sell, buy, amount, limit }
             }
             Act::Cancel { back } => made.iter().rev().nth(back)?.clone(),

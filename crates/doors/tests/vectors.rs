@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed, PublicKey,
-    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind,
-    WalletKey, to_hex,
+    Address, AssetId, Body, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price, Proposed,
+    PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData,
+    VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,11 @@ fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Operation {
 }
 
 fn cancel(sell: u32, buy: u32, limit: &str, offer: u64) -> Operation {
-    Operation::CancelOffer { sell: AssetId(sell), buy: AssetId(buy), limit: price(limit), offer }
+    Operation::cancel(AssetId(sell), AssetId(buy), price(limit), offer)
+}
+
+fn place(sell: u32, buy: u32, limit: &str, offer: u64) -> OfferPlace {
+    OfferPlace { sell: AssetId(sell), buy: AssetId(buy), limit: price(limit), offer }
 }
 
 fn pay(to: [u8; 20], asset: u32, amount: u64) -> Operation {
@@ -124,7 +128,7 @@ fn bodies() -> Vec<(u8, Body)> {
         cancel(1, 0, "1.0973", 1),
         cancel(0, 1, "1.5", 64),
         cancel(u32::MAX, 7, "0.000000000000000001", u64::MAX),
-        cancel(2, 3, "999999999999999990", 1 << 40),
+        Operation::Cancel((0..32).map(|at| place(2, 3 + at, "999999999999999990", 1 << at)).collect()),
     ]);
     for (number, address) in ["a.example:9100", "127.0.0.1:1", "[2001:db8::1]:65535", "x:9"].into_iter().enumerate() {
         let number = number as u8;
@@ -176,8 +180,9 @@ fn operation(operation: &Operation) -> Value {
         Operation::CreateOffer { sell, buy, amount, limit } => {
             json!({"sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string()})
         }
-        Operation::CancelOffer { sell, buy, limit, offer } => {
-            json!({"sell": sell.0, "buy": buy.0, "limit": limit.to_string(), "offer": offer.to_string()})
+        Operation::Cancel(places) => {
+            let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| json!({"sell": sell.0, "buy": buy.0, "limit": limit.to_string(), "offer": offer.to_string()});
+            json!({"offers": places.iter().map(place).collect::<Vec<_>>()})
         }
         Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
@@ -317,8 +322,7 @@ fn root_vectors() -> Vec<Value> {
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
     assert_eq!(vectors.len(), 50);
-    let native =
-        ["create_account", "create_offer", "cancel_offer", "pay", "issue", "burn", "stake", "unstake", "accuse"];
+    let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     for name in native.into_iter().chain(["withdraw", "lane"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }

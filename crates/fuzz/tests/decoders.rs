@@ -62,7 +62,7 @@ fn operations() -> Vec<Operation> {
     vec![
         Operation::Pay { to, asset: one, amount: units },
         Operation::CreateOffer { sell: one, buy: two, amount: units, limit },
-        Operation::CancelOffer { sell: one, buy: two, limit, offer: 3 },
+        Operation::cancel(one, two, limit, 3),
         Operation::CreateAccount { account: to, key: key.public() },
         Operation::Stake(Box::new(Stake::new(5, "a.example:9100".into(), 1, &to, &key))),
         Operation::Issue { to, asset: two, amount: units },

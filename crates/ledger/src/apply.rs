@@ -36,7 +36,7 @@ use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::offers::{OrderBook, Pair, PairChange};
 use crate::places::venues::SettledFills;
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
-use crate::receipt::{Batch, Outcome, PairTrade};
+use crate::receipt::{Batch, Cancelled, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
 use crate::sums::{Credit, Sums};
 use crate::{Ledger, Refusal};
@@ -210,17 +210,18 @@ impl Ledger {
         stage(Stage::Signatures);
         let filtered = self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);
-        let orders = Orders::of(&transactions, &filtered);
+        let mut orders = Orders::of(&transactions, &filtered, &self.places.book);
         let mut before = Undo::default();
         if self.places.contracts.head().is_some() {
             before.valuations = self.assets.iter().map(|asset| asset.valuation).collect();
-            before.note_cancels(&orders.cancels, &self.places.book);
+            before.note_leaving(&orders.leaving, &self.places.book);
         }
         let mut traded = match attached {
             None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
-        let mut outcomes = outcomes(&filtered, &traded.pairs);
+        traded.batch.ended = std::mem::take(&mut orders.leaving);
+        let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
         let paid =
@@ -230,11 +231,17 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
+        let ended = traded.batch.ended.iter().map(|ended| Credit {
+            to: ended.place.account,
+            asset: ended.pair.sell,
+            amount: ended.returned,
+        });
         let AtPlaces { kept, lane, venues, void, concerned } =
             self.apply_places(block, &orders, &transactions, &filtered.refusals);
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
-        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
+        let own = orders.credits.iter().copied();
+        let credits: Vec<Credit> = own.chain(paid).chain(returned).chain(ended).chain(payouts).collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
@@ -557,9 +564,15 @@ fn mark_void(
     }
 }
 
-fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
+fn outcomes(transactions: &[&Transaction], filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
     let refused = |refusal: &Option<Refusal>| refusal.map_or(Outcome::Applied, Outcome::Refused);
     let mut outcomes: Vec<Outcome> = filtered.refusals.iter().map(refused).collect();
+    for admitted in filtered.admitted.iter().flatten() {
+        if let Operation::Cancel(places) = &transactions[admitted.index as usize].body.operation {
+            let missing = places.len() as u8 - admitted.found;
+            outcomes[admitted.index as usize] = Outcome::Cancelled(Cancelled { found: admitted.found, missing });
+        }
+    }
     for (index, traded) in pairs.iter().flat_map(|pair| &pair.met) {
         outcomes[*index as usize] = Outcome::Offered(*traded);
     }

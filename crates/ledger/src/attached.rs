@@ -81,7 +81,7 @@ impl Ledger {
         attached: &Attached,
     ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
-        if self.places.book.len() + orders.offers.len() == orders.cancels.len() {
+        if self.places.book.len() + orders.offers.len() == orders.leaving.len() {
             let empty = Attached { full: true, ..Attached::default() };
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
@@ -215,9 +215,9 @@ impl Ledger {
         orders: &PairOrders<'a>,
         range: impl std::ops::RangeBounds<Place> + Clone + 'a,
     ) -> impl Iterator<Item = Offer> + 'a {
-        let (cancels, within) = (orders.cancels, range.clone());
+        let (leaving, within) = (orders.leaving, range.clone());
         let resting = self.places.book.get(orders.pair).into_iter().flat_map(move |offers| offers.range(range.clone()));
-        let is_gone = move |offer: &Offer| cancels.binary_search_by_key(&offer.place, |(_, place)| *place).is_ok();
+        let is_gone = move |offer: &Offer| leaving.binary_search_by_key(&offer.place, |ended| ended.place).is_ok();
         let mut resting = resting.filter(move |offer| !is_gone(offer)).peekable();
         let mut new = orders.offers.iter().map(|new| new.offer).filter(move |o| within.contains(&o.place)).peekable();
         std::iter::from_fn(move || match (resting.peek(), new.peek()) {

@@ -9,7 +9,6 @@ use crate::contracts::{SeenBefore, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
 use crate::places::accounts::{SHARDS, Shard, account_digest, shard_of};
-use crate::places::offers::{Pair, Place};
 use crate::sums::{Credit, Sums};
 use crate::{Account, Amount, Ledger};
 
@@ -28,7 +27,7 @@ pub(crate) struct Effects {
 }
 
 impl Ledger {
-    /// Marks sequence numbers, takes debits, pays refunds, registers keys and pays credits.
+    /// Marks sequence numbers, takes debits, registers keys and pays credits.
     pub(crate) fn apply_effects(
         &mut self,
         transactions: &[&Transaction],
@@ -71,8 +70,6 @@ impl Ledger {
 struct Sender<'s> {
     account: &'s mut Account,
     effects: &'s mut Effects,
-    /// Units that a cancellation unlocks.
-    refund: Amount,
 }
 
 impl<'a> Visitor<'a> for Sender<'_> {
@@ -87,11 +84,6 @@ impl<'a> Visitor<'a> for Sender<'_> {
         if let Once::Sequence(sequence) = once {
             self.account.window_mut().mark(sequence);
         }
-    }
-
-    fn cancel(&mut self, pair: Pair, _: Place) {
-        self.account.credit(pair.sell, self.refund);
-        self.effects.balances.add(pair.sell, i128::from(self.refund));
     }
 
     fn issue(&mut self, asset: AssetId, units: i128) {
@@ -152,7 +144,7 @@ impl<'a> ShardEffects<'a> {
     fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
         self.touch(admitted.position);
         let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
-        let mut sender = Sender { account, effects: &mut self.effects, refund: admitted.refund };
+        let mut sender = Sender { account, effects: &mut self.effects };
         match admitted.is_idle {
             true => footprint::pay_for(body, fee, &mut sender),
             false => visit(body, fee, &mut sender),

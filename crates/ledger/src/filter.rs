@@ -4,7 +4,8 @@
 //! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
 //! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
 //! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
-//! the balance covers their fees: they only give money back. Of two cancels of one offer, one counts and both pay.
+//! the balance covers their fees: they only give money back. Cancels claim nothing: an offer that several of them name
+//! is cancelled once, and each pays.
 //! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
 //! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
 //! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
@@ -24,11 +25,11 @@
 //! transaction that is in the block more than once (clients retry at several validators) counts once and is no
 //! conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, Height, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
+use primitives::{Address, Amount, Height, MAX_ISSUED, OfferPlace, Operation, SignedBy, Transaction, TransactionId};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor};
+use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{Offer, OrderBook, Pair};
@@ -47,8 +48,8 @@ pub(crate) struct Admitted {
     pub index: u32,
     /// Its sender's position in the sender's shard.
     pub position: u32,
-    /// Units that a cancellation unlocks.
-    pub refund: Amount,
+    /// How many of the offers that a cancel names rest.
+    pub found: u8,
     /// Whether another transaction already has the effect that this one asks for: then this one pays and does nothing
     /// else.
     pub is_idle: bool,
@@ -74,13 +75,14 @@ impl Filtered {
 struct Candidate<'a> {
     index: u32,
     position: u32,
-    refund: Amount,
+    /// How many of the offers that a cancel names rest.
+    found: u8,
     transaction: &'a Transaction,
 }
 
 impl Candidate<'_> {
     fn is_cancel(&self) -> bool {
-        matches!(self.transaction.body.operation, Operation::CancelOffer { .. })
+        matches!(self.transaction.body.operation, Operation::Cancel(_))
     }
 }
 
@@ -125,8 +127,8 @@ struct Shared {
 struct Check<'l> {
     ledger: &'l Ledger,
     sender: Address,
-    /// Units that a cancellation unlocks.
-    refund: Amount,
+    /// How many of the offers that a cancel names rest.
+    found: u8,
 }
 
 impl<'a> Visitor<'a> for Check<'_> {
@@ -139,10 +141,10 @@ impl<'a> Visitor<'a> for Check<'_> {
             Requirement::Absent(account) => {
                 permit(ledger.places.accounts.get(account).is_none(), Refusal::ACCOUNT_EXISTS)
             }
-            Requirement::Rests(pair, place) => {
-                let found = ledger.places.book.get(pair).and_then(|offers| offers.get(&place));
-                self.refund = found.ok_or(Refusal::UNKNOWN_OFFER)?;
-                Ok(())
+            Requirement::OneRests(places) => {
+                let rests = |named: &&OfferPlace| ledger.places.book.rests(place_of(*sender, named)).is_some();
+                self.found = places.iter().filter(rests).count() as u8;
+                permit(self.found > 0, Refusal::UNKNOWN_OFFER)
             }
             Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
@@ -251,9 +253,9 @@ impl Ledger {
         idle.extend(judged.iter().flat_map(|judged| &judged.idle));
         idle.sort_unstable();
         let admit = |candidate: &Candidate| {
-            let &Candidate { index, position, refund, .. } = candidate;
+            let &Candidate { index, position, found, .. } = candidate;
             let is_idle = !idle.is_empty() && idle.binary_search(&index).is_ok();
-            refusals[index as usize].is_none().then_some(Admitted { index, position, refund, is_idle })
+            refusals[index as usize].is_none().then_some(Admitted { index, position, found, is_idle })
         };
         let admitted = judged.iter().map(|judged| judged.candidates.iter().filter_map(admit).collect()).collect();
         Filtered { admitted, refusals }
@@ -274,7 +276,7 @@ impl Ledger {
             let signed = valid.is_none_or(|valid| valid[index as usize]);
             let is_beyond = !beyond.is_empty() && beyond.binary_search(&index).is_ok();
             match self.check_in(shard, transaction, signed, is_beyond) {
-                Ok((position, refund)) => judged.candidates.push(Candidate { index, position, refund, transaction }),
+                Ok((position, found)) => judged.candidates.push(Candidate { index, position, found, transaction }),
                 Err(refusal) => judged.refused.push((index, refusal)),
             }
         }
@@ -288,15 +290,15 @@ impl Ledger {
         judged
     }
 
-    /// Checks one transaction against the state before the block; returns the sender's position in its shard, and the
-    /// units that a cancellation unlocks.
+    /// Checks one transaction against the state before the block; returns the sender's position in its shard, and how
+    /// many of the offers that a cancel names rest.
     fn check_in(
         &self,
         shard: &Shard,
         transaction: &Transaction,
         signed: bool,
         is_beyond_quota: bool,
-    ) -> Result<(u32, Amount), Refusal> {
+    ) -> Result<(u32, u8), Refusal> {
         transaction.check()?;
         let body = &transaction.body;
         let is_for_this = match &transaction.signed_by {
@@ -319,9 +321,9 @@ impl Ledger {
         }
         account.window().check(body.sequence)?;
         self.check_until(body.until)?;
-        let mut check = Check { ledger: self, sender: body.account, refund: 0 };
+        let mut check = Check { ledger: self, sender: body.account, found: 0 };
         body.emit(self.fee, &mut check)?;
-        Ok((position, check.refund))
+        Ok((position, check.found))
     }
 
     /// Checks the last height of a transaction for the next block.
@@ -463,17 +465,15 @@ impl Ledger {
         Ok(shard.at(position))
     }
 
-    /// Distinguishes a cancellation of another account's offer from one that finds no offer, if a short search can
-    /// tell.
+    /// Distinguishes a cancel of another account's offer from one that finds no offer, if a short search can tell.
     fn explain(&self, refusal: Refusal, transaction: &Transaction) -> Refusal {
-        match transaction.body.operation {
-            Operation::CancelOffer { sell, buy, limit, offer }
-                if refusal == Refusal::UNKNOWN_OFFER
-                    && self
-                        .places
-                        .book
-                        .get(Pair { sell, buy })
-                        .is_some_and(|offers| offers.any_at(limit, offer, EXPLAINED)) =>
+        let is_anothers = |named: &OfferPlace| {
+            let offers = self.places.book.get(Pair { sell: named.sell, buy: named.buy });
+            offers.is_some_and(|offers| offers.any_at(named.limit, named.offer, EXPLAINED))
+        };
+        match &transaction.body.operation {
+            Operation::Cancel(places)
+                if refusal == Refusal::UNKNOWN_OFFER && places.first().is_some_and(is_anothers) =>
             {
                 Refusal::NOT_YOUR_OFFER
             }

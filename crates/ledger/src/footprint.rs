@@ -10,7 +10,7 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
-use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Body, OfferPlace, Operation, Price, PublicKey, Sequence};
 
 use crate::Refusal;
 use crate::contracts::is_reserved;
@@ -29,8 +29,8 @@ pub(crate) enum Requirement<'a> {
     Listed(AssetId),
     /// There is no such account.
     Absent(&'a Address),
-    /// An offer rests at this place.
-    Rests(Pair, Place),
+    /// An offer of the sender rests at one of these places.
+    OneRests(&'a [OfferPlace]),
     /// An offer of this size is not below the minimum.
     Size(Pair, Amount, Price),
     /// The book has room for an offer of this pair.
@@ -61,8 +61,6 @@ pub(crate) enum Sum {
 pub(crate) enum Once {
     /// A sequence number of the sender is used.
     Sequence(Sequence),
-    /// An offer of the sender is cancelled.
-    Cancel(Pair, Place),
     /// The sender's key changes.
     Key,
     /// The sender's stake changes.
@@ -84,7 +82,6 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
-            Once::Cancel(..) => Scope::Sender(Refusal::CANCEL_CONFLICT),
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
@@ -141,7 +138,8 @@ pub(crate) trait Visitor<'a> {
     /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
 
-    /// An offer of the sender is removed from the book, and what it locks is unlocked.
+    /// If an offer of the sender rests there before the block, it is removed from the book, and what it locks is
+    /// credited once, however many transactions of the block name it.
     fn cancel(&mut self, _: Pair, _: Place) {}
 
     /// The number of existing units of an asset changes by this much.
@@ -182,11 +180,12 @@ impl Footprint for Body {
                 visitor.sum(Sum::Spent(sell), amount);
                 visitor.place(pair, Offer { place: Place { limit, account: sender, id: self.sequence }, amount });
             }
-            &Operation::CancelOffer { sell, buy, limit, offer } => {
-                let (pair, place) = (listed(sell, buy, visitor)?, Place { limit, account: sender, id: offer });
-                visitor.require(Requirement::Rests(pair, place))?;
-                visitor.once(Once::Cancel(pair, place));
-                visitor.cancel(pair, place);
+            Operation::Cancel(places) => {
+                visitor.require(Requirement::OneRests(places))?;
+                places
+                    .iter()
+                    .map(|named| place_of(sender, named))
+                    .for_each(|(pair, place)| visitor.cancel(pair, place));
             }
             &Operation::Pay { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -253,6 +252,12 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
 pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
     visitor.once(Once::Sequence(body.sequence));
     visitor.sum(Sum::Spent(AssetId(0)), body.cost(fee));
+}
+
+/// The pair and the place of an offer of this account.
+pub(crate) fn place_of(account: Address, named: &OfferPlace) -> (Pair, Place) {
+    let OfferPlace { sell, buy, limit, offer } = *named;
+    (Pair { sell, buy }, Place { limit, account, id: offer })
 }
 
 fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Result<Pair, Refusal> {

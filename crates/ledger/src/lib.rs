@@ -58,14 +58,16 @@ pub use places::accounts::{
 pub use places::bridge::{
     BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
 };
-pub use places::offers::{Edit, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairChange, PairOffers, Place, offer_value};
+pub use places::offers::{
+    Edit, EndReason, Ended, Fill, LEAST_UNITS, Offer, OrderBook, Pair, PairChange, PairOffers, Place, offer_value,
+};
 pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
 pub use places::venues::{
     BustGuilt, BustReason, ClaimedId, DepositId, FillVerdict, FilledId, FilledOrder, LeavingBond, LeavingDeposit,
     SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId,
     VenueTerms, Venues,
 };
-pub use receipt::{Batch, BlockReceipts, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
+pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
 pub use receipts_root::{
     EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,
     with_settles,

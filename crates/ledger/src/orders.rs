@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::Visitor;
-use crate::places::offers::{Edit, Offer, Pair, Place};
+use crate::places::offers::{Edit, EndReason, Ended, Offer, OrderBook, Pair, Place};
 use crate::places::{PlaceEdit, PlaceEdits};
 use crate::sums::Credit;
 
@@ -17,27 +17,29 @@ pub(crate) struct NewOffer {
     pub index: u32,
 }
 
-/// New offers and cancellations of a block by pair and place, its payments, and its operations on other places of
-/// custody.
+/// New offers of a block and those that leave before the batch, by pair and place, its payments, and its operations on
+/// other places of custody.
 #[derive(Default)]
 pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
-    pub cancels: Vec<(Pair, Place)>,
+    /// Offers that rest before the block and leave before the batch.
+    pub leaving: Vec<Ended>,
     pub credits: Vec<Credit>,
     /// Operations on places of custody.
     pub edits: PlaceEdits<'a>,
 }
 
-/// New offers and cancellations of one pair, each by place.
+/// New offers of one pair, and those that leave before the batch, each by place.
 #[derive(Clone, Copy)]
 pub(crate) struct PairOrders<'a> {
     pub pair: Pair,
     pub offers: &'a [NewOffer],
-    pub cancels: &'a [(Pair, Place)],
+    pub leaving: &'a [Ended],
 }
 
 /// Reads one transaction's orders.
 struct Reader<'o, 'a> {
+    book: &'o OrderBook,
     orders: &'o mut Orders<'a>,
     index: u32,
     sender: Address,
@@ -53,7 +55,9 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
     }
 
     fn cancel(&mut self, pair: Pair, place: Place) {
-        self.orders.cancels.push((pair, place));
+        if let Some(returned) = self.book.rests((pair, place)) {
+            self.orders.leaving.push(Ended { pair, place, returned, why: EndReason::Cancelled });
+        }
     }
 
     fn edit(&mut self, edit: PlaceEdit<'a>) {
@@ -62,31 +66,34 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
 }
 
 impl<'a> Orders<'a> {
-    pub(crate) fn of(transactions: &[&'a Transaction], filtered: &Filtered) -> Orders<'a> {
+    /// The orders of admitted transactions, with the book before the block.
+    pub(crate) fn of(transactions: &[&'a Transaction], filtered: &Filtered, book: &OrderBook) -> Orders<'a> {
         let by_shard: Vec<Orders> =
-            filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted)).collect();
+            filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted, book)).collect();
         let count = |len: fn(&Orders) -> usize| by_shard.iter().map(len).sum();
         let mut all = Orders {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
-            cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
+            leaving: Vec::with_capacity(count(|orders| orders.leaving.len())),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
             edits: PlaceEdits::default(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
-            all.cancels.append(&mut orders.cancels);
+            all.leaving.append(&mut orders.leaving);
             all.credits.append(&mut orders.credits);
             all.edits.append(orders.edits);
         }
-        rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
+        rayon::join(|| all.offers.par_sort_unstable(), || all.leaving.par_sort_unstable());
+        // Several cancels may name one offer.
+        all.leaving.dedup_by_key(|ended| (ended.pair, ended.place));
         all
     }
 
-    fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted]) -> Orders<'a> {
+    fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted], book: &OrderBook) -> Orders<'a> {
         let mut orders = Orders::default();
         for &Admitted { index, .. } in admitted.iter().filter(|admitted| !admitted.is_idle) {
             let body = &transactions[index as usize].body;
-            visit(body, 0, &mut Reader { orders: &mut orders, index, sender: body.account });
+            visit(body, 0, &mut Reader { book, orders: &mut orders, index, sender: body.account });
         }
         orders
     }
@@ -94,15 +101,15 @@ impl<'a> Orders<'a> {
     /// The orders, grouped by pair.
     pub(crate) fn by_pair(&self) -> Vec<PairOrders<'_>> {
         let mut offers = self.offers.chunk_by(|a, b| a.pair == b.pair).peekable();
-        let mut cancels = self.cancels.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut leaving = self.leaving.chunk_by(|a, b| a.pair == b.pair).peekable();
         let mut pairs = Vec::new();
         loop {
-            let next = [offers.peek().map(|offers| offers[0].pair), cancels.peek().map(|cancels| cancels[0].0)];
+            let next = [offers.peek().map(|offers| offers[0].pair), leaving.peek().map(|leaving| leaving[0].pair)];
             let Some(pair) = next.into_iter().flatten().min() else { return pairs };
             pairs.push(PairOrders {
                 pair,
                 offers: offers.next_if(|offers| offers[0].pair == pair).unwrap_or_default(),
-                cancels: cancels.next_if(|cancels| cancels[0].0 == pair).unwrap_or_default(),
+                leaving: leaving.next_if(|leaving| leaving[0].pair == pair).unwrap_or_default(),
             });
         }
     }
@@ -111,7 +118,7 @@ impl<'a> Orders<'a> {
 impl PairOrders<'_> {
     /// A pair without orders.
     pub(crate) fn none(pair: Pair) -> PairOrders<'static> {
-        PairOrders { pair, offers: &[], cancels: &[] }
+        PairOrders { pair, offers: &[], leaving: &[] }
     }
 
     /// Whether one of the new offers is at this place.
@@ -123,7 +130,7 @@ impl PairOrders<'_> {
     pub(crate) fn edits(&self, through: Option<&Place>) -> Vec<Edit> {
         let beyond = |place: &Place| through.is_none_or(|through| place > through);
         let new = self.offers.iter().map(|new| Edit { place: new.offer.place, amount: Some(new.offer.amount) });
-        let gone = self.cancels.iter().map(|(_, place)| Edit { place: *place, amount: None });
+        let gone = self.leaving.iter().map(|ended| Edit { place: ended.place, amount: None });
         merged(new.filter(|edit| beyond(&edit.place)), gone.filter(|edit| beyond(&edit.place)))
     }
 }

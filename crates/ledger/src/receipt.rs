@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::contracts::ContractReceipts;
-use crate::places::offers::{Fill, Pair};
+use crate::places::offers::{Ended, Fill, Pair};
 use crate::places::venues::SettledFills;
 use crate::refusal::Refusal;
 
@@ -22,6 +22,17 @@ pub enum Outcome {
     /// It paid its fee, its sequence number is used, and it did nothing else: another operation at the venue counted,
     /// or the settle was not the next one, or the venue's bond was too low for it.
     Void,
+    /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
+    Cancelled(Cancelled),
+}
+
+/// What a cancel found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Cancelled {
+    /// Offers that it names and that rested, at least 1.
+    pub found: u8,
+    /// Offers that it names and that did not rest: they had traded or ended.
+    pub missing: u8,
 }
 
 /// How an offer was executed in the batch of the block that placed it.
@@ -76,6 +87,8 @@ pub struct Batch {
     pub trades: Vec<PairTrade>,
     /// Every fill, by pair and place.
     pub fills: Vec<Fill>,
+    /// Every offer that left the book otherwise than by trading, by pair and place.
+    pub ended: Vec<Ended>,
     /// Whether every offer better than the rate by more than μ was sold in full.
     pub full: bool,
     /// Units burnt of each asset: commission, rounding and fees; only assets with a nonzero amount.
@@ -83,9 +96,9 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts without settles of venues.
-const RECEIPTS_FORMAT: u8 = 4;
+const RECEIPTS_FORMAT: u8 = 6;
 /// The version of the encoding of receipts with such settles, which follow at the end.
-const VENUE_RECEIPTS_FORMAT: u8 = 5;
+const VENUE_RECEIPTS_FORMAT: u8 = 7;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +157,7 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) | Outcome::Void => None,
+            Outcome::Applied | Outcome::Offered(_) | Outcome::Void | Outcome::Cancelled(_) => None,
         }
     }
 

@@ -117,6 +117,7 @@ impl From<Malformed> for Refusal {
             Malformed::ZeroAmount => Refusal::ZERO_AMOUNT,
             Malformed::AmountTooLarge => Refusal::AMOUNT_TOO_LARGE,
             Malformed::SameAsset => Refusal::SAME_ASSET,
+            Malformed::CancelList => Refusal::CANCEL_LIST,
             Malformed::SelfPayment => Refusal::SELF_PAYMENT,
             Malformed::AddressNotOfKey => Refusal::ADDRESS_NOT_OF_KEY,
             Malformed::NetworkAddress => Refusal::NETWORK_ADDRESS,

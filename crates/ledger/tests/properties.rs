@@ -13,8 +13,8 @@ use ledger::{
 };
 use model::Model;
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed,
-    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price,
+    Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock,
     Transaction, VoteKind,
 };
 use proptest::prelude::*;
@@ -192,12 +192,28 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         1..=3 => {
             let mine: Vec<_> =
                 model.offers.keys().filter(|(_, place)| place.account == account || rng.random_ratio(1, 20)).collect();
-            match mine.get(rng.random_range(0..mine.len().max(1))) {
-                Some(&&(Pair { sell, buy }, Place { limit, id, .. })) => {
-                    Operation::CancelOffer { sell, buy, limit, offer: id }
-                }
-                None => Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 },
+            let named = |(Pair { sell, buy }, Place { limit, id, .. }): &(Pair, Place)| OfferPlace {
+                sell: *sell,
+                buy: *buy,
+                limit: *limit,
+                offer: *id,
+            };
+            let absent = OfferPlace { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 };
+            // Lists that share offers with other lists of the block, name offers that do not rest, or one twice.
+            let mut list: Vec<OfferPlace> = mine.iter().map(|mine| named(mine)).collect();
+            list.shuffle(rng);
+            list.truncate([1, 1, 2, 9][rng.random_range(0..4)]);
+            if list.is_empty() || rng.random_ratio(1, 8) {
+                list.push(absent);
             }
+            if rng.random_ratio(1, 40) {
+                list.push(list[0]);
+            }
+            // The number may be that of an offer of this very block.
+            if rng.random_ratio(1, 8) {
+                list.push(OfferPlace { offer: highest + rng.random_range(1..20), ..list[0] });
+            }
+            Operation::Cancel(list.into())
         }
         4..=6 => {
             Operation::Pay { to: address(rng.random_range(0..PEOPLE + 4)), asset: asset(rng), amount: amount(rng) }

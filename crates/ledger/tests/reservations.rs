@@ -100,12 +100,10 @@ fn draw(rng: &mut ChaCha8Rng) -> Transaction {
             let new = key(100 + rng.random_range(0..6));
             Operation::CreateAccount { account: new.address(), key: new }
         }
-        2 => Operation::CancelOffer {
-            sell: AssetId(0),
-            buy: AssetId(1),
-            limit: Price::from_f64(2.0).expect("in range"),
-            offer: rng.random_range(1..6),
-        },
+        2 => {
+            let limit = Price::from_f64(2.0).expect("in range");
+            Operation::cancel(AssetId(0), AssetId(1), limit, rng.random_range(1..6))
+        }
         3 if person < 2 => {
             let amount = MAX_ISSUED / rng.random_range(2..9) - 8_000;
             Operation::Issue { to: key(3 - person).address(), asset: AssetId(u32::from(person)), amount }
@@ -129,11 +127,10 @@ struct Plain {
 }
 
 impl Plain {
-    /// The once-keys of an operation: a cancellation, a change of the sender's key or stake, the claim of a key.
+    /// The once-keys of an operation: a change of the sender's key or stake, the claim of a key.
     fn once(body: &Body) -> Vec<(Thing, Refusal)> {
         let anybody = Address::default();
         match body.operation {
-            Operation::CancelOffer { offer, .. } => vec![((body.account, offer.to_string()), Refusal::CANCEL_CONFLICT)],
             Operation::CreateAccount { account, .. } if account == body.account => {
                 vec![((account, "key".into()), Refusal::KEY_CONFLICT)]
             }

@@ -79,7 +79,7 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
         limit: limit.parse().expect("a price"),
     };
     let (first, asset) = (2 * height, AssetId(1));
-    let cancel = Operation::CancelOffer { sell: AssetId(0), buy: asset, limit: Price::ONE, offer: first - 1 };
+    let cancel = Operation::cancel(AssetId(0), asset, Price::ONE, first - 1);
     let first_part = vec![sign(0, first, offer(0, "0.9")), sign(1, first, offer(1, "0.9"))];
     let second_part = vec![
         sign(0, first + 1, offer(0, "1.5")),

@@ -193,9 +193,9 @@ fn a_day_at_the_exchange() {
         );
         assert_eq!(code(server, "/v1/markets/BTC/USD/offers?from=cheap").0, 400);
         let limit = "5".parse().expect("a price");
-        let cancel = Operation::CancelOffer { sell: AssetId(2), buy: AssetId(0), limit, offer: 1 };
+        let cancel = Operation::cancel(AssetId(2), AssetId(0), limit, 1);
         let (_, cancelled) = send(server, &signed(3, 2, cancel));
-        assert_eq!(cancelled["outcome"]["result"], "applied");
+        assert_eq!(cancelled["outcome"], json!({"result": "cancelled", "found": 1, "missing": 0}));
         assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"], json!([]));
         // The same bytes again name the one transaction.
         let (status, again) = send(server, &pay(1, 1, 500));
@@ -319,7 +319,7 @@ fn every_refusal_has_its_code_and_changes_nothing() {
         let new_key = key(50).public();
         let cancel = |person, sequence, id| {
             let limit = "3".parse().expect("a price");
-            let operation = Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit, offer: id };
+            let operation = Operation::cancel(AssetId(0), AssetId(1), limit, id);
             signed(person, sequence, operation)
         };
         let create = |account, key: PublicKey| signed(1, 2, Operation::CreateAccount { account, key });

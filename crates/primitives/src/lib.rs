@@ -13,8 +13,10 @@ mod format;
 mod hash;
 mod height;
 mod key;
+mod offer;
 mod price;
 mod scientific;
+mod sequence;
 mod signing;
 mod statement;
 mod transaction;
@@ -28,16 +30,18 @@ pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
+pub use offer::{CANCELS_MAX, OfferPlace};
 pub use price::{Price, PriceError};
 pub use scientific::plain_decimal;
+pub use sequence::Sequence;
 pub use signing::verify_transactions;
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
-    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
+    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
+    WEIGHT_BYTES, is_lane_duty,
 };
 pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
 pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

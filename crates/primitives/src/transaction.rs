@@ -6,6 +6,8 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::offer::{OfferPlace, is_list};
+use crate::sequence::Sequence;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
 use crate::wallet::WalletSignature;
@@ -22,9 +24,6 @@ pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
 /// How many heights after the present one clients let a transaction end, if its sender says nothing: one to a few
 /// minutes. Until then its fate may be open; afterwards it is final.
 pub const UNTIL_USUAL: u64 = 256;
-
-/// The number that an account gives to a transaction; each is used once (rule 4).
-pub type Sequence = u64;
 
 /// Bytes of an operation that one fee pays for.
 pub const WEIGHT_BYTES: u64 = 1_024;
@@ -55,17 +54,9 @@ pub enum Operation {
         /// The fewest units of `buy` to receive per unit of `sell`, after commission and rounding.
         limit: Price,
     },
-    /// Removes one of the sender's resting offers from the book and unlocks its remainder. The fields name its place.
-    CancelOffer {
-        /// The asset that the offer sells.
-        sell: AssetId,
-        /// The asset that it buys.
-        buy: AssetId,
-        /// Its limit price.
-        limit: Price,
-        /// Its id: the sequence number of the transaction that created it.
-        offer: Sequence,
-    },
+    /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`], and
+    /// unlocks what is left of them. What does not rest is skipped; one of them must.
+    Cancel(Box<[OfferPlace]>),
     /// Moves `amount` of `asset` to another account, which need not be registered.
     Pay {
         /// The receiving account.
@@ -174,6 +165,8 @@ pub enum Malformed {
     AmountTooLarge,
     /// The offer sells and buys the same asset.
     SameAsset,
+    /// The cancel does not name 1 to [`crate::CANCELS_MAX`] different offers.
+    CancelList,
     /// The payment goes to its own sender.
     SelfPayment,
     /// The address is not the hash of the key it is registered under.
@@ -193,6 +186,7 @@ impl Malformed {
             Malformed::ZeroAmount => "the amount is zero",
             Malformed::AmountTooLarge => "the amount exceeds 9223372036854775807, the most of an asset that can exist",
             Malformed::SameAsset => "the offer sells and buys the same asset",
+            Malformed::CancelList => "a cancel names 1 to 32 offers, each once",
             Malformed::SelfPayment => "the payment goes to its own sender",
             Malformed::AddressNotOfKey => {
                 "the address is not that of the key: a new account's address is the hash of its key"
@@ -247,6 +241,11 @@ pub fn is_lane_duty(post: &[u8]) -> bool {
 }
 
 impl Operation {
+    /// A cancel of one offer.
+    pub fn cancel(sell: AssetId, buy: AssetId, limit: Price, offer: Sequence) -> Operation {
+        Operation::Cancel([OfferPlace { sell, buy, limit, offer }].into())
+    }
+
     /// The asset and the units that this subtracts from the sender's available balance.
     pub fn debit(&self) -> Option<(AssetId, Amount)> {
         match *self {
@@ -257,7 +256,7 @@ impl Operation {
             Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
             Operation::Venue(ref operation) => operation.debit(),
             Operation::CreateAccount { .. }
-            | Operation::CancelOffer { .. }
+            | Operation::Cancel(_)
             | Operation::Issue { .. }
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
@@ -265,18 +264,18 @@ impl Operation {
         }
     }
 
-    /// The assets that it names, to check that they exist.
+    /// The assets that it names, to check that they exist. An offer of assets that do not exist does not rest, so a
+    /// cancel names none.
     pub fn assets(&self) -> [Option<AssetId>; 2] {
         match *self {
-            Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } => {
-                [Some(sell), Some(buy)]
-            }
+            Operation::CreateOffer { sell, buy, .. } => [Some(sell), Some(buy)],
             Operation::Pay { asset, .. }
             | Operation::Issue { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::Venue(ref operation) => operation.assets(),
             Operation::CreateAccount { .. }
+            | Operation::Cancel(_)
             | Operation::Stake(_)
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
@@ -294,23 +293,23 @@ impl Operation {
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::CreateAccount { .. }
-            | Operation::CancelOffer { .. }
+            | Operation::Cancel(_)
             | Operation::Stake(_)
             | Operation::Accuse(_)
             | Operation::Lane(_) => None,
         }
     }
 
-    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; none for a
-    /// member's duty in the lane ([`LANE_DUTY`]).
+    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
+    /// each eight offers that a cancel names; none for a member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
             Operation::Venue(operation) => operation.weight(0),
+            Operation::Cancel(places) => 1 + places.len() as u64 / 8,
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }
-            | Operation::CancelOffer { .. }
             | Operation::Pay { .. }
             | Operation::Issue { .. }
             | Operation::Burn { .. }
@@ -326,7 +325,7 @@ impl Operation {
         match self {
             Operation::CreateAccount { .. } => "create_account",
             Operation::CreateOffer { .. } => "create_offer",
-            Operation::CancelOffer { .. } => "cancel_offer",
+            Operation::Cancel(_) => "cancel",
             Operation::Pay { .. } => "pay",
             Operation::Issue { .. } => "issue",
             Operation::Burn { .. } => "burn",
@@ -370,9 +369,8 @@ impl Transaction {
             _ => {}
         }
         match &self.body.operation {
-            Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } if sell == buy => {
-                Err(Malformed::SameAsset)
-            }
+            Operation::CreateOffer { sell, buy, .. } if sell == buy => Err(Malformed::SameAsset),
+            Operation::Cancel(places) if !is_list(places) => Err(Malformed::CancelList),
             Operation::Pay { to, .. } if *to == self.body.account => Err(Malformed::SelfPayment),
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
                 Err(Malformed::AddressNotOfKey)

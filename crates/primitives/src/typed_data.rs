@@ -9,7 +9,7 @@
 //! |---|---|
 //! | create account | `CreateAccount(address account,uint64 sequence,uint64 until,address registered,bytes32 key)` |
 //! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit)` |
-//! | cancel offer | `CancelOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,string limit,uint64 offer)` |
+//! | cancel | `Cancel(address account,uint64 sequence,uint64 until,Offer[] offers)Offer(uint32 sell,uint32 buy,string limit,uint64 offer)` |
 //! | pay | `Pay(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | issue | `Issue(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | burn | `Burn(address account,uint64 sequence,uint64 until,uint32 asset,uint64 amount)` |
@@ -25,7 +25,7 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, Operation, to_hex};
+use crate::{Address, Body, Digest, OfferPlace, Operation, to_hex};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -129,6 +129,16 @@ impl TypedList {
     }
 }
 
+/// The offers that a cancel names.
+fn named(places: &[OfferPlace]) -> TypedList {
+    use TypedValue::{Text, Uint32, Uint64};
+    let entry = |OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
+        vec![Uint32(sell.0), Uint32(buy.0), Text(limit.to_string()), Uint64(*offer)]
+    };
+    let fields = &[("sell", "uint32"), ("buy", "uint32"), ("limit", "string"), ("offer", "uint64")];
+    TypedList { structure: "Offer", kind: "Offer[]", fields, entries: places.iter().map(entry).collect() }
+}
+
 /// The hash of a structure, by its type and the values of its fields.
 fn structure_hash<'a>(type_text: &str, values: impl IntoIterator<Item = &'a TypedValue>) -> [u8; 32] {
     let mut words = vec![keccak256(type_text.as_bytes())];
@@ -155,11 +165,7 @@ impl TypedData {
                 let terms = [("amount", Uint64(*amount)), ("limit", Text(limit.to_string()))];
                 ("CreateOffer", pair.into_iter().chain(terms).collect())
             }
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                let pair = [("sell", Uint32(sell.0)), ("buy", Uint32(buy.0))];
-                let place = [("limit", Text(limit.to_string())), ("offer", Uint64(*offer))];
-                ("CancelOffer", pair.into_iter().chain(place).collect())
-            }
+            Operation::Cancel(places) => ("Cancel", vec![("offers", TypedValue::List(named(places)))]),
             Operation::Pay { to, asset, amount } => {
                 ("Pay", vec![("to", TypedValue::Address(*to)), ("asset", Uint32(asset.0)), ("amount", Uint64(*amount))])
             }

@@ -2,9 +2,9 @@
 //! bytes.
 
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, Operation, Price, Proposed,
-    PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
-    VoteKind, WalletKey,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, OfferPlace, Operation, Price,
+    Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock,
+    Transaction, VoteKind, WalletKey,
 };
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn operations() -> Vec<Operation> {
     vec![
         Operation::CreateAccount { account: key.address(), key },
         Operation::CreateOffer { sell, buy, amount: 100, limit },
-        Operation::CancelOffer { sell, buy, limit, offer: 5 },
+        Operation::cancel(sell, buy, limit, 5),
         Operation::Pay { to: Address([9; 20]), asset: sell, amount: 12 },
         Operation::Issue { to: Address([9; 20]), asset: sell, amount: 1_000 },
         Operation::Burn { asset: buy, amount: 3 },
@@ -106,11 +106,15 @@ fn the_wire_format_stands_still() {
 fn what_no_ledger_could_accept() {
     let (sell, buy, limit) = (AssetId(1), AssetId(2), Price::ONE);
     let me = SecretKey::from_seed([1; 32]).public().address();
+    let place = |offer| OfferPlace { sell, buy, limit, offer };
     let cases = [
         (Operation::Burn { asset: sell, amount: 0 }, Err(Malformed::ZeroAmount)),
         (Operation::CreateOffer { sell, buy, amount: 1 << 63, limit }, Err(Malformed::AmountTooLarge)),
         (Operation::CreateOffer { sell, buy: sell, amount: 1, limit }, Err(Malformed::SameAsset)),
-        (Operation::CancelOffer { sell, buy: sell, limit, offer: 1 }, Err(Malformed::SameAsset)),
+        (Operation::Cancel([].into()), Err(Malformed::CancelList)),
+        (Operation::Cancel((0..32).map(place).collect()), Ok(())),
+        (Operation::Cancel((0..33).map(place).collect()), Err(Malformed::CancelList)),
+        (Operation::Cancel([place(1), place(2), place(1)].into()), Err(Malformed::CancelList)),
         (Operation::Pay { to: me, asset: sell, amount: 1 }, Err(Malformed::SelfPayment)),
         (
             Operation::CreateAccount { account: Address([3; 20]), key: PublicKey([0; 32]) },

@@ -28,11 +28,11 @@ const VECTORS: [(&str, &str, &str); 11] = [
         ),
     ),
     (
-        "CancelOffer",
-        "0x2f47eeac21ae64fdcf041b50b2a2e57fb9303b89a6129bf5dbf916f5ef11b870",
+        "Cancel",
+        "0x080cc95256b915f592fa38f7bdb02b802cd148ddb2a7ad153d73d23aca2c1933",
         concat!(
-            "0x2f7cecea4f4c3a4a00183218c680dfd7587237db0bbf64eb11781217c988554004",
-            "bcb53f7edec967876b067bf12bf79b6cf9c3bbe4643a00e98cc6ce58edf7b41b",
+            "0x485d870283980068563b585961a29b0b740c70597f4683fd7f5f2d2cab22c7852d",
+            "efe6e1c8215a8d989ed932563c3cfd0b54cb4aaf5edd9e6cff92a66001c8f61b",
         ),
     ),
     (
@@ -119,7 +119,7 @@ fn bodies() -> Vec<Body> {
     let operations = [
         Operation::CreateAccount { account: to, key },
         Operation::CreateOffer { sell: one, buy: AssetId(0), amount, limit },
-        Operation::CancelOffer { sell: one, buy: AssetId(0), limit, offer: 6 },
+        Operation::cancel(one, AssetId(0), limit, 6),
         Operation::Pay { to, asset: one, amount: (1 << 63) - 1 },
         Operation::Issue { to, asset: AssetId(u32::MAX), amount: 1 },
         Operation::Burn { asset: one, amount: 5 },

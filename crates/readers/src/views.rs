@@ -160,7 +160,6 @@ impl Views {
                     let place = Place { limit, account: *account, id: transaction.body.sequence };
                     self.offers.set(Pair { sell, buy }, place, met.left);
                 }
-                (Operation::CancelOffer { offer, .. }, Outcome::Applied) => self.offers.remove(account, *offer),
                 _ => {}
             }
         }
@@ -169,6 +168,9 @@ impl Views {
         self.venues.add(block, &committed.settles, transactions.iter().copied().zip(outcomes));
         for fill in &committed.batch.batch.fills {
             self.offers.set(fill.pair, fill.place, fill.left);
+        }
+        for ended in &committed.batch.batch.ended {
+            self.offers.remove(&ended.place.account, ended.place.id);
         }
         self.follow_contracts(contracts);
         if let Some(outline) = &committed.outline {

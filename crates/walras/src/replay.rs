@@ -189,7 +189,7 @@ impl ReplayCommand {
                     continue;
                 }
                 let (sell, buy) = (pair.sell, pair.buy);
-                let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
+                let operation = Operation::cancel(sell, buy, place.limit, place.id);
                 cancels.push((by_address[&place.account], operation));
             }
             before += offers.len();

@@ -175,7 +175,7 @@ impl Traders {
     /// Takes the oldest offer back; it may have traded, and then the ledger says so.
     fn cancel(&mut self, trader: usize) -> Operation {
         let (sell, buy, limit, offer) = self.traders[trader].resting.pop_front().expect("some rest");
-        Operation::CancelOffer { sell, buy, limit, offer }
+        Operation::cancel(sell, buy, limit, offer)
     }
 
     fn offer(&mut self) -> Operation {

@@ -130,7 +130,7 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
     assert!(received > 0 && received <= units("sold") && 2 * received >= 10_000 - locked, "{received} {locked} {met}");
 
     if locked > 0 {
-        assert_eq!(alice.json(&format!("cancel --offer {id}"))["outcome"]["result"], "applied");
+        assert_eq!(alice.json(&format!("cancel --offer {id}"))["outcome"]["result"], "cancelled");
     }
     assert_eq!(alice.units("USD").1, 0);
     assert_eq!(alice.json("show")["offers"], Value::Array(vec![]));

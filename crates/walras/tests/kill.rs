@@ -119,7 +119,7 @@ impl Client {
         let account = &mut self.accounts[account];
         let body = Body { chain: CHAIN, account: account.address, sequence: account.next, until: 50_000, operation };
         if let Operation::CreateOffer { sell, buy, limit, .. } = body.operation {
-            account.offers.push(Operation::CancelOffer { sell, buy, limit, offer: account.next });
+            account.offers.push(Operation::cancel(sell, buy, limit, account.next));
         }
         account.next += 1;
         body.sign(&genesis().digest(), &account.key)

@@ -42,10 +42,11 @@ from walras.client.calls import Session
 from walras.client.encoding import (
     Body,
     Burn,
-    CancelOffer,
+    Cancel,
     CreateAccount,
     CreateOffer,
     Issue,
+    OfferPlace,
     Operation,
     Pay,
     Signed,
@@ -69,8 +70,9 @@ def operation(asked: dict[str, Any]) -> Operation | None:
             return CreateAccount(asked["account"], asked["key"])
         case "create_offer":
             return CreateOffer(asked["sell"], asked["buy"], int(asked["amount"]), Decimal(asked["limit"]))
-        case "cancel_offer":
-            return CancelOffer(asked["sell"], asked["buy"], Decimal(asked["limit"]), int(asked["offer"]))
+        case "cancel":
+            places = [(one["sell"], one["buy"], Decimal(one["limit"]), one["offer"]) for one in asked["offers"]]
+            return Cancel(tuple(OfferPlace(int(sell), int(buy), limit, int(id)) for sell, buy, limit, id in places))
         case "pay":
             return Pay(asked["to"], asked["asset"], int(asked["amount"]))
         case "issue":
@@ -100,11 +102,11 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
     assert len(checked) == 8
 
 
-def of_message(name: str, message: dict[str, str]) -> Operation | None:
+def of_message(name: str, message: dict[str, Any]) -> Operation | None:
     """The operation of typed data, whose fields have the names of the operation's."""
     numbers = {"sell", "buy", "asset", "amount", "offer", "units"}
     fields = {key: int(value) if key in numbers else value for key, value in message.items()}
-    types = {"CreateAccount": "create_account", "CreateOffer": "create_offer", "CancelOffer": "cancel_offer"}
+    types = {"CreateAccount": "create_account", "CreateOffer": "create_offer"}
     fields["account"] = fields.get("registered", "")
     return operation({"type": types.get(name, name.lower()), **fields})
 

@@ -61,9 +61,11 @@ def operation(asked: dict) -> bytes:
         case "create_offer":
             pair = u32(asked["sell"]) + u32(asked["buy"])
             return u8(1) + pair + u64(asked["amount"]) + price(asked["limit"])
-        case "cancel_offer":
-            pair = u32(asked["sell"]) + u32(asked["buy"])
-            return u8(2) + pair + price(asked["limit"]) + u64(asked["offer"])
+        case "cancel":
+            offers = [
+                u32(one["sell"]) + u32(one["buy"]) + price(one["limit"]) + u64(one["offer"]) for one in asked["offers"]
+            ]
+            return u8(2) + u32(len(offers)) + b"".join(offers)
         case "pay":
             return u8(3) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "issue":

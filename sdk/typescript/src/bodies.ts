@@ -138,12 +138,14 @@ export type Validator = {
 export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";
 export type Outcome =
   | { result: "applied" }
+  | { result: "void" }
+  | { result: "cancelled"; found: number; missing: number }
   | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }
   | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
-  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: string }
+  | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }

@@ -53,8 +53,9 @@ const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding"
  * Whether an outcome as a node states it is the one that is proved. The codes of refusals are words of the node, so of a
  * refusal only that it is one is compared.
  */
-export function isProved(stated: Outcome | { result: "void" }, proved: Uint8Array | null): boolean {
+export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
   if (proved === null) return false;
+  if (stated.result === "cancelled") return proved[0] === 4 && proved[1] === stated.found && proved[2] === stated.missing;
   if (stated.result !== "offered") return proved[0] === { applied: 0, refused: 2, void: 3 }[stated.result];
   const reader = new Reader(proved.slice(1));
   const amounts = [stated.sold, stated.bought, stated.left, stated.returned].map(BigInt);

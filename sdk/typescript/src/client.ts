@@ -4,7 +4,7 @@ import type * as bodies from "./bodies.js";
 import { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
-import { plainAddress, type Operation } from "./encoding.js";
+import { CANCELS_MAX, plainAddress, type OfferPlace, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
@@ -171,15 +171,17 @@ export class Client {
       const gone = `no offer ${String(offer)} of ${this.address} rests: it has traded, or was cancelled`;
       throw new NotFoundError(this.server, 404, "unknown_offer", gone);
     }
-    const [sell, buy] = [assets.get(found.sell).number, assets.get(found.buy).number];
-    return this.send({ kind: "CancelOffer", sell, buy, limit: found.limit, offer: found.id }, options);
+    return this.send({ kind: "Cancel", offers: [placeOf(found, assets)] }, options);
   }
 
-  /** Cancels all own offers, or those of a market. Offers that trade meanwhile are left out. */
+  /** Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left out. */
   async cancelAll(market?: string): Promise<models.Fate[]> {
-    const pair = market === undefined ? null : (await this.session.assets()).market(market).map((asset) => asset.symbol);
+    const assets = await this.session.assets();
+    const pair = market === undefined ? null : assets.market(market).map((asset) => asset.symbol);
     const own = (await this.offers()).filter((one) => pair === null || (pair.includes(one.sell) && pair.includes(one.buy)));
-    const cancelled = await Promise.all(own.map((one) => this.cancel(one).catch(tradedMeanwhile)));
+    const places = own.map((one) => placeOf(one, assets));
+    const lists = Array.from({ length: Math.ceil(places.length / CANCELS_MAX) }, (_, at) => places.slice(at * CANCELS_MAX, (at + 1) * CANCELS_MAX));
+    const cancelled = await Promise.all(lists.map((offers) => this.send({ kind: "Cancel", offers }).catch(tradedMeanwhile)));
     return cancelled.filter((fate) => fate !== null);
   }
 
@@ -271,6 +273,10 @@ export class Client {
     }
     return new globalThis.WebSocket(url);
   }
+}
+
+function placeOf(offer: models.Offer, assets: Assets): OfferPlace {
+  return { sell: assets.get(offer.sell).number, buy: assets.get(offer.buy).number, limit: offer.limit, offer: offer.id };
 }
 
 function tradedMeanwhile(error: unknown): null {

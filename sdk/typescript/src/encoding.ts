@@ -7,11 +7,14 @@ import { AddressError, AmountError } from "./errors.js";
 import { DIGITS } from "./terms.js";
 import { fromHex, toHex, type TypedData } from "./typed.js";
 
+/** Where an own offer rests. */
+export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigint };
+
 /** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
 export type Operation =
   | { kind: "CreateAccount"; registered: string; key: string }
   | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string }
-  | { kind: "CancelOffer"; sell: number; buy: number; limit: string; offer: bigint }
+  | { kind: "Cancel"; offers: OfferPlace[] }
   | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
   | { kind: "Burn"; asset: number; amount: bigint }
   | { kind: "Unstake"; units: bigint }
@@ -29,13 +32,17 @@ const moved = [field("asset", "uint32"), field("amount", "uint64")];
 const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> = {
   CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
   CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string")] },
-  CancelOffer: { byte: 2, fields: [...pair, field("limit", "string"), field("offer", "uint64")] },
+  Cancel: { byte: 2, fields: [field("offers", "Offer[]")] },
   Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
   Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
   Burn: { byte: 5, fields: moved },
   Unstake: { byte: 7, fields: [field("units", "uint64")] },
   Withdraw: { byte: 9, fields: [field("to", "bytes32"), ...moved] },
 };
+/** The structures of lists, by name. */
+const LISTED: Record<string, Field[]> = { Offer: [...pair, field("limit", "string"), field("offer", "uint64")] };
+/** The most offers that one cancel names. */
+export const CANCELS_MAX = 32;
 const SIGNED_TAG = utf8ToBytes("walras native transaction v3\0");
 /** The kind, then a key or a network, then the signature: as many bytes for both kinds. */
 const SEAL_BYTES = 1 + 32 + 64;
@@ -81,7 +88,11 @@ export function priceBytes(limit: string): Uint8Array {
   return little((BigInt(decade + 18) << 57n) | mantissa, 8).reverse();
 }
 
-function encoded(type: string, value: string | number | bigint): Uint8Array {
+type Plain = string | number | bigint;
+type Listed = Record<string, Plain>;
+
+function encoded(type: string, value: Plain | Listed[]): Uint8Array {
+  if (Array.isArray(value)) return concatBytes(little(value.length, 4), ...value.map((one) => encodedFields(listed(type), one)));
   if (type === "uint32") return little(Number(value), 4);
   if (type === "uint64") return little(BigInt(value), 8);
   if (type === "string") return priceBytes(String(value));
@@ -90,8 +101,14 @@ function encoded(type: string, value: string | number | bigint): Uint8Array {
 
 export function encodeOperation(operation: Operation): Uint8Array {
   const { byte, fields } = OPERATIONS[operation.kind];
-  const values = operation as unknown as Record<string, string | number | bigint>;
-  return concatBytes(new Uint8Array([byte]), ...fields.map(({ name, type }) => encoded(type, values[name] ?? "")));
+  return concatBytes(new Uint8Array([byte]), encodedFields(fields, operation));
+}
+
+const listed = (type: string): Field[] => LISTED[type.replace(/\[\]$/, "")] ?? [];
+
+function encodedFields(fields: Field[], of: object): Uint8Array {
+  const values = of as Record<string, Plain | Listed[]>;
+  return concatBytes(...fields.map(({ name, type }) => encoded(type, values[name] ?? "")));
 }
 
 export function encodeBody(body: Body): Uint8Array {
@@ -106,14 +123,21 @@ export const signingBytes = (body: Body, network: string): Uint8Array => concatB
 export function typedDataOf(body: Body, network: string): TypedData {
   const { kind, ...values } = body.operation;
   const fields = OPERATIONS[kind].fields;
-  const text = Object.entries(values).map(([name, value]) => [name, name === "limit" ? shortest(String(value)) : String(value)]);
+  const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
   const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
   return {
-    types: { EIP712Domain: domain, [kind]: [...numbers, ...fields] },
+    types: { EIP712Domain: domain, [kind]: [...numbers, ...fields], ...Object.fromEntries(lists) },
     primaryType: kind,
     domain: { name: "Walras", version: "1", chainId: Number(body.chain), salt: network },
-    message: { account: body.account, sequence: String(body.sequence), until: String(body.until), ...Object.fromEntries(text) },
+    message: { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) },
   };
+}
+
+/** The values as text, as typed data has them. */
+function inText(values: object): Record<string, string> {
+  const text = (name: string, value: unknown) => (name === "limit" ? shortest(String(value)) : String(value));
+  const entry = ([name, value]: [string, unknown]) => [name, Array.isArray(value) ? value.map((one: object) => inText(one)) : text(name, value)];
+  return Object.fromEntries(Object.entries(values).map(entry)) as Record<string, string>;
 }
 
 const shortest = (limit: string): string => plainText(parseDecimal(limit) ?? { digits: 0n, scale: 0 });

@@ -42,6 +42,7 @@ export type Batch = { height: number; time_ms: number; full: boolean; valuations
 export type Fill = { id: bigint; sell: string; buy: string; price: string; sold: string; bought: string; left: string; returned: string };
 export type Outcome =
   | { result: "applied" | "void" }
+  | { result: "cancelled"; found: number; missing: number }
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "refused"; code: string; message: string };
 
@@ -150,7 +151,7 @@ export const fill = (body: FillBody, assets: Assets): Fill => {
 };
 
 /** `pair` is sold and bought, if the operation is known. */
-export const outcome = (body: bodies.Outcome | { result: "void" }, assets: Assets, pair: [string, string] | null): Outcome => {
+export const outcome = (body: bodies.Outcome, assets: Assets, pair: [string, string] | null): Outcome => {
   if (body.result !== "offered") return body;
   if (pair === null) return { result: "offered", why: body.why };
   const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];

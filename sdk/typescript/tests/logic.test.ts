@@ -38,8 +38,16 @@ function operationOf(asked: Asked): Operation | null {
       return { kind: "CreateAccount", registered: String(asked["account"]), key: String(asked["key"]) };
     case "create_offer":
       return { kind: "CreateOffer", ...pair, amount };
-    case "cancel_offer":
-      return { kind: "CancelOffer", ...pair, offer: BigInt(asked["offer"] ?? 0) };
+    case "cancel": {
+      const offers = asked["offers"] as unknown as Record<string, string | number>[];
+      const place = (one: Record<string, string | number>) => ({
+        sell: Number(one["sell"]),
+        buy: Number(one["buy"]),
+        limit: String(one["limit"]),
+        offer: BigInt(one["offer"] ?? 0),
+      });
+      return { kind: "Cancel", offers: offers.map(place) };
+    }
     case "pay":
     case "issue":
       return { kind: asked["type"] === "pay" ? "Pay" : "Issue", to, asset: number("asset"), amount };

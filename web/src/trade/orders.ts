@@ -57,7 +57,7 @@ export function previewOf(order: Order, terms: Terms, book: Book, assets: Map<st
 }
 
 type Unsigned = { sequence: string; until: string; unsigned: string; hash: string; typed_data: TypedData };
-type Asked = { type: string } & Record<string, string>;
+type Asked = { type: string } & Record<string, string | Record<string, string>[]>;
 
 /** Asks the node to lay out a transaction, checks that it is what was asked for, and has it signed. */
 async function signed(trader: Trader, operation: Asked, assets: Map<string, Asset>, height: number) {
@@ -78,24 +78,35 @@ export function check(
   network: { chain: string; network: string },
   assets: Map<string, Asset>,
 ): void {
-  const { domain, message, primaryType } = told.typed_data;
+  const { types, domain, message, primaryType } = told.typed_data;
+  const { type, ...asked } = operation;
   const differs = (what: string) => new Told(`The node laid out another ${what} than was asked for: nothing was signed.`);
-  if (primaryType !== KINDS[operation.type]) throw differs("kind of transaction");
+  if (primaryType !== KINDS[type]) throw differs("kind of transaction");
   if (domain["name"] !== "Walras" || String(domain["chainId"]) !== network.chain || domain["salt"] !== network.network) throw differs("network");
   const fixed = { account: trader.address, until, sequence: told.sequence };
   for (const [name, value] of Object.entries(fixed)) if (String(message[name]).toLowerCase() !== value) throw differs(name);
-  for (const [name, value] of Object.entries(operation)) {
-    if (name === "type") continue;
-    const said = String(message[name]);
-    const asset = assets.get(value)?.asset;
-    if (name === "limit" ? !isAbout(said, value) : said !== (isAsset(name) ? String(asset) : value)) throw differs(name);
-  }
-  const names = told.typed_data.types[primaryType]?.map((member) => member.name) ?? [];
-  if (names.length !== Object.keys(operation).length - 1 + 3) throw differs("structure");
+  const compare = (said: Record<string, unknown>, wanted: Record<string, string | Record<string, string>[]>, structure: string, more: number): void => {
+    for (const [name, value] of Object.entries(wanted)) {
+      const told = said[name];
+      if (Array.isArray(value)) {
+        if (!Array.isArray(told) || told.length !== value.length) throw differs(name);
+        value.forEach((one, at) => compare(told[at] as Record<string, unknown>, one, LISTED, 0));
+        continue;
+      }
+      const number = assets.get(value)?.asset;
+      if (name === "limit" ? !isAbout(String(told), value) : String(told) !== (isAsset(name) ? String(number) : value)) throw differs(name);
+    }
+    if (types[structure]?.length !== Object.keys(wanted).length + more) throw differs("structure");
+  };
+  compare(message, asked, primaryType, 3);
   if (toHex(hashTypedData(told.typed_data)) !== told.hash) throw differs("hash");
 }
 
-const KINDS: Record<string, string> = { create_offer: "CreateOffer", cancel_offer: "CancelOffer", pay: "Pay" };
+const KINDS: Record<string, string> = { create_offer: "CreateOffer", cancel: "Cancel", pay: "Pay" };
+/** The structure of the offers that a cancel names. */
+const LISTED = "Offer";
+/** The most offers that one cancel names. */
+const CANCELS_MAX = 32;
 const isAsset = (name: string) => name === "sell" || name === "buy" || name === "asset";
 
 /** A limit is rounded to the ledger's prices. */
@@ -148,14 +159,19 @@ export class OrderBook {
     this.keep();
   }
 
-  /** Cancels what rests of an offer. */
-  async cancel(trader: Trader, offer: Offer, assets: Map<string, Asset>, height: number): Promise<void> {
-    const { sell, buy, limit, id } = offer;
-    const { transaction, signature } = await signed(trader, { type: "cancel_offer", sell, buy, limit, offer: id }, assets, height);
-    await post("transactions?wait=committed", { transaction, signature });
-    const own = this.orders.find((order) => order.sequence === id);
-    if (own) own.state = { is: "cancelled" };
-    this.keep();
+  /** Cancels what rests of offers, 32 with one signature. */
+  async cancel(trader: Trader, offers: Offer[], assets: Map<string, Asset>, height: number): Promise<void> {
+    for (let at = 0; at < offers.length; at += CANCELS_MAX) {
+      const some = offers.slice(at, at + CANCELS_MAX);
+      const places = some.map(({ sell, buy, limit, id }) => ({ sell, buy, limit, offer: id }));
+      const { transaction, signature } = await signed(trader, { type: "cancel", offers: places }, assets, height);
+      const answer = await post<TransactionStatus>("transactions?wait=committed", { transaction, signature });
+      // Where some had gone meanwhile the next look tells of each what became of it.
+      if (answer.status !== "committed" || answer.outcome.result !== "cancelled" || answer.outcome.missing > 0) continue;
+      const ids = new Set(some.map((offer) => offer.id));
+      for (const own of this.orders) if (ids.has(own.sequence)) own.state = { is: "cancelled" };
+      this.keep();
+    }
   }
 
   /** Looks what became of the orders that have been sent; `height` is the node's. */

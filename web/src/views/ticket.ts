@@ -132,7 +132,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     problem.say(null);
     try {
       const kept = await ownOf(trader.address);
-      for (const offer of offers) await kept.cancel(trader, offer, live.assets, live.height);
+      await kept.cancel(trader, offers, live.assets, live.height);
     } catch (error) {
       problem.say(explain(error));
     }

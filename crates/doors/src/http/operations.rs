@@ -1,8 +1,11 @@
 //! Operations that a client asks for: the same bodies as in answers, read with nothing left over.
 
-use api::{MandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody};
+use api::{
+    MandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody,
+    VenueOperatorBody,
+};
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, Operation, Signature, Stake};
+use primitives::{Amount, OfferPlace, Operation, Signature, Stake};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -74,9 +77,9 @@ impl Api {
                 let (sell, buy, amount) = (asset(&sell)?, asset(&buy)?, amount(&text)?);
                 Operation::CreateOffer { sell, buy, amount, limit: parse("limit", &limit)? }
             }
-            OperationBody::CancelOffer { sell, buy, limit, offer } => {
-                let (sell, buy, limit) = (asset(&sell)?, asset(&buy)?, parse("limit", &limit)?);
-                Operation::CancelOffer { sell, buy, limit, offer: number("offer", &offer)? }
+            OperationBody::Cancel { offers } => {
+                let place = |(at, body): (usize, &OfferPlaceBody)| self.offer_place(at, body);
+                Operation::Cancel(offers.iter().enumerate().map(place).collect::<Result<_, Failure>>()?)
             }
             OperationBody::Pay { to, asset: of, amount: text } => {
                 Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
@@ -100,6 +103,16 @@ impl Api {
             OperationBody::Lane { post } => Operation::Lane(bytes_of_hex("post", &post)?.into()),
             OperationBody::Encoded { bytes } => borsh::from_slice(&bytes_of_hex("bytes", &bytes)?)
                 .map_err(|error| Failure::malformed(format!("bytes: not an operation: {error}")))?,
+        })
+    }
+
+    fn offer_place(&self, at: usize, body: &OfferPlaceBody) -> Result<OfferPlace, Failure> {
+        let OfferPlaceBody { sell, buy, limit, offer } = body;
+        Ok(OfferPlace {
+            sell: self.asset(sell)?,
+            buy: self.asset(buy)?,
+            limit: parse(&format!("offers[{at}].limit"), limit)?,
+            offer: number(&format!("offers[{at}].offer"), offer)?,
         })
     }
 

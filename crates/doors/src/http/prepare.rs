@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature, to_hex,
+    Amount, AssetId, Body, OfferPlace, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -77,12 +77,13 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             symbols.whole_price(&limit.to_string(), sell, buy),
             symbol(buy),
         ),
-        &Operation::CancelOffer { sell, buy, limit, offer } => format!(
-            "cancels offer {offer}, which sells {} for at least {} {} each",
-            symbol(sell),
-            symbols.whole_price(&limit.to_string(), sell, buy),
-            symbol(buy),
-        ),
+        Operation::Cancel(places) => {
+            let named = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
+                let price = symbols.whole_price(&limit.to_string(), sell, buy);
+                format!("offer {offer}, which sells {} for at least {price} {} each", symbol(sell), symbol(buy))
+            };
+            format!("cancels {}", places.iter().map(named).collect::<Vec<_>>().join("; "))
+        }
         &Operation::Pay { to, asset, amount } => format!("pays {} to {}", symbols.money(asset, amount), to.checked()),
         &Operation::Issue { to, asset, amount } => {
             format!("creates {} for {}", symbols.money(asset, amount), to.checked())

@@ -372,8 +372,10 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
             })
         })
         .collect();
+    let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *address);
+    let ended: Vec<_> = ended.map(|ended| api.symbols.ended(ended)).collect();
     let received = committed.credited.contains(address);
-    if outcomes.is_empty() && fills.is_empty() && !received {
+    if outcomes.is_empty() && fills.is_empty() && ended.is_empty() && !received {
         return Ok(None);
     }
     let balances = api.account_body(address)?.map(|account| account.balances);
@@ -383,6 +385,7 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
         "address": address.to_string(),
         "outcomes": outcomes,
         "fills": fills,
+        "ended": ended,
         "balances": balances.unwrap_or_default(),
     })))
 }

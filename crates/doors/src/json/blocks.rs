@@ -1,6 +1,6 @@
 //! Blocks, batches, transactions and their outcomes.
 
-use ledger::{FillReason, Outcome};
+use ledger::{Cancelled, FillReason, Outcome};
 
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
@@ -10,6 +10,7 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
     match outcome {
         Outcome::Applied => OutcomeBody::Applied,
         Outcome::Void => OutcomeBody::Void,
+        Outcome::Cancelled(Cancelled { found, missing }) => OutcomeBody::Cancelled { found: *found, missing: *missing },
         Outcome::Offered(met) => OutcomeBody::Offered {
             sold: met.sold.to_string(),
             bought: met.bought.to_string(),

@@ -1,11 +1,11 @@
 //! Operations in JSON.
 
 use api::{
-    MandateBody, MandateCapBody, MarketMandateBody, OperationBody, OrderNumberBody, VenueMarketTermsBody,
-    VenueOperationBody, VenueOperatorBody,
+    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
+    VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Operation, to_hex};
+use primitives::{OfferPlace, Operation, to_hex};
 
 use super::Symbols;
 
@@ -37,12 +37,9 @@ impl Symbols {
                 amount: amount.to_string(),
                 limit: limit.to_string(),
             },
-            &Operation::CancelOffer { sell, buy, limit, offer } => OperationBody::CancelOffer {
-                sell: self.name(sell),
-                buy: self.name(buy),
-                limit: limit.to_string(),
-                offer: offer.to_string(),
-            },
+            Operation::Cancel(places) => {
+                OperationBody::Cancel { offers: places.iter().map(|place| self.offer_place(place)).collect() }
+            }
             &Operation::Pay { to, asset, amount } => {
                 OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
@@ -70,6 +67,15 @@ impl Symbols {
             }
             Operation::Venue(operation) => OperationBody::Venue(self.at_venue(operation)),
             Operation::Lane(bytes) => OperationBody::Lane { post: hex(bytes) },
+        }
+    }
+
+    fn offer_place(&self, place: &OfferPlace) -> OfferPlaceBody {
+        OfferPlaceBody {
+            sell: self.name(place.sell),
+            buy: self.name(place.buy),
+            limit: place.limit.to_string(),
+            offer: place.offer.to_string(),
         }
     }
 

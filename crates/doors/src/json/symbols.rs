@@ -1,9 +1,9 @@
 //! Symbols of the assets, for writing JSON.
 
-use ledger::{Asset, Pair};
+use ledger::{Asset, Ended, Pair};
 use primitives::{Amount, AssetId, format_units};
 
-use api::{BatchBody, SolverBody, TradeBody};
+use api::{BatchBody, EndedOfferBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
 /// Symbols and decimals by number, for writing JSON.
@@ -57,6 +57,20 @@ impl Symbols {
             buy: self.get(pair.buy).into(),
             sold: sold.to_string(),
             bought: bought.to_string(),
+        }
+    }
+
+    /// An offer that left the book.
+    pub fn ended(&self, ended: &Ended) -> EndedOfferBody {
+        let Ended { pair, place, returned, why } = ended;
+        EndedOfferBody {
+            sell: self.get(pair.sell).into(),
+            buy: self.get(pair.buy).into(),
+            limit: place.limit.to_string(),
+            account: place.account.to_string(),
+            id: place.id.to_string(),
+            returned: returned.to_string(),
+            why: why.name().into(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
 use num_bigint::BigUint;
 use primitives::{
-    Address, Amount, AssetId, Body, Digest, MAX_ISSUED, Operation, Price, PublicKey, SignedBy, Transaction,
+    Address, Amount, AssetId, Body, Digest, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy, Transaction,
 };
 use validators::ModelValidators;
 
@@ -34,6 +34,12 @@ pub struct Model {
     pub accounts: BTreeMap<Address, ModelAccount>,
     pub offers: BTreeMap<(Pair, Place), Amount>,
     pub validators: ModelValidators,
+}
+
+/// The pair and place of an offer of an account.
+fn key_of(account: &Address, named: &OfferPlace) -> (Pair, Place) {
+    let place = Place { limit: named.limit, account: *account, id: named.offer };
+    (Pair { sell: named.sell, buy: named.buy }, place)
 }
 
 fn highest(account: &ModelAccount) -> u64 {
@@ -105,9 +111,8 @@ impl Model {
             {
                 Err(Refusal::ACCOUNT_EXISTS)
             }
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                let place = Place { limit: *limit, account: *account, id: *offer };
-                let known = self.offers.contains_key(&(Pair { sell: *sell, buy: *buy }, place));
+            Operation::Cancel(places) => {
+                let known = places.iter().any(|named| self.offers.contains_key(&key_of(account, named)));
                 if known { Ok(()) } else { Err(Refusal::UNKNOWN_OFFER) }
             }
             Operation::CreateOffer { sell, buy, amount, limit } => {
@@ -154,7 +159,7 @@ impl Model {
         for (address, account) in &self.accounts {
             let own: Vec<usize> = distinct.iter().copied().filter(|i| block[*i].body.account == *address).collect();
             let conflict = self.account_conflict(address, account, &own, block);
-            let is_cancel = |i: &usize| matches!(block[*i].body.operation, Operation::CancelOffer { .. });
+            let is_cancel = |i: &usize| matches!(block[*i].body.operation, Operation::Cancel(_));
             let cancels: Vec<usize> = own.iter().copied().filter(is_cancel).collect();
             let of_cancels = conflict.and(self.account_conflict(address, account, &cancels, block));
             own.iter().for_each(|i| refusals[*i] = refusals[*i].or(if is_cancel(i) { of_cancels } else { conflict }));
@@ -194,6 +199,14 @@ impl Model {
         refusals
     }
 
+    /// One fee, and one more for each eight offers that a cancel names.
+    fn cost(&self, body: &Body) -> Amount {
+        match &body.operation {
+            Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
+            _ => self.fee,
+        }
+    }
+
     fn is_open(&self, pair: Pair) -> bool {
         self.offers.keys().any(|(open, _)| *open == pair)
     }
@@ -224,7 +237,7 @@ impl Model {
         }
         let mut spent: BTreeMap<AssetId, u128> = BTreeMap::new();
         for body in &bodies {
-            *spent.entry(AssetId(0)).or_default() += u128::from(self.fee);
+            *spent.entry(AssetId(0)).or_default() += u128::from(self.cost(body));
             if let Some((asset, amount)) = body.operation.debit() {
                 *spent.entry(asset).or_default() += u128::from(amount);
             }
@@ -254,11 +267,10 @@ impl Model {
         let standing: Vec<&Transaction> =
             block.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(t, _)| t).collect();
         let paid = self.validators.apply(&standing, &proposers, seed);
-        for (t, refusal) in block.iter().zip(&refusals) {
-            if refusal.is_none() {
-                self.act(t);
-            }
-        }
+        // What leaves rested before the block, so cancels act first.
+        let (cancels, others): (Vec<_>, Vec<_>) =
+            standing.iter().partition(|t| matches!(t.body.operation, Operation::Cancel(_)));
+        cancels.into_iter().chain(others).for_each(|t| self.act(t));
         let fills = self.trade();
         for (account, units) in paid {
             self.move_units(&account, AssetId(0), i128::from(units));
@@ -269,8 +281,9 @@ impl Model {
     fn act(&mut self, t: &Transaction) {
         let Body { account, sequence, operation, .. } = &t.body;
         self.accounts.get_mut(account).expect("known").used.insert(*sequence);
-        self.move_units(account, AssetId(0), -i128::from(self.fee));
-        self.assets[0].issued -= self.fee;
+        let cost = self.cost(&t.body);
+        self.move_units(account, AssetId(0), -i128::from(cost));
+        self.assets[0].issued -= cost;
         match operation {
             Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
             Operation::Unstake { .. } | Operation::Accuse(_) => {}
@@ -285,11 +298,12 @@ impl Model {
                 let place = Place { limit: *limit, account: *account, id: *sequence };
                 self.offers.insert((Pair { sell: *sell, buy: *buy }, place), *amount);
             }
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                let place = Place { limit: *limit, account: *account, id: *offer };
-                // Another cancel of the account may have removed it in this block.
-                let amount = self.offers.remove(&(Pair { sell: *sell, buy: *buy }, place)).unwrap_or(0);
-                self.move_units(account, *sell, i128::from(amount));
+            Operation::Cancel(places) => {
+                for named in places {
+                    // Another cancel of the account may have removed it in this block.
+                    let amount = self.offers.remove(&key_of(account, named)).unwrap_or(0);
+                    self.move_units(account, named.sell, i128::from(amount));
+                }
             }
             Operation::Pay { to, asset, amount } => {
                 self.move_units(account, *asset, -i128::from(*amount));
@@ -423,6 +437,7 @@ pub fn is_false(refusal: Refusal) -> bool {
         Refusal::ZERO_AMOUNT,
         Refusal::AMOUNT_TOO_LARGE,
         Refusal::SAME_ASSET,
+        Refusal::CANCEL_LIST,
         Refusal::SELF_PAYMENT,
         Refusal::RESERVED_ADDRESS,
         Refusal::BAD_SIGNATURE,

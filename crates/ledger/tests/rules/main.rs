@@ -2,6 +2,7 @@
 
 mod at_rest;
 mod attached;
+mod cancels;
 mod contract_history;
 mod contracts;
 mod developer;

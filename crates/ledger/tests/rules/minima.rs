@@ -99,7 +99,7 @@ fn a_remainder_below_the_least_goes_back_and_can_be_spent_in_the_next_block() {
         assert!(applied.modified.contains(&address(1)));
         let place = Place { limit: price("1"), account: address(1), id: 1 };
         assert_eq!(ledger.book().get(pair).and_then(|offers| offers.get(&place)), None);
-        let cancel = Operation::CancelOffer { sell: USD, buy: EUR, limit: price("1"), offer: 1 };
+        let cancel = Operation::cancel(USD, EUR, price("1"), 1);
         assert_eq!(ledger.admit(&signed(1, 2, cancel)), Err(Refusal::UNKNOWN_OFFER));
         let all = ledger.accounts().get(&address(1)).expect("exists").balance(USD);
         assert_eq!(all, 1_000_000 - fill.sold);

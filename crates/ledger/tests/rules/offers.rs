@@ -10,7 +10,7 @@ use ledger::contracts::ethereum::{U256, keccak256};
 use ledger::contracts::{
     Bloom, EthereumReceipt, EthereumRequest, EvmStatus, OFFERS, OfferEvent, OfferName, contract_address,
 };
-use ledger::{Applied, Genesis, Ledger, Limits, Listing, Outcome, Pair, ReceiptsTrie, Refusal, Roots};
+use ledger::{Applied, Cancelled, Genesis, Ledger, Limits, Listing, Outcome, Pair, ReceiptsTrie, Refusal, Roots};
 use primitives::{Address, AssetId, Body, Operation, Price, Transaction};
 
 use EvmStatus::{Reverted, Succeeded};
@@ -278,12 +278,13 @@ fn an_offer_is_cancelled_once_whoever_asks() {
     assert_eq!((units(&chain, &alice, EUR), chain.ledger.book().len()), (RICH - 50_000, 1));
     let offer = OfferName { id: offer.id + 1, ..offer };
     assert_eq!(amount_of(&chain, 1, alice, &offer), 50_000);
-    let cancel = Operation::CancelOffer { sell: EUR, buy: USD, limit: offer.limit, offer: offer.id };
+    let cancel = Operation::cancel(EUR, USD, offer.limit, offer.id);
     let cancel = Body { chain: CHAIN, account: alice, sequence: 1, until: 50_000, operation: cancel }
         .sign(&NETWORK, &validator(9));
     let block = chain.block(vec![cancel], vec![vec![call(0, 5, OFFERS, cancelling(&offer))]]);
     let applied = chain.apply(&block);
-    assert_eq!((&applied.outcomes[..], statuses(&applied)), (&[Outcome::Applied][..], vec![Reverted]));
+    let cancelled = Outcome::Cancelled(Cancelled { found: 1, missing: 0 });
+    assert_eq!((&applied.outcomes[..], statuses(&applied)), (&[cancelled][..], vec![Reverted]));
     assert_eq!((units(&chain, &alice, EUR), chain.ledger.book().len()), (RICH, 0));
     assert_eq!([1, 2].map(|height| amount_of(&chain, height, alice, &offer)), [50_000, 0]);
 }

@@ -17,7 +17,7 @@ fn offer(amount: Amount) -> Operation {
 }
 
 fn cancel(offer: u64) -> Operation {
-    Operation::CancelOffer { sell: EUR, buy: USD, limit: Price::ONE, offer }
+    Operation::cancel(EUR, USD, Price::ONE, offer)
 }
 
 fn ending(world: &World, sequence: u64, until: u64, operation: Operation) -> Transaction {

@@ -2,7 +2,8 @@
 //! many.
 
 use ledger::{
-    Genesis, Ledger, Limits, Listing, Outcome, Refusal, Restart, Signatures, Snapshot, TYPED_DATA_PER_SUB_BLOCK,
+    Cancelled, Genesis, Ledger, Limits, Listing, Outcome, Refusal, Restart, Signatures, Snapshot,
+    TYPED_DATA_PER_SUB_BLOCK,
 };
 use primitives::{
     Address, AssetId, Body, Digest, Operation, Price, SecretKey, Sequence, SignedBy, SubBlock, Superblock, Transaction,
@@ -82,8 +83,9 @@ fn a_wallet_pays_offers_and_cancels() {
     assert!(outcomes.iter().all(|outcome| outcome.refusal().is_none()), "{outcomes:?}");
     assert!(has(&ledger, wallet(1).address(), USD) > UNITS && has(&ledger, wallet(2).address(), EUR) > UNITS);
     assert_eq!(has(&ledger, wallet(3).address(), EUR), UNITS - UNITS / 10);
-    let cancel = Operation::CancelOffer { sell: EUR, buy: USD, limit: "99".parse().expect("a price"), offer: 1 };
-    assert_eq!(apply(&mut ledger, vec![sign(3, 2, cancel)]), [Outcome::Applied]);
+    let cancel = Operation::cancel(EUR, USD, "99".parse().expect("a price"), 1);
+    let cancelled = Outcome::Cancelled(Cancelled { found: 1, missing: 0 });
+    assert_eq!(apply(&mut ledger, vec![sign(3, 2, cancel)]), [cancelled]);
     assert_eq!(has(&ledger, wallet(3).address(), EUR), UNITS);
     // Each number once, and at most 64 ahead, as for every account.
     assert_eq!(apply(&mut ledger, vec![sign(3, 2, pay(1))]), refused(Refusal::SEQUENCE_USED));

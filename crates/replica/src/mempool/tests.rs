@@ -94,7 +94,7 @@ fn conflicts_stop_at_the_door() {
     let issue = |sequence| entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 });
     assert_eq!(pool.admit(issue(6), &ledger), Ok(()));
     assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::ISSUE_TOO_LARGE));
-    let nothing = entry(8, Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 });
+    let nothing = entry(8, Operation::cancel(AssetId(0), AssetId(1), Price::ONE, 1));
     assert_eq!(pool.admit(nothing, &ledger), refused(Refusal::UNKNOWN_OFFER));
 }
 

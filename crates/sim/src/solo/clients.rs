@@ -2,8 +2,8 @@
 
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
-    Sequence, SignedBy, Stake, Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price, Scope,
+    SecretKey, Sequence, SignedBy, Stake, Transaction,
 };
 
 use crate::ethereum::EthereumClients;
@@ -117,9 +117,13 @@ impl Clients {
             23 if dice.once_in(4) && !self.committee.1.is_empty() => self.accuse(dice),
             0..5 => self.pay(who, dice),
             5..8 if !self.people[who].offers.is_empty() => {
-                let at = dice.index(self.people[who].offers.len());
-                // Sometimes the same offer is cancelled twice.
-                self.people[who].offers[at].clone()
+                // Sometimes several offers, and sometimes one that another transaction cancels, too.
+                let offers = &self.people[who].offers;
+                let mut places: Vec<OfferPlace> =
+                    (0..1 + dice.index(3)).flat_map(|_| named(&offers[dice.index(offers.len())])).collect();
+                places.sort_unstable();
+                places.dedup();
+                Operation::Cancel(places.into())
             }
             8 => self.issue(dice),
             9 => Operation::Burn { asset: self.asset(dice), amount: 1 + dice.below(1_000) },
@@ -197,7 +201,7 @@ impl Clients {
     fn sign(&mut self, who: usize, operation: Operation, dice: &mut Dice) -> Transaction {
         let person = &mut self.people[who];
         if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
-            person.offers.push(Operation::CancelOffer { sell, buy, limit, offer: person.next });
+            person.offers.push(Operation::cancel(sell, buy, limit, person.next));
         }
         let body = Body { chain: CHAIN, account: person.address, sequence: person.next, until: 50_000, operation };
         person.next += 1;
@@ -251,8 +255,16 @@ impl Clients {
     }
 }
 
+/// The offers that a cancel names.
+fn named(cancel: &Operation) -> Vec<OfferPlace> {
+    if let Operation::Cancel(places) = cancel { places.to_vec() } else { Vec::new() }
+}
+
 fn rests(ledger: &Ledger, account: Address, cancel: &Operation) -> bool {
-    let Operation::CancelOffer { sell, buy, limit, offer } = *cancel else { return false };
-    let place = Place { limit, account, id: offer };
-    ledger.book().get(Pair { sell, buy }).is_some_and(|offers| offers.get(&place).is_some())
+    let Operation::Cancel(places) = cancel else { return false };
+    let rests = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
+        let place = Place { limit, account, id: offer };
+        ledger.book().get(Pair { sell, buy }).is_some_and(|offers| offers.get(&place).is_some())
+    };
+    places.iter().any(rests)
 }

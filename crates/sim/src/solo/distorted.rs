@@ -3,8 +3,8 @@
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
-use ledger::{AccountState, Applied, Fault, Ledger, Offer, Outcome, Pair, Place, Restore, Signatures, Snapshot};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Price, Superblock, Transaction};
+use ledger::{AccountState, Applied, Ended, Fault, Ledger, Offer, Pair, Place, Restore, Signatures, Snapshot};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Price, Superblock, Transaction};
 
 use crate::kernel::{EngineMistake, Mistake};
 
@@ -33,8 +33,8 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
             edit(ledger, &first.body.account, |account| account.window = old, None);
         }
         EngineMistake::RefundTwice => {
-            let refund = effective.find_map(|(transaction, outcome)| refunded(before, transaction, outcome));
-            let Some((account, asset, units)) = refund else { return };
+            let Some(Ended { pair, place, returned: units, .. }) = applied.batch.ended.first().copied() else { return };
+            let (account, asset) = (place.account, pair.sell);
             edit(ledger, &account, |account| credit(account, asset, units), Some((asset, units)));
         }
         EngineMistake::FeeNotBurnt => {
@@ -124,14 +124,6 @@ fn keep(ledger: &mut Ledger, pair: Pair, offer: Offer) {
 
 pub(crate) fn transactions(block: &Superblock) -> impl Iterator<Item = &Transaction> {
     block.sub_blocks.iter().flat_map(|sub| &sub.native)
-}
-
-fn refunded(before: &Ledger, transaction: &Transaction, outcome: &Outcome) -> Option<(Address, AssetId, Amount)> {
-    let Operation::CancelOffer { sell, buy, limit, offer } = transaction.body.operation else { return None };
-    let account = transaction.body.account;
-    let offers = before.book().get(Pair { sell, buy }).filter(|_| *outcome == Outcome::Applied)?;
-    let amount = offers.get(&Place { limit, account, id: offer })?;
-    Some((account, sell, amount))
 }
 
 fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {

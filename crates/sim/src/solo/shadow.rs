@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Edit, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
-use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence, Superblock, Transaction};
+use ledger::{BlockReceipts, Cancelled, Edit, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
+use primitives::{
+    Address, Amount, AssetId, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock, Transaction,
+};
 
 use super::bonds::Bonds;
 use super::distorted::transactions;
@@ -78,6 +80,7 @@ impl Shadow {
         }
         // Amounts that a block credits cannot be spent in it.
         self.check_overdrafts()?;
+        self.cancel(&effective, receipts)?;
         for (transaction, outcome) in &effective {
             self.credit(transaction, outcome, receipts)?;
         }
@@ -147,10 +150,12 @@ impl Shadow {
         Ok(())
     }
 
-    /// A fee for each KiB begun of a lane post, none for a member's duty, and one for everything else.
+    /// A fee for each KiB begun of a lane post, none for a member's duty, one more for each eight offers of a cancel,
+    /// and one for everything else.
     fn cost(&self, transaction: &Transaction) -> i128 {
         let fees = match &transaction.body.operation {
             Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
+            Operation::Cancel(places) => 1 + places.len() as i128 / 8,
             Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
             _ => 1,
         };
@@ -162,6 +167,35 @@ impl Shadow {
             if let Some((asset, units)) = holder.balances.iter().find(|(_, units)| **units < 0) {
                 return Err(format!("{address} is overdrawn: {units} of asset {asset}"));
             }
+        }
+        Ok(())
+    }
+
+    /// Removes what the block's cancels name and what rested before it, once, and pays it back.
+    fn cancel(&mut self, effective: &[(&Transaction, Outcome)], receipts: &BlockReceipts) -> Result<(), String> {
+        let mut named: BTreeSet<(Pair, Place)> = BTreeSet::new();
+        for (transaction, outcome) in effective {
+            let Operation::Cancel(places) = &transaction.body.operation else { continue };
+            let account = transaction.body.account;
+            let key = |of: &OfferPlace| {
+                (Pair { sell: of.sell, buy: of.buy }, Place { limit: of.limit, account, id: of.offer })
+            };
+            let found: Vec<_> = places.iter().map(key).filter(|key| self.offers.contains_key(key)).collect();
+            let told = Cancelled { found: found.len() as u8, missing: (places.len() - found.len()) as u8 };
+            if found.is_empty() || *outcome != Outcome::Cancelled(told) {
+                return Err(format!("a cancel of {account} found {}, but its outcome is {outcome:?}", found.len()));
+            }
+            named.extend(found);
+        }
+        let told = receipts.batch.ended.iter().map(|ended| (ended.pair, ended.place));
+        if !named.iter().copied().eq(told) {
+            return Err(format!("{named:?} were cancelled, but {:?} ended", receipts.batch.ended));
+        }
+        for ended in &receipts.batch.ended {
+            if self.offers.remove(&(ended.pair, ended.place)) != Some(ended.returned) {
+                return Err(format!("{ended:?}, but another amount rested"));
+            }
+            self.add(ended.place.account, ended.pair.sell, i128::from(ended.returned));
         }
         Ok(())
     }
@@ -182,12 +216,7 @@ impl Shadow {
                 self.offers.insert((pair, place), amount);
                 check_offer(pair, place, amount, outcome, receipts)?;
             }
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                let place = Place { limit, account, id: offer };
-                let left = self.offers.remove(&(Pair { sell, buy }, place));
-                let left = left.ok_or_else(|| format!("offer {offer} of {account} was cancelled, but did not rest"))?;
-                self.add(account, sell, i128::from(left));
-            }
+            Operation::Cancel(_) => {}
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
             Operation::Issue { to, asset, amount } => {
                 self.add(to, asset, i128::from(amount));

@@ -118,6 +118,10 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 why.replace('_', " ")
             )
         }
+        (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
+        (_, Some(OutcomeBody::Cancelled { found, missing })) => {
+            format!("{found} cancelled; {missing} had traded or ended before")
+        }
         (_, Some(OutcomeBody::Void)) => {
             "it paid its fee and did nothing: another operation of the block counted, or the venue's bond or its next \
              fill does not fit"

@@ -1,10 +1,14 @@
 //! `walras wallet`: keys, operations, balances, and the fate of transactions.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
-use primitives::{Address, Amount, AssetId, Evidence, Operation, Price, PublicKey, Sequence, Stake, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, CANCELS_MAX, Evidence, OfferPlace, Operation, Price, PublicKey, Sequence, Stake,
+    TransactionId,
+};
 
 use crate::decimal::{to_unit_price, to_units};
 use crate::hexadecimal::hex_bytes;
@@ -98,12 +102,14 @@ pub enum WalletCommand {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Cancel a resting offer.
-    #[command(after_help = "Example:\n  walras wallet cancel --key alice.json --offer 7")]
+    /// Cancel resting offers, up to 32 with one transaction.
+    #[command(after_help = "Examples:
+  walras wallet cancel --key alice.json --offer 7
+  walras wallet cancel --key alice.json --offer 7,8,9")]
     Cancel {
-        /// The offer's id, as `wallet show` lists it.
-        #[arg(long)]
-        offer: Sequence,
+        /// The ids of the offers, as `wallet show` lists them. Those that rest no more are left out.
+        #[arg(long, required = true, value_delimiter = ',')]
+        offer: Vec<Sequence>,
         #[command(flatten)]
         sender: Sender,
     },
@@ -256,11 +262,17 @@ impl WalletCommand {
                 );
                 Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
             }),
-            WalletCommand::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
-                let found = server.node().offer(account, offer)?;
-                let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
-                let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
-                Ok(Operation::CancelOffer { sell, buy, limit: found.limit.parse()?, offer })
+            WalletCommand::Cancel { offer: ids, sender } => sender.send(json, |server, account, assets| {
+                let mut places = Vec::new();
+                for id in ids.iter().copied().collect::<BTreeSet<_>>() {
+                    let Some(found) = server.node().offer(account, id)? else { continue };
+                    let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
+                    places.push(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: id });
+                }
+                let named = || ids.iter().map(Sequence::to_string).collect::<Vec<_>>().join(", ");
+                ensure!(!places.is_empty(), "this account has no resting offer {}", named());
+                ensure!(places.len() <= CANCELS_MAX, "--offer: at most {CANCELS_MAX} offers in one transaction");
+                Ok(Operation::Cancel(places.into()))
             }),
             WalletCommand::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
                 let account = if rotate { *own } else { new_key.address() };

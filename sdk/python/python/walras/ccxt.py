@@ -50,7 +50,7 @@ from walras.client.models import Outcome
 __all__ = ["walras"]
 
 DAY_MS = 86_400_000
-_LOST_OFFERS = ("unknown_offer", "not_your_offer", "cancel_conflict")
+_LOST_OFFERS = ("unknown_offer", "not_your_offer")
 _TOO_LITTLE = ("sells_too_little", "asks_too_little", "same_asset", "zero_amount", "amount_too_large")
 
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use primitives::Amount;
+
 mod chunk;
 mod custody;
 mod minima;
@@ -13,7 +15,7 @@ mod refusals;
 pub use custody::offer_value;
 pub(crate) use custody::{pair_key, pair_root_digest};
 pub use minima::LEAST_UNITS;
-pub use offer::{Edit, Fill, Offer, Pair, PairChange, Place};
+pub use offer::{Edit, EndReason, Ended, Fill, Offer, Pair, PairChange, Place};
 pub use pair_offers::PairOffers;
 pub(crate) use pair_offers::Workspace;
 
@@ -27,6 +29,11 @@ impl OrderBook {
     /// The resting offers of a pair.
     pub fn get(&self, pair: Pair) -> Option<&PairOffers> {
         self.pairs.get(&pair).map(Arc::as_ref)
+    }
+
+    /// Units for sale of the offer that rests at a place.
+    pub fn rests(&self, (pair, place): (Pair, Place)) -> Option<Amount> {
+        self.get(pair)?.get(&place)
     }
 
     /// The pairs that have resting offers, in order.

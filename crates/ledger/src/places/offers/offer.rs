@@ -97,3 +97,32 @@ pub struct PairChange {
     /// Offers that are added, changed or removed, by place.
     pub edits: Vec<Edit>,
 }
+
+/// Why an offer left the book before it was sold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub enum EndReason {
+    /// Its account cancelled it, before the batch.
+    Cancelled,
+}
+
+impl EndReason {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndReason::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// An offer that left the book, with what was left of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub struct Ended {
+    /// The offer's pair.
+    pub pair: Pair,
+    /// Its place in the book.
+    pub place: Place,
+    /// Units that it no longer locks: they are the account's.
+    pub returned: Amount,
+    /// Why it left.
+    pub why: EndReason,
+}

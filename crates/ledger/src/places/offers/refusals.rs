@@ -11,15 +11,15 @@ refusals! {
     /// The offer sells and buys the same asset.
     SAME_ASSET: invalid, "same_asset",
         Malformed::SameAsset.text();
-    /// No offer rests at the place that the cancellation names.
+    /// No offer rests at the places that the transaction names.
     UNKNOWN_OFFER: refused, "unknown_offer",
         "no resting offer of this account has that pair, limit price and id; it may have traded or been cancelled";
-    /// The offer that the cancellation names belongs to another account.
+    /// The offer that the transaction names belongs to another account.
     NOT_YOUR_OFFER: refused, "not_your_offer",
         "the offer belongs to another account";
-    /// Two transactions of the account cancel one offer.
-    CANCEL_CONFLICT: refused, "cancel_conflict",
-        "a pending transaction of the account cancels this offer already";
+    /// The cancel names no offer, too many, or one twice.
+    CANCEL_LIST: invalid, "cancel_list",
+        Malformed::CancelList.text();
     /// The offer sells less than the minimum.
     SELLS_TOO_LITTLE: invalid, "sells_too_little",
         "the offer sells less than the minimum of its asset; see `least_units` under /v1/assets";

@@ -91,4 +91,6 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             return proved
         case "void":
             return b"\3"
+        case "cancelled":
+            return bytes([4, stated["found"], stated["missing"]])
     return None

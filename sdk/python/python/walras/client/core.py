@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CancelOffer, CreateOffer, Pay, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, OfferPlace, Pay, address_bytes, raw
 from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
 from walras.client.fate import LASTS_MAX, fate_of, told
 from walras.client.flow import Answer, Flow
@@ -191,8 +191,7 @@ class Core:
                     f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
                 )
             offer = found
-        operation = CancelOffer(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
-        return (yield from self.sender.send(operation, wait, None))
+        return (yield from self.sender.send(Cancel((_place_of(offer, assets),)), wait, None))
 
     def cancel_all(self, market: str | None) -> Flow[list[Fate]]:
         assets = yield from self.session.assets()
@@ -200,9 +199,10 @@ class Core:
         offers = yield from self.session.offers(self.sender.account)
         mine = [offer for offer in offers if pair is None or {offer.sell, offer.buy} == pair]
         ids = []
-        for offer in mine:
+        for at in range(0, len(mine), CANCELS_MAX):
+            places = tuple(_place_of(offer, assets) for offer in mine[at : at + CANCELS_MAX])
             try:
-                ids.append((yield from self.cancel(offer, False)).id)
+                ids.append((yield from self.sender.send(Cancel(places), False, None)).id)
             except TransactionRefusedError as error:
                 if error.code != "unknown_offer":
                     raise
@@ -215,6 +215,10 @@ class Core:
                 if error.code != "unknown_offer":
                     raise
         return fates
+
+
+def _place_of(offer: Offer, assets: Assets) -> OfferPlace:
+    return OfferPlace(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
 
 
 def _check_size(offer: CreateOffer, assets: Assets) -> None:

@@ -15,10 +15,11 @@ from walras.client.errors import AddressError, AmountError
 __all__ = [
     "Body",
     "Burn",
-    "CancelOffer",
+    "Cancel",
     "CreateAccount",
     "CreateOffer",
     "Issue",
+    "OfferPlace",
     "Operation",
     "Pay",
     "Signed",
@@ -97,8 +98,11 @@ def price_bytes(limit: Decimal) -> bytes:
     return ((decade + 18) << 57 | int(mantissa)).to_bytes(8, "big")
 
 
-Fields: TypeAlias = "list[tuple[str, str, str]]"
-"""Name, type and value of each field of typed data (EIP-712)."""
+Fields: TypeAlias = "list[tuple[str, str, str | list[Fields]]]"
+"""Name, type and value of each field of typed data (EIP-712); the value of a list is that of its structures."""
+
+CANCELS_MAX = 32
+"""The most offers that one cancel names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +139,34 @@ class CreateOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelOffer:
-    """Cancels what rests of an offer."""
+class OfferPlace:
+    """Where an own offer rests."""
 
     sell: int
     buy: int
     limit: Decimal
     offer: int
-    NAME: ClassVar[str] = "CancelOffer"
 
     def encode(self) -> bytes:
-        return b"\2" + u32(self.sell) + u32(self.buy) + price_bytes(self.limit) + u64(self.offer)
+        return u32(self.sell) + u32(self.buy) + price_bytes(self.limit) + u64(self.offer)
 
     def fields(self) -> Fields:
-        pair = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
+        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
         return [*pair, ("limit", "string", plain(self.limit)), ("offer", "uint64", str(self.offer))]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancels what rests of up to 32 offers; those that do not rest are skipped."""
+
+    offers: tuple[OfferPlace, ...]
+    NAME: ClassVar[str] = "Cancel"
+
+    def encode(self) -> bytes:
+        return b"\2" + u32(len(self.offers)) + b"".join(offer.encode() for offer in self.offers)
+
+    def fields(self) -> Fields:
+        return [("offers", "Offer[]", [offer.fields() for offer in self.offers])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +258,7 @@ class Withdraw:
         ]
 
 
-Operation: TypeAlias = "CreateAccount | CreateOffer | CancelOffer | Pay | Issue | Burn | Unstake | Withdraw"
+Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Pay | Issue | Burn | Unstake | Withdraw"
 
 
 def word(kind: str, value: str) -> bytes:
@@ -257,9 +274,21 @@ def word(kind: str, value: str) -> bytes:
             return int(value).to_bytes(32, "big")
 
 
+def form_of(name: str, fields: Fields) -> str:
+    """A structure's name and fields, and after them the structures of its lists."""
+    lists = [(kind.removesuffix("[]"), value) for _, kind, value in fields if not isinstance(value, str)]
+    inner = "".join(form_of(structure, entries[0]) for structure, entries in sorted(lists, key=lambda one: one[0]))
+    return f"{name}({','.join(f'{kind} {field}' for field, kind, _ in fields)}){inner}"
+
+
 def hash_struct(name: str, fields: Fields) -> bytes:
-    form = f"{name}({','.join(f'{kind} {field}' for field, kind, _ in fields)})"
-    return keccak256(keccak256(form.encode()) + b"".join(word(kind, value) for _, kind, value in fields))
+    def one(kind: str, value: str | list[Fields]) -> bytes:
+        if isinstance(value, str):
+            return word(kind, value)
+        return keccak256(b"".join(hash_struct(kind.removesuffix("[]"), entry) for entry in value))
+
+    form = form_of(name, fields)
+    return keccak256(keccak256(form.encode()) + b"".join(one(kind, value) for _, kind, value in fields))
 
 
 @dataclass(frozen=True, slots=True)

@@ -403,7 +403,7 @@ class Block:
 class Outcome:
     """What a block did with a transaction. The amounts are those of an offer in its first batch."""
 
-    result: Literal["applied", "void", "offered", "refused"]
+    result: Literal["applied", "void", "offered", "cancelled", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
@@ -411,6 +411,10 @@ class Outcome:
     returned: Decimal | None = None
     """Went back to the account, because it is too little for an offer."""
     why: str | None = None
+    found: int | None = None
+    """How many of the offers that a cancel names rested."""
+    missing: int | None = None
+    """How many of them did not: they had traded or ended."""
     code: str | None = None
     message: str | None = None
 
@@ -430,6 +434,8 @@ class Outcome:
                 )
             case "refused":
                 return Outcome("refused", code=body["code"], message=body["message"])
+            case "cancelled":
+                return Outcome("cancelled", found=body["found"], missing=body["missing"])
             case result:
                 return Outcome(result, why=body.get("why"))
 

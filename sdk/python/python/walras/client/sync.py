@@ -222,7 +222,7 @@ class Client:
         return self.run(self._core.cancel(offer, wait))
 
     def cancel_all(self, market: str | None = None) -> list[Fate]:
-        """Cancels all own offers, or those of a market. Offers that trade meanwhile are left out."""
+        """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left out."""
         return self.run(self._core.cancel_all(market))
 
     def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
