@@ -21,13 +21,12 @@ use venue::{
 };
 
 use crate::chain::{HeardBlock, VenueChain};
+use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::facts::{ChainState, facts_since, settles_of};
 use crate::home::{begun, incarnation_directory, is_prepared};
 use crate::settings::PitSettings;
-use crate::shared::{
-    PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight, clock_ms,
-};
+use crate::shared::{PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
 
 /// The most inputs of a step: one record of the journal, one sync.
 const INPUTS_OF_STEP: usize = 4_096;
@@ -50,10 +49,7 @@ enum NoRoot {
     Root(#[from] VenueRootError),
     /// The disk failed.
     #[error("{}: {reason}", path.display())]
-    Disk {
-        path: PathBuf,
-        reason: std::io::Error,
-    },
+    Disk { path: PathBuf, reason: std::io::Error },
 }
 
 /// Whom the reports of a step answer.
@@ -132,7 +128,11 @@ impl Host {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let mut gathered = Gathered::default();
-            first.into_iter().chain(inputs.try_iter()).take(INPUTS_OF_STEP).for_each(|input| self.gather(input, &mut gathered));
+            first
+                .into_iter()
+                .chain(inputs.try_iter())
+                .take(INPUTS_OF_STEP)
+                .for_each(|input| self.gather(input, &mut gathered));
             let stops = gathered.stops;
             self.turn(gathered);
             if stops {
@@ -396,9 +396,10 @@ impl Host {
         let venue = self.shared.venue;
         let known = self.shared.heard(|heard| heard.newest.clone().zip(heard.terms));
         let (state, terms) = known.ok_or_else(|| waits("the node is starting".into()))?;
-        let record = state.venues.get(venue).ok_or_else(|| {
-            waits(format!("the ledger has no venue {venue}: run `walras venue open`"))
-        })?;
+        let record = state
+            .venues
+            .get(venue)
+            .ok_or_else(|| waits(format!("the ledger has no venue {venue}: run `walras venue open`")))?;
         let keys = (self.settings.keys)();
         let directory = incarnation_directory(&self.settings.directory, venue, record.incarnation);
         if !directory.exists() {
@@ -449,7 +450,8 @@ impl Host {
     /// Detaches the sessions that have no link: after a start of the process none has one.
     fn detach(&mut self) -> Result<(), VenueRootError> {
         let root = self.root.as_mut().expect("it is open");
-        let lost = root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
+        let lost =
+            root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
         let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
         if !inputs.is_empty() {
             let effects = root.step(clock_ms(), &inputs)?;
@@ -514,12 +516,11 @@ impl Host {
     fn show(&mut self) {
         let Some(root) = &self.root else { return };
         let settings = root.settings();
-        let scope = RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
+        let scope =
+            RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
         let (fills, settled) = root.counts();
-        let in_flight = root.in_flight().map(|settle| SettleInFlight {
-            sequence: settle.body.sequence,
-            until: settle.body.until,
-        });
+        let in_flight =
+            root.in_flight().map(|settle| SettleInFlight { sequence: settle.body.sequence, until: settle.body.until });
         let listed = self.told.iter().flat_map(|state| state.venues.markets_from(settings.venue, 0));
         let markets = listed.map(|(market, _)| market).filter(|market| root.book(*market).is_some()).collect();
         let standing = root.stopped().map_or(PitStanding::Runs, PitStanding::Stopped);
@@ -575,7 +576,9 @@ fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
     }
     for Asked { key, number, reply } in asked {
         let found = match number {
-            Some(number) => of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect(),
+            Some(number) => {
+                of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect()
+            }
             None => reports.iter().filter(|report| report.key == key).cloned().collect(),
         };
         // Who asked may be gone.
