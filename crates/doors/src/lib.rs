@@ -27,9 +27,9 @@ mod tls;
 mod turns;
 
 pub use backend::{Answer, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
+pub use door::Visitor;
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;
-pub use door::Visitor;
 pub use settings::Http;
 pub use side_door::{OperatorCheck, SideDoor};
 pub use tls::TlsError;

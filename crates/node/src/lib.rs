@@ -30,6 +30,7 @@ mod room;
 mod shared;
 pub mod snapshot;
 pub mod validator;
+mod venue_chain;
 mod venue_line;
 mod verified;
 
@@ -38,7 +39,6 @@ pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
-pub use venue_line::VenueLineError;
 pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use replica::{
     EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
@@ -46,6 +46,7 @@ pub use replica::{
 };
 pub use room::free_bytes;
 pub use shared::ExchangeError;
+pub use venue_chain::VenueLineError;
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -4,7 +4,9 @@
 //! be forfeited. So a root is created only where its operator has said that the incarnation has reported nothing: the
 //! directory then has a file `prepared`, which goes when the journal is there.
 
+use std::fs::DirBuilder;
 use std::io::{Error, ErrorKind, Result};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 const PREPARED: &str = "prepared";
@@ -28,9 +30,8 @@ pub fn prepare_incarnation(venues: &Path, venue: u32, incarnation: u32) -> Resul
         return Err(Error::new(ErrorKind::AlreadyExists, why));
     }
     let parent = directory.parent().expect("it is below the directory of its venue");
-    std::fs::create_dir_all(parent)?;
     let unfinished = parent.join(format!("{incarnation}.unfinished"));
-    std::fs::create_dir_all(&unfinished)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&unfinished)?;
     std::fs::File::create(unfinished.join(PREPARED))?.sync_all()?;
     std::fs::File::open(&unfinished)?.sync_all()?;
     std::fs::rename(&unfinished, &directory)?;

@@ -44,6 +44,7 @@
 
 pub mod bridge;
 mod chain;
+mod clock;
 pub mod door;
 mod events;
 mod facts;

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use primitives::venue::MarketId;
 use primitives::{Height, PublicKey, Sequence};
@@ -15,6 +14,7 @@ use venue::{
 };
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
+use crate::clock::clock_ms;
 use crate::events::StepEvents;
 use crate::facts::ChainState;
 use crate::ouch::OuchHub;
@@ -174,11 +174,6 @@ pub(crate) struct PitShared {
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
     links: std::sync::atomic::AtomicU64,
-}
-
-/// Milliseconds since 1970, from this machine's clock.
-pub(crate) fn clock_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 impl PitShared {

@@ -182,7 +182,10 @@ mod tests {
         }
         assert!(!TraderRequest { stamp_ms: 1_001, ..request }.is_signed(&scope()));
         assert!(!TraderRequest { ask: TraderAsk::Cancel { number, keeps: 1 }, ..request }.is_signed(&scope()));
-        assert_eq!(borsh::from_slice::<TraderRequest>(&borsh::to_vec(&request).expect("memory")).expect("same"), request);
+        assert_eq!(
+            borsh::from_slice::<TraderRequest>(&borsh::to_vec(&request).expect("memory")).expect("same"),
+            request
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ macro_rules! println {
 
 mod batch;
 mod bench_command;
+mod bridge;
 mod clear;
 mod decimal;
 mod demo;
@@ -120,6 +121,8 @@ enum Command {
     /// Own venues of continuous markets, look at them, and prove what they did.
     #[command(subcommand)]
     Venue(venue::VenueCommand),
+    /// Sign the orders of a program that speaks plain OUCH, and pass them on to a venue.
+    Bridge(bridge::BridgeCommand),
     /// Run a proxy of a venue's market edge.
     Proxy(edge::ProxyCommand),
     /// Run gateways of a venue's market edge.
@@ -191,6 +194,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Match(matched) => matched.run(json),
         Command::Fairnet(fairnet) => fairnet.run(json),
         Command::Venue(venue) => venue.run(json),
+        Command::Bridge(bridge) => bridge.run(),
         Command::Proxy(proxy) => proxy.run(),
         Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),

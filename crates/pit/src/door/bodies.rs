@@ -1,8 +1,6 @@
 //! Bodies of orders, requests and reports over HTTP and WebSocket.
 
-use primitives::venue::{
-    MarketId, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide,
-};
+use primitives::venue::{MarketId, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
 use primitives::{PublicKey, Signature, to_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -324,16 +322,20 @@ fn number(number: OrderNumber) -> Value {
 pub fn report_body(report: &TradeReport) -> Value {
     let mut body = json!({ "key": report.key.to_string(), "number": number(report.number) });
     let (kind, what) = match &report.what {
-        ReportKind::Accepted(of) => {
-            ("accepted", json!({ "id": of.id.to_string(), "lots": of.lots, "replaces": of.replaces.map(number),
-                "keeps_place": of.keeps_place }))
-        }
+        ReportKind::Accepted(of) => (
+            "accepted",
+            json!({ "id": of.id.to_string(), "lots": of.lots, "replaces": of.replaces.map(number),
+                "keeps_place": of.keeps_place }),
+        ),
         ReportKind::Refused(why) => ("refused", json!({ "code": refusal_name(why).1, "message": why.to_string() })),
         ReportKind::Executed(of, report) => {
             let signed = borsh::to_vec(&**report).expect("writing to memory cannot fail");
-            ("executed", json!({ "index": of.index.to_string(), "market": of.market, "side": side_body(of.side),
+            (
+                "executed",
+                json!({ "index": of.index.to_string(), "market": of.market, "side": side_body(of.side),
                 "lots": of.lots, "tick": of.tick, "fee": of.fee.to_string(), "is_taker": of.is_taker, "left": of.left,
-                "report": hex(&signed) }))
+                "report": hex(&signed) }),
+            )
         }
         ReportKind::Reduced { lots } => ("reduced", json!({ "lots": lots })),
         ReportKind::Ended { lots, why } => ("ended", json!({ "lots": lots, "why": end_code(why) })),
@@ -341,7 +343,9 @@ pub fn report_body(report: &TradeReport) -> Value {
         ReportKind::Settled { index, height, fate } => {
             ("settled", json!({ "index": index.to_string(), "height": height.to_string(), "fate": fate_code(fate) }))
         }
-        ReportKind::Status(standing) => ("status", standing.as_ref().map_or(json!({ "standing": "unknown" }), standing_body)),
+        ReportKind::Status(standing) => {
+            ("status", standing.as_ref().map_or(json!({ "standing": "unknown" }), standing_body))
+        }
     };
     body["type"] = kind.into();
     body[kind] = what;

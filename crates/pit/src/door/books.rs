@@ -24,7 +24,11 @@ pub(super) struct Depth {
 }
 
 fn not_open(market: MarketId) -> Failure {
-    Failure::new(StatusCode::NOT_FOUND, "market_not_open", format!("market {market} is not open; see /v1/venue/markets"))
+    Failure::new(
+        StatusCode::NOT_FOUND,
+        "market_not_open",
+        format!("market {market} is not open; see /v1/venue/markets"),
+    )
 }
 
 /// Markets with what a trader must know of them.

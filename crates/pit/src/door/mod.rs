@@ -13,8 +13,8 @@
 
 pub mod bodies;
 mod books;
-mod orders;
 mod operator;
+mod orders;
 mod stream;
 
 use std::sync::Arc;
@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sockets::Shares;
 
-use crate::shared::{PitRefusal, PitShared, PitStanding, PitView, clock_ms};
+use crate::clock::clock_ms;
+use crate::shared::{PitRefusal, PitShared, PitStanding, PitView};
 use crate::words::pause_code;
 
 /// The most connections of the stream.
@@ -59,7 +60,9 @@ pub(crate) fn router(shared: Arc<PitShared>, operator: OperatorCheck) -> Router 
         .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
     limited
         .route("/v1/venue/stream", get(stream::open))
-        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is no such call; see docs/venue-api.md"))
+        .fallback(async || {
+            Failure::new(StatusCode::NOT_FOUND, "not_found", "there is no such call; see docs/venue-api.md")
+        })
         .with_state(api)
 }
 

@@ -77,7 +77,9 @@ pub(super) async fn place_all(
     // A batch equation takes a core for milliseconds.
     let checked = match orders.len() {
         0..MANY => check(),
-        _ => tokio::task::spawn_blocking(check).await.map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?,
+        _ => tokio::task::spawn_blocking(check)
+            .await
+            .map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?,
     };
     let mut given = Vec::with_capacity(orders.len());
     for (order, checked) in orders.iter().zip(checked) {
@@ -182,11 +184,16 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
 }
 
 /// Where an open order stands in its queue.
-async fn position(shared: &PitShared, key: PublicKey, number: primitives::venue::OrderNumber) -> Result<Value, Failure> {
+async fn position(
+    shared: &PitShared,
+    key: PublicKey,
+    number: primitives::venue::OrderNumber,
+) -> Result<Value, Failure> {
     let found = of_root(shared, move |root| root.position(&key, &number)).await?;
-    Ok(found.map_or(Value::Null, |of| {
-        json!({ "orders_ahead": of.orders_ahead, "lots_ahead": of.lots_ahead.to_string(), "lots": of.lots })
-    }))
+    Ok(found.map_or(
+        Value::Null,
+        |of| json!({ "orders_ahead": of.orders_ahead, "lots_ahead": of.lots_ahead.to_string(), "lots": of.lots }),
+    ))
 }
 
 /// Fills of a key from an index on, with the report that each was told.
@@ -196,7 +203,9 @@ async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<Value, F
         let next = fills.last().map_or(from, |fill| fill.index + 1);
         let is_own = |fill: &VenueFill, side| fill.party(side).key == key;
         let sides = [VenueSide::Buy, VenueSide::Sell];
-        let own = fills.iter().flat_map(|fill| sides.into_iter().filter(|side| is_own(fill, *side)).map(move |side| (fill, side)));
+        let own = fills
+            .iter()
+            .flat_map(|fill| sides.into_iter().filter(|side| is_own(fill, *side)).map(move |side| (fill, side)));
         let bodies: Vec<Value> = own.map(|(fill, side)| fill_body(fill, side, &root.report(fill, side))).collect();
         Ok::<_, String>(json!({ "fills": bodies, "next": next.to_string(), "settled": root.counts().1.to_string() }))
     });

@@ -80,6 +80,8 @@ struct Attached {
     session: SessionNumber,
     key: PublicKey,
     link: u64,
+    /// Whether a dead man's timer runs.
+    has_timer: bool,
 }
 
 struct Connection<'a> {
@@ -163,7 +165,7 @@ impl Connection<'_> {
 
     /// The client lives.
     fn is_alive(&self, spoke: &mut tokio::time::Instant) {
-        if let Some(Attached { session, .. }) = self.attached
+        if let Some(Attached { session, has_timer: true, .. }) = self.attached
             && spoke.elapsed() >= QUIET
         {
             *spoke = tokio::time::Instant::now();
@@ -210,7 +212,9 @@ impl Connection<'_> {
             return Err(Failure::malformed("attach: the request asks for something else"));
         };
         if session == 0 {
-            return Err(Failure::malformed("attach: session 0 is that of requests without a session: choose another one"));
+            return Err(Failure::malformed(
+                "attach: session 0 is that of requests without a session: choose another one",
+            ));
         }
         if self.attached.is_some() {
             return Err(Failure::malformed("attach: this connection has a session: open another one"));
@@ -220,7 +224,7 @@ impl Connection<'_> {
         let (session, key, link) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;
-        self.attached = Some(Attached { session, key, link });
+        self.attached = Some(Attached { session, key, link, has_timer: dead_man_ms.is_some() });
         Ok(attached.await.map_err(|_| PitRefusal::BeginsAgain)?)
     }
 
@@ -240,7 +244,8 @@ impl Connection<'_> {
                 self.send(json!({ "type": "image", "id": id, "image": image })).await
             }
             Ok(None) => {
-                let why = Failure::new(StatusCode::NOT_FOUND, "market_not_open", format!("market {market} is not open"));
+                let why =
+                    Failure::new(StatusCode::NOT_FOUND, "market_not_open", format!("market {market} is not open"));
                 self.error(id, &why).await
             }
             Err(why) => self.error(id, &why).await,
@@ -250,12 +255,17 @@ impl Connection<'_> {
     /// What a step told, as far as it concerns this client.
     async fn tell(&mut self, told: &Arc<StepEvents>) -> Delivered {
         if let Some(own) = self.attached {
-            if told.attached.iter().any(|(session, link)| *session == own.session && *link != own.link && *link > own.link) {
+            if told
+                .attached
+                .iter()
+                .any(|(session, link)| *session == own.session && *link != own.link && *link > own.link)
+            {
                 return Err(DISPLACED);
             }
             for report in told.reports.iter().filter(|report| report.key == own.key) {
                 let is_own_session = report.session == own.session;
-                self.send(json!({ "type": "report", "report": report_body(report), "own_session": is_own_session })).await?;
+                self.send(json!({ "type": "report", "report": report_body(report), "own_session": is_own_session }))
+                    .await?;
             }
         }
         if let Some(pause) = told.pause {

@@ -19,7 +19,8 @@ use venue::{SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders,
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
 use super::{DAY_MS, Entered, HELLO, market_of, symbol_of};
-use crate::shared::{PitInput, PitRefusal, PitShared, clock_ms};
+use crate::clock::clock_ms;
+use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
 
 /// The most connections, of which one address has at most what it leaves.
@@ -88,7 +89,7 @@ async fn hello(stream: &mut TcpStream) -> Option<TraderRequest> {
 }
 
 /// The request that a debug packet has; `None` if it has none.
-pub(crate) fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
+pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
     let Ok(SoupPacket::Debug(text)) = SoupPacket::decode(packet) else { return None };
     borsh::from_slice(text.strip_prefix(HELLO)?).ok()
 }
@@ -99,6 +100,8 @@ struct Link {
     key: PublicKey,
     incarnation: u32,
     number: u64,
+    /// Whether a dead man's timer runs.
+    has_timer: bool,
     changed: watch::Receiver<u64>,
 }
 
@@ -121,7 +124,8 @@ async fn attach(shared: &PitShared, request: &TraderRequest) -> Result<Link, Pit
         of.link.send_replace(number);
         of.link.subscribe()
     });
-    Ok(Link { session, key, incarnation, number, changed })
+    let has_timer = dead_man_ms.is_some();
+    Ok(Link { session, key, incarnation, number, has_timer, changed })
 }
 
 /// Runs the session's machine until its connection ends.
@@ -152,7 +156,7 @@ async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
             return;
         }
         unsent.drain(..taken);
-        if received > 0 && spoke.elapsed() >= HEARTBEAT {
+        if received > 0 && link.has_timer && spoke.elapsed() >= HEARTBEAT {
             spoke = tokio::time::Instant::now();
             drop(shared.send(PitInput::Heartbeat(link.session)));
         }
@@ -206,9 +210,8 @@ fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
         }
         OuchInbound::Replace(replace) => {
             let signed = replacement(&replace, &options).ok();
-            let (symbol, side) = signed.map_or(([b' '; 8], b' '), |signed| {
-                (symbol_of(signed.order.market), side_letter(signed.order.side))
-            });
+            let (symbol, side) = signed
+                .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
             let entered = entered(message.body, symbol, side);
             place(shared, link, replace.user_ref, entered, signed, Some(replace.before));
         }

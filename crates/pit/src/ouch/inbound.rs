@@ -50,7 +50,9 @@ pub fn life_of(time_in_force: u8, quantity: u32, options: &[OuchOption]) -> Resu
         (DAY, true, false) => Ok(OrderLife::PostOnly),
         (IMMEDIATE, false, false) => Ok(OrderLife::ImmediateOrCancel),
         (IMMEDIATE, false, true) => Ok(OrderLife::FillOrKill),
-        (DAY | IMMEDIATE, ..) => Err(SignedFault::Letter("post-only or a least quantity with time in force", time_in_force)),
+        (DAY | IMMEDIATE, ..) => {
+            Err(SignedFault::Letter("post-only or a least quantity with time in force", time_in_force))
+        }
         _ => Err(SignedFault::Letter("time in force", time_in_force)),
     }
 }

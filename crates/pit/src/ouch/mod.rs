@@ -38,15 +38,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use primitives::venue::{MarketId, OrderNumber};
-use protocols::ouch::{OuchInbound, OuchOutbound, OuchMessage, OuchUserRefs};
+use protocols::ouch::{OuchInbound, OuchMessage, OuchOutbound, OuchUserRefs};
 use protocols::soup::SoupSession;
 use protocols::soup::server::SoupLog;
 use tokio::sync::watch;
 use venue::SessionNumber;
 
+use crate::clock::clock_ms;
 use crate::events::StepEvents;
-use crate::shared::clock_ms;
 
+pub use door::read_hello;
 pub use inbound::{SignedFault, enter_of, life_of};
 
 /// What a debug packet before the login begins with.
@@ -194,7 +195,9 @@ impl OuchHub {
                 let number = session.number(report.number.reference);
                 // Orders of another day have no reference in this session.
                 if number == report.number {
-                    outbound::messages(session, nanoseconds, report).iter().for_each(|message| session.publish(message));
+                    outbound::messages(session, nanoseconds, report)
+                        .iter()
+                        .for_each(|message| session.publish(message));
                 }
             }
         }
@@ -217,8 +220,9 @@ mod tests {
 
     #[test]
     fn a_session_of_another_day_or_incarnation_has_another_name() {
-        let names: std::collections::BTreeSet<_> =
-            [(1, 0), (2, 0), (1, 1), (2, 1)].map(|(day, incarnation)| session_name(day, incarnation)[..7].to_vec()).into();
+        let names: std::collections::BTreeSet<_> = [(1, 0), (2, 0), (1, 1), (2, 1)]
+            .map(|(day, incarnation)| session_name(day, incarnation)[..7].to_vec())
+            .into();
         assert_eq!(names.len(), 4);
         assert_eq!(day_of(2 * DAY_MS - 1), 1);
     }

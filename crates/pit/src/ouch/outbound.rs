@@ -69,7 +69,15 @@ fn accepted(entered: &mut Entered, nanoseconds: u64, first: &Acceptance) -> Opti
     let (symbol, side, order, state) = (entered.symbol, entered.side, first.id, b'L');
     Some(plain(match entered.message {
         OuchInbound::Enter(OuchEnter {
-            user_ref, price, time_in_force, display, capacity, sweep, cross, client_order, ..
+            user_ref,
+            price,
+            time_in_force,
+            display,
+            capacity,
+            sweep,
+            cross,
+            client_order,
+            ..
         }) => OuchOutbound::Accepted(OuchAccepted {
             nanoseconds,
             user_ref,
@@ -86,25 +94,32 @@ fn accepted(entered: &mut Entered, nanoseconds: u64, first: &Acceptance) -> Opti
             state,
             client_order,
         }),
-        OuchInbound::Replace(OuchReplace { before, user_ref, price, time_in_force, display, sweep, client_order, .. }) => {
-            OuchOutbound::Replaced(OuchReplaced {
-                nanoseconds,
-                before,
-                user_ref,
-                side,
-                quantity: first.lots,
-                symbol,
-                price,
-                time_in_force,
-                display,
-                order,
-                capacity: b'P',
-                sweep,
-                cross: b'N',
-                state,
-                client_order,
-            })
-        }
+        OuchInbound::Replace(OuchReplace {
+            before,
+            user_ref,
+            price,
+            time_in_force,
+            display,
+            sweep,
+            client_order,
+            ..
+        }) => OuchOutbound::Replaced(OuchReplaced {
+            nanoseconds,
+            before,
+            user_ref,
+            side,
+            quantity: first.lots,
+            symbol,
+            price,
+            time_in_force,
+            display,
+            order,
+            capacity: b'P',
+            sweep,
+            cross: b'N',
+            state,
+            client_order,
+        }),
         _ => return None,
     }))
 }
@@ -122,12 +137,7 @@ fn executed(nanoseconds: u64, user_ref: u32, what: &OrderExecution, report: &Fil
     OuchMessage { body, options: Some(vec![OuchOption::Unknown { tag: FILL_REPORT, value }]) }
 }
 
-fn settled(
-    nanoseconds: u64,
-    user_ref: u32,
-    (index, height): (u64, u64),
-    fate: &FillFate,
-) -> OuchMessage<OuchOutbound> {
+fn settled(nanoseconds: u64, user_ref: u32, (index, height): (u64, u64), fate: &FillFate) -> OuchMessage<OuchOutbound> {
     match fate {
         FillFate::Applied => {
             let body = OuchOutbound::Restated(OuchRestated { nanoseconds, user_ref, reason: b'S' });

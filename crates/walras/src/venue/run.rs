@@ -54,14 +54,20 @@ pub struct Prepared {
 impl VenuePrepare {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let VenuePrepare { home, venue, incarnation, passphrase } = self;
-        anyhow::ensure!(home.join("genesis.json").exists(), "{} is no home; make one with `walras init`", home.display());
+        anyhow::ensure!(
+            home.join("genesis.json").exists(),
+            "{} is no home; make one with `walras init`",
+            home.display()
+        );
         let Prepared { operator, report_key } = prepare(&home, venue, incarnation, &passphrase)?;
         if json {
             println!("{}", json!({ "operator": operator.to_string(), "report_key": report_key.to_string() }));
         } else {
             println!("operator    {operator}");
             println!("report key  {report_key}");
-            println!("Name both with `walras venue open`, send the operator units for fees, and set [venue] run = true.");
+            println!(
+                "Name both with `walras venue open`, send the operator units for fees, and set [venue] run = true."
+            );
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -142,7 +142,8 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     where
         V: PartialEq,
     {
-        let mut keys: Vec<K> = self.unshared(other).filter(|(key, value)| other.get(key) != Some(*value)).map(first).collect();
+        let mut keys: Vec<K> =
+            self.unshared(other).filter(|(key, value)| other.get(key) != Some(*value)).map(first).collect();
         keys.extend(other.unshared(self).filter(|(key, _)| !self.contains(key)).map(first));
         keys
     }

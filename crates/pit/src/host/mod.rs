@@ -4,30 +4,30 @@
 //!  loop { wait · blocks that are certified, commands that wait ──► step ──► (synced) ──► answers, events, settles }
 //! ```
 
+mod opening;
+mod telling;
+
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use primitives::PublicKey;
 use primitives::venue::{MarketId, OrderNumber};
-use primitives::{Operation, PublicKey, Transaction};
 use store::RealDisk;
 use tokio::sync::oneshot;
 use venue::{
-    CertifiedFacts, FillFate, FoundRoot, OrderRefusal, ReportKind, RequestScope, SessionNumber, TradeCommand,
-    TradeReport, VenueEffect, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings, VenueStop,
+    CertifiedFacts, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput, VenueRoot, VenueRootError,
+    VenueStop,
 };
 
 use crate::chain::{HeardBlock, VenueChain};
-use crate::events::{BookTop, StepEvents, TOP_LEVELS};
+use crate::clock::clock_ms;
 use crate::facts::{ChainState, facts_since, settles_of};
-use crate::home::{begun, incarnation_directory, is_prepared};
 use crate::settings::PitSettings;
-use crate::shared::{
-    PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight, clock_ms,
-};
+use crate::shared::{PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
+use opening::NoRoot;
 
 /// The most inputs of a step: one record of the journal, one sync.
 const INPUTS_OF_STEP: usize = 4_096;
@@ -38,23 +38,6 @@ const UNCERTIFIED: Duration = Duration::from_millis(10);
 /// How long it waits until it opens a root that failed: at first, and at most.
 const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(60);
-
-/// Why there is no root.
-#[derive(Debug, thiserror::Error)]
-enum NoRoot {
-    /// Something is missing that may come.
-    #[error("{0}")]
-    Waits(String),
-    /// The root failed.
-    #[error(transparent)]
-    Root(#[from] VenueRootError),
-    /// The disk failed.
-    #[error("{}: {reason}", path.display())]
-    Disk {
-        path: PathBuf,
-        reason: std::io::Error,
-    },
-}
 
 /// Whom the reports of a step answer.
 struct Asked {
@@ -132,7 +115,11 @@ impl Host {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let mut gathered = Gathered::default();
-            first.into_iter().chain(inputs.try_iter()).take(INPUTS_OF_STEP).for_each(|input| self.gather(input, &mut gathered));
+            first
+                .into_iter()
+                .chain(inputs.try_iter())
+                .take(INPUTS_OF_STEP)
+                .for_each(|input| self.gather(input, &mut gathered));
             let stops = gathered.stops;
             self.turn(gathered);
             if stops {
@@ -286,200 +273,6 @@ impl Host {
         closed.map(|market| VenueInput::OpenMarket(market, self.settings.config.market())).collect()
     }
 
-    /// Does the effects of a step, in their order, and answers.
-    fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) {
-        let mut events = StepEvents::default();
-        let mut refused: HashMap<MarketId, OrderRefusal> = HashMap::new();
-        for effect in effects {
-            match effect {
-                VenueEffect::Report(report) => {
-                    self.count_bust(&report);
-                    events.reports.push(report);
-                }
-                VenueEffect::Market(market, number, event) => events.market.push((market, number, event)),
-                VenueEffect::Submit(settle) => self.submit(&settle),
-                VenueEffect::Pause(pause) => {
-                    tracing::info!(pause = pause.map(|why| why.to_string()), "matching");
-                    events.pause = Some(pause);
-                }
-                VenueEffect::WantsBlock(height) => tracing::error!(height, "the root was not given this block"),
-                VenueEffect::Refused(market, why) => {
-                    tracing::warn!(market, %why, "a command of the operator is refused");
-                    refused.insert(market, why);
-                }
-                VenueEffect::Stopped(why) => {
-                    tracing::error!(%why, "the venue has stopped");
-                    events.stopped = Some(why);
-                }
-            }
-        }
-        let root = self.root.as_ref().expect("it runs");
-        self.passed = Some(root.effects_told());
-        self.unopened.extend(refused.keys().filter(|market| root.book(**market).is_none()));
-        let changed: BTreeSet<MarketId> = events.market.iter().map(|(market, ..)| *market).collect();
-        let top = |market| Some((market, BookTop::of(root.book(market)?, TOP_LEVELS)));
-        events.tops = changed.into_iter().filter_map(top).collect();
-        for (session, link, reply) in gathered.attached.drain(..) {
-            events.attached.push((session, link));
-            // Who asked may be gone.
-            reply.send(()).ok();
-        }
-        answer(std::mem::take(&mut gathered.asked), &events.reports);
-        for Operated { market, reply } in gathered.operated.drain(..) {
-            reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
-        }
-        if !events.is_empty() {
-            self.shared.ouch.tell(&events);
-            // Nobody may listen.
-            drop(self.shared.events.send(Arc::new(events)));
-        }
-    }
-
-    fn count_bust(&mut self, report: &TradeReport) {
-        if let ReportKind::Settled { fate: FillFate::Bust(why), index, .. } = &report.what {
-            self.busts += 1;
-            tracing::warn!(index, ?why, "a fill is bust");
-        }
-    }
-
-    fn submit(&self, settle: &Transaction) {
-        if let Some(chain) = self.shared.heard(|heard| heard.chain.clone()) {
-            let fills = match &settle.body.operation {
-                Operation::Venue(operation) => match &**operation {
-                    primitives::venue::VenueOperation::Settle(settle) => settle.fills.len(),
-                    _ => 0,
-                },
-                _ => 0,
-            };
-            tracing::debug!(sequence = settle.body.sequence, fills, "a settle");
-            chain.submit(settle);
-        }
-    }
-
-    /// Opens or creates the root, if all that it needs is there.
-    fn open(&mut self) {
-        match self.try_open() {
-            Ok(found) => {
-                self.told = None;
-                self.unopened.clear();
-                let mut gathered = Gathered::default();
-                let again = found.again.into_iter().map(|(_, effect)| effect).collect();
-                self.tell(again, &mut gathered);
-                if let Err(error) = self.detach() {
-                    return self.fail(&NoRoot::Root(error));
-                }
-                let root = self.root.as_ref().expect("it is open");
-                let (fills, settled) = root.counts();
-                tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
-                // What is in flight is in no pool that is known.
-                if let Some(settle) = root.in_flight() {
-                    self.submit(&settle);
-                }
-                self.rewind();
-                self.show();
-            }
-            Err(why) => self.fail(&why),
-        }
-    }
-
-    /// The newest state again: a root that was opened needs to be told all records.
-    fn rewind(&mut self) {
-        self.shared.heard(|heard| {
-            if heard.waiting.is_empty() {
-                heard.waiting.extend(heard.newest.clone().map(|state| HeardBlock { state, settles: None }));
-            }
-        });
-    }
-
-    fn try_open(&mut self) -> Result<FoundRoot, NoRoot> {
-        let waits = |why: String| NoRoot::Waits(why);
-        let venue = self.shared.venue;
-        let known = self.shared.heard(|heard| heard.newest.clone().zip(heard.terms));
-        let (state, terms) = known.ok_or_else(|| waits("the node is starting".into()))?;
-        let record = state.venues.get(venue).ok_or_else(|| {
-            waits(format!("the ledger has no venue {venue}: run `walras venue open`"))
-        })?;
-        let keys = (self.settings.keys)();
-        let directory = incarnation_directory(&self.settings.directory, venue, record.incarnation);
-        if !directory.exists() {
-            let incarnation = record.incarnation;
-            return Err(waits(format!(
-                "{} is missing: if incarnation {incarnation} of venue {venue} has reported nothing yet, run `walras \
-                 venue prepare --venue {venue} --incarnation {incarnation}`; if its journal is lost, fence it first",
-                directory.display()
-            )));
-        }
-        let failed = |reason| NoRoot::Disk { path: directory.clone(), reason };
-        let disk = RealDisk::new(&directory).map_err(failed)?;
-        if is_prepared(&directory) {
-            let operator = record.operator;
-            if (keys.account, keys.report.public()) != (operator.account, operator.report_key) {
-                return Err(waits(format!(
-                    "the ledger has the operator {} with the report key {} for venue {venue}, and this home has the keys \
-                     of {} and {}",
-                    operator.account,
-                    operator.report_key,
-                    keys.account,
-                    keys.report.public()
-                )));
-            }
-            let (network, incarnation, limits) = (terms.network, record.incarnation, self.settings.config.limits());
-            let settings = VenueSettings { network, venue, incarnation, operator, terms: terms.settling, limits };
-            match VenueRoot::create(disk, settings, keys, VenueOptions::default()) {
-                Ok(root) => {
-                    begun(&directory).map_err(failed)?;
-                    self.root = Some(root);
-                    return Ok(FoundRoot::default());
-                }
-                // A crash came between the journal and the end of its preparation.
-                Err(VenueRootError::JournalExists(_)) => begun(&directory).map_err(failed)?,
-                Err(error) => return Err(error.into()),
-            }
-            return self.try_open();
-        }
-        let options = VenueOptions { again_from: self.passed, ..VenueOptions::default() };
-        let (root, found) = VenueRoot::open(disk, keys, options)?;
-        for repair in &found.repairs {
-            tracing::warn!(file = repair.file, bytes = repair.bytes, "removed what a crash had left unfinished");
-        }
-        self.root = Some(root);
-        Ok(found)
-    }
-
-    /// Detaches the sessions that have no link: after a start of the process none has one.
-    fn detach(&mut self) -> Result<(), VenueRootError> {
-        let root = self.root.as_mut().expect("it is open");
-        let lost = root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
-        let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
-        if !inputs.is_empty() {
-            let effects = root.step(clock_ms(), &inputs)?;
-            self.tell(effects, &mut Gathered::default());
-        }
-        Ok(())
-    }
-
-    /// Gives up the root, and opens it again later.
-    fn fail(&mut self, why: &NoRoot) {
-        let standing = match why {
-            NoRoot::Waits(why) => PitStanding::Waits(why.clone()),
-            why => PitStanding::Failed(why.to_string()),
-        };
-        let is_new = self.shared.view.borrow().standing != standing;
-        if is_new {
-            tracing::warn!(%why, "the venue does not run; it is tried again");
-        }
-        self.own_sessions.clear();
-        if self.root.is_some() {
-            self.shared.ouch.end_all();
-        }
-        (self.root, self.told) = (None, None);
-        self.try_at = Instant::now() + self.patience;
-        if matches!(why, NoRoot::Root(_) | NoRoot::Disk { .. }) || self.passed.is_some() {
-            self.patience = (self.patience * 2).min(AGAIN_MOST);
-        }
-        self.shared.view.send_modify(|view| view.standing = standing);
-    }
-
     /// Snapshots, and what is forgotten.
     fn keep(&mut self) {
         let Some(root) = &mut self.root else { return };
@@ -514,12 +307,11 @@ impl Host {
     fn show(&mut self) {
         let Some(root) = &self.root else { return };
         let settings = root.settings();
-        let scope = RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
+        let scope =
+            RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
         let (fills, settled) = root.counts();
-        let in_flight = root.in_flight().map(|settle| SettleInFlight {
-            sequence: settle.body.sequence,
-            until: settle.body.until,
-        });
+        let in_flight =
+            root.in_flight().map(|settle| SettleInFlight { sequence: settle.body.sequence, until: settle.body.until });
         let listed = self.told.iter().flat_map(|state| state.venues.markets_from(settings.venue, 0));
         let markets = listed.map(|(market, _)| market).filter(|market| root.book(*market).is_some()).collect();
         let standing = root.stopped().map_or(PitStanding::Runs, PitStanding::Stopped);
@@ -541,19 +333,6 @@ impl Host {
         }
     }
 
-    /// Opens the next incarnation where its operator has prepared it.
-    fn next_incarnation(&mut self) {
-        let venue = self.shared.venue;
-        let present = self.told.as_ref().and_then(|state| state.venues.get(venue)).map(|record| record.incarnation);
-        let is_ready = |of: &u32| incarnation_directory(&self.settings.directory, venue, *of).exists();
-        let here = self.root.as_ref().map(|root| root.settings().incarnation);
-        if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
-            (self.root, self.passed, self.told) = (None, None, None);
-            self.own_sessions.clear();
-            self.open();
-        }
-    }
-
     /// The last turn: a snapshot, so that the next start replays little.
     fn end(&mut self) {
         if let Some(writing) = self.snapshot.take() {
@@ -564,22 +343,6 @@ impl Host {
         {
             tracing::warn!(%error, "the venue's snapshot at the end was not written: the next start replays more");
         }
-    }
-}
-
-/// Answers whoever asked with the reports about its order, or about all orders of its key.
-fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
-    let mut of_order: HashMap<(PublicKey, OrderNumber), Vec<&TradeReport>> = HashMap::new();
-    for report in reports {
-        of_order.entry((report.key, report.number)).or_default().push(report);
-    }
-    for Asked { key, number, reply } in asked {
-        let found = match number {
-            Some(number) => of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect(),
-            None => reports.iter().filter(|report| report.key == key).cloned().collect(),
-        };
-        // Who asked may be gone.
-        drop(reply.send(found));
     }
 }
 

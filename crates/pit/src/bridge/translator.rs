@@ -1,0 +1,261 @@
+//! Plain messages of a participant, signed; messages of the venue, plain.
+
+use std::collections::BTreeMap;
+
+use primitives::SecretKey;
+use primitives::venue::{FillReport, MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchRejected, OuchReplace};
+use venue::RequestScope;
+
+use super::{BridgeNews, BridgeSettings};
+use crate::ouch::{FILL_REPORT, SETTLED, SIGNED_ORDER, day_of, life_of, market_of};
+use crate::words::NOT_SIGNED;
+
+/// Orders of which market and side are remembered, for replacements.
+const ORDERS: usize = 65_536;
+
+/// Turns plain messages into signed ones, and back.
+pub struct Translator {
+    trading: SecretKey,
+    fee_cap_ppm: u32,
+    life_heights: u64,
+    pub(super) orders: BTreeMap<u32, (MarketId, VenueSide)>,
+}
+
+impl Translator {
+    /// Signs with these settings.
+    pub fn new(settings: &BridgeSettings) -> Translator {
+        let BridgeSettings { trading, fee_cap_ppm, life_heights, .. } = settings;
+        let (fee_cap_ppm, life_heights) = (*fee_cap_ppm, *life_heights);
+        Translator { trading: trading.clone(), fee_cap_ppm, life_heights, orders: BTreeMap::new() }
+    }
+
+    /// What the venue is told.
+    ///
+    /// # Errors
+    /// The rejection that the participant is told.
+    pub fn to_venue(&mut self, bytes: &[u8], news: &BridgeNews, now_ms: u64) -> std::result::Result<Vec<u8>, Vec<u8>> {
+        let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return Err(Vec::new()) };
+        let signed = match &message.body {
+            OuchInbound::Enter(enter) => self.sign_new(enter, &message, news, now_ms),
+            OuchInbound::Replace(replace) => self.sign_replacement(replace, &message, news, now_ms),
+            _ => return Ok(bytes.to_vec()),
+        };
+        let Some(signed) = signed else { return Err(rejection(&message.body, NOT_SIGNED, now_ms)) };
+        self.orders.insert(signed.order.number.reference, (signed.order.market, signed.order.side));
+        if self.orders.len() > ORDERS {
+            self.orders.pop_first();
+        }
+        let mut options = message.options.unwrap_or_default();
+        let value = borsh::to_vec(&signed).expect("writing to memory cannot fail");
+        options.push(OuchOption::Unknown { tag: SIGNED_ORDER, value });
+        let mut to = Vec::new();
+        let message = OuchMessage { body: message.body, options: Some(options) };
+        message.encode(&mut to).map_err(|_| rejection(&message.body, NOT_SIGNED, now_ms))?;
+        Ok(to)
+    }
+
+    fn sign_new(
+        &self,
+        enter: &OuchEnter,
+        message: &OuchMessage<OuchInbound>,
+        news: &BridgeNews,
+        now_ms: u64,
+    ) -> Option<SettledOrder> {
+        let side = if enter.side == b'B' { VenueSide::Buy } else { VenueSide::Sell };
+        let market = market_of(&enter.symbol)?;
+        let life = life_of(enter.time_in_force, enter.quantity, message.options.as_deref().unwrap_or(&[])).ok()?;
+        let (tick, lots) = (u32::try_from(enter.price).ok()?, enter.quantity);
+        Some(self.sign((market, side), enter.user_ref, (tick, lots), life, news, now_ms))
+    }
+
+    fn sign_replacement(
+        &self,
+        replace: &OuchReplace,
+        message: &OuchMessage<OuchInbound>,
+        news: &BridgeNews,
+        now_ms: u64,
+    ) -> Option<SettledOrder> {
+        let of = *self.orders.get(&replace.before)?;
+        let life = life_of(replace.time_in_force, replace.quantity, message.options.as_deref().unwrap_or(&[])).ok()?;
+        let (tick, lots) = (u32::try_from(replace.price).ok()?, replace.quantity);
+        Some(self.sign(of, replace.user_ref, (tick, lots), life, news, now_ms))
+    }
+
+    fn sign(
+        &self,
+        (market, side): (MarketId, VenueSide),
+        reference: u32,
+        (tick, lots): (u32, u32),
+        life: primitives::venue::OrderLife,
+        news: &BridgeNews,
+        now_ms: u64,
+    ) -> SettledOrder {
+        let RequestScope { network, venue, incarnation } = news.scope;
+        let order = VenueOrder {
+            market,
+            number: OrderNumber { incarnation, day: day_of(now_ms), reference },
+            floor: OrderNumber { incarnation, day: 0, reference: 0 },
+            side,
+            life,
+            self_trade: SelfTradeRule::ExpireTaker,
+            tick,
+            lots,
+            expiry: news.height.saturating_add(self.life_heights),
+            until_ms: None,
+            fee_cap_ppm: self.fee_cap_ppm,
+        };
+        let signature = Some(self.trading.sign(&order.signing_bytes(&network, venue)));
+        SettledOrder { key: self.trading.public(), order, signature }
+    }
+}
+
+/// A rejection as the venue would send it; nothing for what has no number.
+pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<u8> {
+    let (user_ref, client_order) = match message {
+        OuchInbound::Enter(OuchEnter { user_ref, client_order, .. })
+        | OuchInbound::Replace(OuchReplace { user_ref, client_order, .. }) => (*user_ref, *client_order),
+        _ => return Vec::new(),
+    };
+    let nanoseconds = now_ms % 86_400_000 * 1_000_000;
+    let body = OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order });
+    let mut bytes = Vec::new();
+    OuchMessage::plain(body).encode(&mut bytes).expect("it has no options");
+    bytes
+}
+
+/// What the participant is told of a message of the venue, and the report that it has.
+pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
+    // What this program does not know is passed on: the participant may.
+    let Ok(mut message) = OuchMessage::<OuchOutbound>::decode(bytes) else { return (Some(bytes.to_vec()), None) };
+    let (mut report, mut is_settled) = (None, false);
+    if let Some(options) = &mut message.options {
+        options.retain(|option| match option {
+            OuchOption::Unknown { tag: FILL_REPORT, value } => {
+                report = borsh::from_slice(value).ok();
+                false
+            }
+            OuchOption::Unknown { tag: SETTLED, .. } => {
+                is_settled = true;
+                false
+            }
+            _ => true,
+        });
+    }
+    let mut plain = Vec::new();
+    message.encode(&mut plain).expect("it was decoded");
+    (Some(plain).filter(|_| !is_settled), report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use primitives::Digest;
+    use venue::check_orders;
+
+    use super::*;
+    use crate::ouch::{enter_of, symbol_of};
+
+    fn settings() -> BridgeSettings {
+        BridgeSettings {
+            venue: SocketAddr::from(([127, 0, 0, 1], 1)),
+            trading: SecretKey::from_seed([7; 32]),
+            session: 1,
+            ends_orders: false,
+            dead_man_ms: None,
+            fee_cap_ppm: 500,
+            life_heights: 100,
+        }
+    }
+
+    fn news() -> BridgeNews {
+        BridgeNews { scope: RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 }, height: 40 }
+    }
+
+    fn plain_enter(user_ref: u32) -> OuchEnter {
+        OuchEnter {
+            user_ref,
+            side: b'B',
+            quantity: 5,
+            symbol: symbol_of(3),
+            price: 77,
+            time_in_force: b'0',
+            display: b'Y',
+            capacity: b'P',
+            sweep: b'N',
+            cross: b'N',
+            client_order: *b"mine          ",
+        }
+    }
+
+    fn encoded(body: OuchInbound) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        OuchMessage::plain(body).encode(&mut bytes).expect("it has no options");
+        bytes
+    }
+
+    fn signed_in(bytes: &[u8]) -> SettledOrder {
+        let options = OuchMessage::<OuchInbound>::decode(bytes).expect("a message").options.expect("options");
+        let Some(OuchOption::Unknown { tag: SIGNED_ORDER, value }) = options.last() else { panic!("no signed order") };
+        borsh::from_slice(value).expect("a signed order")
+    }
+
+    #[test]
+    fn a_plain_order_comes_out_of_the_bridge_signed() {
+        let (mut translator, scope) = (Translator::new(&settings()), news().scope);
+        let now = 20_000 * 86_400_000 + 5;
+        let enter = encoded(OuchInbound::Enter(plain_enter(9)));
+        let signed = signed_in(&translator.to_venue(&enter, &news(), now).expect("signed"));
+        assert_eq!(signed.order.number, OrderNumber { incarnation: 2, day: 20_000, reference: 9 });
+        assert_eq!((signed.order.market, signed.order.tick, signed.order.lots, signed.order.expiry), (3, 77, 5, 140));
+        assert!(check_orders(&scope.network, scope.venue, &[signed])[0].is_some());
+        // A replacement keeps market and side of what it replaces.
+        let OuchEnter { price, time_in_force, display, sweep, client_order, .. } = plain_enter(0);
+        let replace =
+            OuchReplace { before: 9, user_ref: 10, quantity: 6, price, time_in_force, display, sweep, client_order };
+        let replaced = translator.to_venue(&encoded(OuchInbound::Replace(replace)), &news(), now).expect("signed");
+        assert_eq!((signed_in(&replaced).order.side, signed_in(&replaced).order.lots), (VenueSide::Buy, 6));
+        // What nobody has ordered is not replaced, and what no market is named by is not ordered.
+        let unknown = OuchReplace { before: 8, ..replace };
+        for refused in
+            [OuchInbound::Replace(unknown), OuchInbound::Enter(OuchEnter { symbol: *b"EURUSD  ", ..plain_enter(11) })]
+        {
+            let rejected = translator.to_venue(&encoded(refused), &news(), now).expect_err("not signed");
+            let message = OuchMessage::<OuchOutbound>::decode(&rejected).expect("a rejection");
+            assert!(matches!(message.body, OuchOutbound::Rejected(OuchRejected { reason: NOT_SIGNED, .. })));
+        }
+    }
+
+    #[test]
+    fn what_plain_ouch_lacks_is_stripped_and_reports_are_kept() {
+        let signed = signed_in(
+            &Translator::new(&settings())
+                .to_venue(&encoded(OuchInbound::Enter(plain_enter(1))), &news(), 0)
+                .expect("signed"),
+        );
+        let mut bytes = Vec::new();
+        enter_of(&signed).encode(&mut bytes).expect("an order fits");
+        assert_eq!(signed_in(&bytes), signed, "bridge and venue write the same option");
+        let report =
+            FillReport::new(&Digest([3; 32]), (1, 2, 9), Digest([4; 32]), signed.key.address(), &settings().trading);
+        let value = borsh::to_vec(&report).expect("in memory");
+        let executed = protocols::ouch::OuchExecuted {
+            nanoseconds: 1,
+            user_ref: 1,
+            quantity: 5,
+            price: 77,
+            liquidity: b'R',
+            matched: 9,
+        };
+        let told = OuchMessage {
+            body: OuchOutbound::Executed(executed),
+            options: Some(vec![OuchOption::Unknown { tag: FILL_REPORT, value }]),
+        };
+        let (mut bytes, mut plain) = (Vec::new(), Vec::new());
+        told.encode(&mut bytes).expect("a report fits into an option");
+        OuchMessage::plain(OuchOutbound::Executed(executed)).encode(&mut plain).expect("plain");
+        assert_eq!(to_participant(&bytes), (Some(plain), Some(report)));
+        assert_eq!(to_participant(b"?"), (Some(b"?".to_vec()), None));
+    }
+}

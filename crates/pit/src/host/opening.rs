@@ -1,0 +1,168 @@
+//! Opening the root, giving it up, and the next incarnation.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use store::RealDisk;
+use venue::{FoundRoot, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings};
+
+use super::{AGAIN_MOST, Gathered, Host};
+use crate::chain::HeardBlock;
+use crate::clock::clock_ms;
+use crate::home::{begun, incarnation_directory, is_prepared};
+use crate::shared::PitStanding;
+
+/// Why there is no root.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoRoot {
+    /// Something is missing that may come.
+    #[error("{0}")]
+    Waits(String),
+    /// The root failed.
+    #[error(transparent)]
+    Root(#[from] VenueRootError),
+    /// The disk failed.
+    #[error("{}: {reason}", path.display())]
+    Disk { path: PathBuf, reason: std::io::Error },
+}
+
+impl Host {
+    /// Opens or creates the root, if all that it needs is there.
+    pub(super) fn open(&mut self) {
+        match self.try_open() {
+            Ok(found) => {
+                self.told = None;
+                self.unopened.clear();
+                let mut gathered = Gathered::default();
+                let again = found.again.into_iter().map(|(_, effect)| effect).collect();
+                self.tell(again, &mut gathered);
+                if let Err(error) = self.detach() {
+                    return self.fail(&NoRoot::Root(error));
+                }
+                let root = self.root.as_ref().expect("it is open");
+                let (fills, settled) = root.counts();
+                tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
+                // What is in flight is in no pool that is known.
+                if let Some(settle) = root.in_flight() {
+                    self.submit(&settle);
+                }
+                self.rewind();
+                self.show();
+            }
+            Err(why) => self.fail(&why),
+        }
+    }
+
+    /// The newest state again: a root that was opened needs to be told all records.
+    fn rewind(&mut self) {
+        self.shared.heard(|heard| {
+            if heard.waiting.is_empty() {
+                heard.waiting.extend(heard.newest.clone().map(|state| HeardBlock { state, settles: None }));
+            }
+        });
+    }
+
+    fn try_open(&mut self) -> Result<FoundRoot, NoRoot> {
+        let waits = |why: String| NoRoot::Waits(why);
+        let venue = self.shared.venue;
+        let known = self.shared.heard(|heard| heard.newest.clone().zip(heard.terms));
+        let (state, terms) = known.ok_or_else(|| waits("the node is starting".into()))?;
+        let record = state
+            .venues
+            .get(venue)
+            .ok_or_else(|| waits(format!("the ledger has no venue {venue}: run `walras venue open`")))?;
+        let keys = (self.settings.keys)();
+        let directory = incarnation_directory(&self.settings.directory, venue, record.incarnation);
+        if !directory.exists() {
+            let incarnation = record.incarnation;
+            return Err(waits(format!(
+                "{} is missing: if incarnation {incarnation} of venue {venue} has reported nothing yet, run `walras \
+                 venue prepare --venue {venue} --incarnation {incarnation}`; if its journal is lost, fence it first",
+                directory.display()
+            )));
+        }
+        let failed = |reason| NoRoot::Disk { path: directory.clone(), reason };
+        let disk = RealDisk::new(&directory).map_err(failed)?;
+        if is_prepared(&directory) {
+            let operator = record.operator;
+            if (keys.account, keys.report.public()) != (operator.account, operator.report_key) {
+                return Err(waits(format!(
+                    "the ledger has the operator {} with the report key {} for venue {venue}, and this home has the keys \
+                     of {} and {}",
+                    operator.account,
+                    operator.report_key,
+                    keys.account,
+                    keys.report.public()
+                )));
+            }
+            let (network, incarnation, limits) = (terms.network, record.incarnation, self.settings.config.limits());
+            let settings = VenueSettings { network, venue, incarnation, operator, terms: terms.settling, limits };
+            match VenueRoot::create(disk, settings, keys, VenueOptions::default()) {
+                Ok(root) => {
+                    begun(&directory).map_err(failed)?;
+                    self.root = Some(root);
+                    return Ok(FoundRoot::default());
+                }
+                // A crash came between the journal and the end of its preparation.
+                Err(VenueRootError::JournalExists(_)) => begun(&directory).map_err(failed)?,
+                Err(error) => return Err(error.into()),
+            }
+            return self.try_open();
+        }
+        let options = VenueOptions { again_from: self.passed, ..VenueOptions::default() };
+        let (root, found) = VenueRoot::open(disk, keys, options)?;
+        for repair in &found.repairs {
+            tracing::warn!(file = repair.file, bytes = repair.bytes, "removed what a crash had left unfinished");
+        }
+        self.root = Some(root);
+        Ok(found)
+    }
+
+    /// Detaches the sessions that have no link: after a start of the process none has one.
+    fn detach(&mut self) -> Result<(), VenueRootError> {
+        let root = self.root.as_mut().expect("it is open");
+        let lost =
+            root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
+        let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
+        if !inputs.is_empty() {
+            let effects = root.step(clock_ms(), &inputs)?;
+            self.tell(effects, &mut Gathered::default());
+        }
+        Ok(())
+    }
+
+    /// Gives up the root, and opens it again later.
+    pub(super) fn fail(&mut self, why: &NoRoot) {
+        let standing = match why {
+            NoRoot::Waits(why) => PitStanding::Waits(why.clone()),
+            why => PitStanding::Failed(why.to_string()),
+        };
+        let is_new = self.shared.view.borrow().standing != standing;
+        if is_new {
+            tracing::warn!(%why, "the venue does not run; it is tried again");
+        }
+        self.own_sessions.clear();
+        if self.root.is_some() {
+            self.shared.ouch.end_all();
+        }
+        (self.root, self.told) = (None, None);
+        self.try_at = Instant::now() + self.patience;
+        if matches!(why, NoRoot::Root(_) | NoRoot::Disk { .. }) || self.passed.is_some() {
+            self.patience = (self.patience * 2).min(AGAIN_MOST);
+        }
+        self.shared.view.send_modify(|view| view.standing = standing);
+    }
+
+    /// Opens the next incarnation where its operator has prepared it.
+    pub(super) fn next_incarnation(&mut self) {
+        let venue = self.shared.venue;
+        let present = self.told.as_ref().and_then(|state| state.venues.get(venue)).map(|record| record.incarnation);
+        let is_ready = |of: &u32| incarnation_directory(&self.settings.directory, venue, *of).exists();
+        let here = self.root.as_ref().map(|root| root.settings().incarnation);
+        if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
+            (self.root, self.passed, self.told) = (None, None, None);
+            self.own_sessions.clear();
+            self.open();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `walras bridge`: plain OUCH on loopback, signed for a venue.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use client::NodeClient;
+use pit::bridge::{self, BridgeNews, BridgeSettings, ReportSink};
+use pit::door::VenueStatusBody;
+use primitives::to_hex;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use venue::RequestScope;
+
+use crate::decimal::to_units;
+use crate::keystore::{self, Passphrase};
+use crate::node_command::StopSignals;
+
+/// How often the venue is asked how it stands.
+const ASK: Duration = Duration::from_secs(1);
+
+/// Signs the orders of a program that speaks plain OUCH 5.0, and passes them on to a venue.
+#[derive(clap::Args)]
+#[command(after_help = "Example, for a program on this machine that connects to 127.0.0.1:9071:
+  walras bridge --trading-key alice-trading.json --venue http://127.0.0.1:8070 --ouch 127.0.0.1:8071 \\
+    --listen 127.0.0.1:9071 --reports alice-reports.txt
+
+Whoever reaches the address that it listens on trades with the key, within the key's mandate.")]
+pub struct BridgeCommand {
+    /// Key file of the trading key.
+    #[arg(long, value_name = "FILE")]
+    trading_key: PathBuf,
+    /// Where the venue takes orders over HTTP: its status says what is signed for.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8070")]
+    venue: String,
+    /// Where the venue takes orders over OUCH.
+    #[arg(long, default_value = "127.0.0.1:8071")]
+    ouch: SocketAddr,
+    /// Where programs connect, on loopback.
+    #[arg(long, default_value = "127.0.0.1:9071")]
+    listen: SocketAddr,
+    /// The session among those of the key, so that several bridges can use one key.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    session: u32,
+    /// End open orders when the link to the venue breaks.
+    #[arg(long)]
+    ends_orders: bool,
+    /// End open orders if the bridge says nothing for so many milliseconds.
+    #[arg(long, value_name = "MS")]
+    dead_man: Option<u64>,
+    /// The most that an order pays in fees, in percent of what it trades.
+    #[arg(long, value_name = "PERCENT", default_value = "0.2")]
+    fee_cap: String,
+    /// Heights that an order lives.
+    #[arg(long, value_name = "HEIGHTS", default_value_t = 10_000)]
+    life: u64,
+    /// File to which signed reports of fills are added, a line of hexadecimal each: they convict a venue that cheats.
+    #[arg(long, value_name = "FILE")]
+    reports: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: Passphrase,
+}
+
+impl BridgeCommand {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        ensure!(self.listen.ip().is_loopback(), "--listen: whoever reaches it trades with the key: listen on loopback");
+        let fee_cap_ppm = to_units(&self.fee_cap, 4).ok().and_then(|ppm| u32::try_from(ppm).ok());
+        let settings = BridgeSettings {
+            venue: self.ouch,
+            trading: keystore::open(&self.trading_key, &self.passphrase)?,
+            session: self.session,
+            ends_orders: self.ends_orders,
+            dead_man_ms: self.dead_man,
+            fee_cap_ppm: fee_cap_ppm.filter(|ppm| *ppm <= 1_000_000).context("--fee-cap: a percentage up to 100")?,
+            life_heights: self.life,
+        };
+        let sink = sink(self.reports.as_ref())?;
+        let (tell, news) = watch::channel(None);
+        let url = self.venue.clone();
+        std::thread::spawn(move || ask(&url, &tell));
+        let runtime = tokio::runtime::Runtime::new().context("threads")?;
+        runtime.block_on(async {
+            let mut stop = StopSignals::new().context("signals")?;
+            let listener =
+                TcpListener::bind(self.listen).await.with_context(|| format!("cannot listen on {}", self.listen))?;
+            println!("plain OUCH on {}", listener.local_addr()?);
+            tokio::select! {
+                done = bridge::run(settings, listener, news, sink) => done.context("the bridge")?,
+                () = stop.next() => {}
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// Keeps reports in a file, each durable before the participant is told of its fill.
+fn sink(path: Option<&PathBuf>) -> anyhow::Result<ReportSink> {
+    let Some(path) = path else { return Ok(Box::new(|_| Ok(()))) };
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Box::new(move |report| {
+        let bytes = borsh::to_vec(report)?;
+        writeln!(file, "0x{}", to_hex(&bytes))?;
+        file.sync_data()
+    }))
+}
+
+/// Asks the venue how it stands, for as long as somebody listens.
+fn ask(url: &str, tell: &watch::Sender<Option<BridgeNews>>) {
+    let node = NodeClient::at(url);
+    while !tell.is_closed() {
+        match node.get::<VenueStatusBody>("/v1/venue") {
+            Ok(status) => drop(tell.send_replace(news(&status))),
+            // The last news hold: without the venue nothing is signed, either.
+            Err(error) => tracing::warn!(%error, "the venue does not answer"),
+        }
+        std::thread::sleep(ASK);
+    }
+}
+
+fn news(status: &VenueStatusBody) -> Option<BridgeNews> {
+    let network = status.network.as_ref()?.parse().ok()?;
+    let (venue, incarnation) = (status.venue, status.incarnation?);
+    Some(BridgeNews { scope: RequestScope { network, venue, incarnation }, height: status.height? })
+}
