@@ -40,8 +40,7 @@ fn row(assets: u32, count: usize, books: usize) -> Value {
         let offers = cycles(assets, count, seed);
         let groups = program::groups(assets, &offers, &params);
         let begun = Instant::now();
-        let solutions: Option<Vec<_>> =
-            groups.iter().map(|(own, orders)| program::solve(own.len(), orders)).collect();
+        let solutions: Option<Vec<_>> = groups.iter().map(|(own, orders)| program::solve(own.len(), orders)).collect();
         theirs.push(milliseconds(begun));
         let solutions = solutions.unwrap_or_default();
         solved += usize::from(!solutions.is_empty() && solutions.iter().all(|own| own.objective.abs() <= OPTIMUM));
