@@ -64,11 +64,6 @@ impl Elimination {
         self.updated.len() as u64 / UPDATES + self.near.len() as u64
     }
 
-    /// The asset that keeps its price.
-    pub(crate) fn last(&self) -> usize {
-        self.place.iter().position(|place| *place as usize == self.place.len() - 1).expect("one is last")
-    }
-
     pub(crate) fn clear(&mut self) {
         self.up.fill(0.0);
         self.low.fill(0.0);

@@ -28,14 +28,10 @@
 //! one row for each asset, with V·(f+θ) and V·θ in the places where Newton's method on smoothed demand has the slopes
 //! of a pair: again an M-matrix. `elimination` solves it without cancellation, however many decades θ spans.
 //!
-//! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them. Where that is
-//!   far from balance: at a circulation in which every offer trades a part of its value,
-//!   found by one elimination: each trades in proportion to what its assets can, times a factor of the asset sold that
-//!   balances all. So every asset is conserved from the first step on, however far apart values and prices are. The
-//!   products of an offer are then relative to its first shares, f·s⁻ = f₀·τ and g·s⁺ = g₀·τ: a giant that can hardly
-//!   trade has a small f₀ and does not hide the others.
-//! - **Scaling**: shares, margins and logarithms have no unit. On the path, τ is relative to the mean over offers of
-//!   what their assets can trade.
+//! - **Beginning**: on the path at the initial prices, at a τ of the mean distance of offers from them, however far
+//!   that is from balance.
+//! - **Scaling**: shares, margins and logarithms have no unit. τ is relative to the mean over offers of what their
+//!   assets can trade.
 //! - **Giants**: near a solution, a lot counts as no larger than [`step::MULTIPLE`] times what its assets can trade
 //!   there. It trades no more whatever its size, and a path of lots that are alike takes fewer steps.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
@@ -80,13 +76,11 @@ use crate::search::{Found, PartView};
 use crate::supply::Supply;
 
 /// Maximum number of steps from one start.
-const STEPS: u32 = 200;
+const STEPS: u32 = 400;
 /// The least first τ.
 const TAU_FIRST: f64 = 0.02;
 /// The value of τ from which nearby prices are sought.
 const TAU_NEAR: f64 = 1e-4;
-/// The value of τ after lots are divided anew.
-const TAU_DIVIDED: f64 = 1e-3;
 /// The value of τ at which lots are divided anew for the first time, and its ratio from one time to the next.
 const FINER_FIRST: f64 = 3e-3;
 const FINER: f64 = 0.03;
@@ -95,8 +89,6 @@ const NARROW: f64 = 1e-5;
 const NARROW_NEAR: f64 = 1e-8;
 /// How often limits are raised to other places in the band.
 const SHIFTS: u32 = 12;
-/// How often runs are split into their offers.
-const SPLITS: u32 = 5;
 /// Balance at a solution, and the steps that improve it.
 const BALANCED_LAST: f64 = 1e-7;
 const POLISH: u32 = 8;
@@ -158,17 +150,10 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// Follows the path, again while offers at the margin share a lot with others; then seeks whole units nearby.
+    /// Follows the path, and then seeks whole units nearby.
     fn search(&mut self) -> End {
         self.start(self.lots.mean_margin(&self.logs).max(TAU_FIRST));
-        let mut end = self.follow(NARROW);
-        for _ in 0..SPLITS {
-            if end == End::Full || !self.lots.split(self.alone.view, &self.logs) {
-                break;
-            }
-            self.start(TAU_DIVIDED);
-            end = self.follow(NARROW);
-        }
+        let end = self.follow(NARROW);
         if end == End::Solved { self.search_units() } else { end }
     }
 
@@ -244,26 +229,12 @@ impl Path<'_> {
         self.step.measure(&self.lots, &self.logs);
     }
 
-    /// Puts all lots on the path at the current prices, if these are near enough to balance.
+    /// Begins with new lots at the current prices.
     fn start(&mut self, tau: f64) {
         if self.is_near {
             self.step.cap(&mut self.lots, &self.logs);
         }
-        /// The part of what an asset can trade that it may be out of balance.
-        const NEAR: f64 = 100.0;
         self.centre(tau);
-        if self.step.worst > NEAR {
-            self.begin();
-        }
-    }
-
-    /// Begins a path at the current prices.
-    fn begin(&mut self) {
-        let tau = self.lots.mean_margin(&self.logs).max(TAU_FIRST);
-        if !self.step.begin(&mut self.lots, &mut self.logs, tau) {
-            self.centre(tau);
-        }
-        self.step.measure(&self.lots, &self.logs);
     }
 
     /// Goes one step, if the budget allows it and there is a direction.

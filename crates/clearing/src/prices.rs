@@ -6,7 +6,7 @@
 //! |---|---|
 //! | fewer than [`THICK`] offers for each asset | the interior-point method, see `interior` |
 //! | others | Newton's method on smoothed demand, from earlier prices if they are near balance, see `newton` |
-//! | any for which that ends without a solution | the other method, then the interior-point method from elsewhere |
+//! | any for which that ends without a solution | the interior-point method from the prices reached |
 //! | parts that Newton's method prices, and whose amounts are not full | the interior-point method, see `again` |
 //! | groups that are not full even so | division of all cases of whole units, see `units` |
 //!
@@ -128,15 +128,11 @@ impl<'a> Market<'a> {
     }
 }
 
-/// Prices of a thin part with at most `most` looks: the interior-point method first.
+/// Prices of a thin part with at most `most` looks: the interior-point method, once more from where it ends in vain.
 fn price_thin(view: PartView, most: u64) -> Found {
     let first = interior(view, &own_start(view), most / 2);
-    if first.is_settled() {
-        return first;
-    }
-    let second = newton_cold(view, most.saturating_sub(first.looks) / 2);
-    let nearby = second.prices.clone();
-    first.or(second).then(most, |left| interior(view, &nearby, left))
+    let reached = first.prices.clone();
+    first.then(most, |left| interior(view, &reached, left))
 }
 
 /// Prices of a thick part: Newton's method first, from earlier prices if there are any, and then at most `most` looks

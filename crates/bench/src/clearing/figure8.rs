@@ -12,10 +12,14 @@ use serde_json::{Value, json};
 use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 
+#[cfg(test)]
+mod oracle;
 mod program;
 
 const ASSETS: [u32; 3] = [10, 20, 50];
 const OFFERS: [usize; 7] = [50, 100, 200, 500, 1_000, 2_000, 5_000];
+/// The optimum is 0; a solution is one if its objective is no more than this part of what is offered.
+const OPTIMUM: f64 = 1e-5;
 
 /// One row for each number of assets and of offers.
 pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
@@ -31,13 +35,16 @@ pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Val
 
 fn row(assets: u32, count: usize, books: usize) -> Value {
     let params = Params::default();
-    let (mut theirs, mut ours, mut solved, mut full) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut theirs, mut ours, mut steps, mut solved, mut full) = (Vec::new(), Vec::new(), Vec::new(), 0, 0);
     for seed in 0..books as u64 {
         let offers = cycles(assets, count, seed);
         let groups = program::groups(assets, &offers, &params);
         let begun = Instant::now();
-        solved += usize::from(groups.iter().all(|(own, orders)| program::solve(own.len(), orders).is_some()));
+        let solutions: Option<Vec<_>> = groups.iter().map(|(own, orders)| program::solve(own.len(), orders)).collect();
         theirs.push(milliseconds(begun));
+        let solutions = solutions.unwrap_or_default();
+        solved += usize::from(!solutions.is_empty() && solutions.iter().all(|own| own.objective.abs() <= OPTIMUM));
+        steps.push(solutions.iter().map(|own| f64::from(own.steps)).sum());
         let sorted = SortedOffers::new(assets, &offers);
         let book = sorted.book();
         let market = Market::new(&book).expect("a proper book");
@@ -47,6 +54,7 @@ fn row(assets: u32, count: usize, books: usize) -> Value {
     }
     json!({
         "assets": assets, "offers": count, "books": books, "convex_program_ms": spread(&theirs), "solved": solved,
+        "convex_program_steps": spread(&steps),
         "clear_ms": spread(&ours), "full": full,
     })
 }

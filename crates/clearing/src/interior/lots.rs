@@ -41,8 +41,7 @@ pub(crate) struct Lot {
     pub(super) d_above: f64,
     pub(super) d_below: f64,
     /// What the products g·s⁺ and f·s⁻ are on the path, relative to τ.
-    pub(super) up: f64,
-    pub(super) down: f64,
+    pub(super) weight: f64,
     /// θ: by how much the filled share grows with the logarithm of the rate.
     pub(super) slope: f64,
     /// Second-order terms of g·s⁺, of f·s⁻ and of the filled share in value.
@@ -225,8 +224,7 @@ impl Lot {
         d_filled: 0.0,
         d_above: 0.0,
         d_below: 0.0,
-        up: 1.0,
-        down: 1.0,
+        weight: 1.0,
         slope: 0.0,
         second: [0.0; 3],
     };

@@ -90,50 +90,9 @@ impl<'a> Step<'a> {
         for lot in &mut lots.all {
             let weight = scale / (lot.units * self.prices[lot.sell as usize]);
             self.widest = f64::max(self.widest, weight);
-            (lot.up, lot.down) = (weight, weight);
+            lot.weight = weight;
             lot.centre(lot.margin(logs), tau * weight);
         }
-    }
-
-    /// Puts every lot on a path that begins at a circulation, so that every asset is conserved whatever the prices are.
-    /// False if there is none in the range of numbers.
-    pub(super) fn begin(&mut self, lots: &mut Lots, logs: &mut [f64], tau: f64) -> bool {
-        crate::range::centred(logs);
-        self.measure(lots, logs);
-        let Some(parts) = self.circulation(lots) else { return false };
-        self.widest = 1.0;
-        for (lot, part) in lots.all.iter_mut().zip(parts) {
-            let margin = lot.margin(logs);
-            (lot.filled, lot.open, lot.down, lot.up) = (part, 1.0 - part, part, 1.0 - part);
-            (lot.above, lot.below) = (margin.max(0.0) + tau, (-margin).max(0.0) + tau);
-        }
-        true
-    }
-
-    /// The part of every lot in a circulation in which all trade, and none more than half: in proportion to what its
-    /// assets can trade, and to a factor of the asset sold.
-    fn circulation(&mut self, lots: &Lots) -> Option<Vec<f64>> {
-        const NARROWEST: f64 = 1e-200;
-        let most = self.most(lots);
-        let value = |lot: &Lot| lot.units * self.prices[lot.sell as usize];
-        let own = |lot: &Lot| value(lot).min(most[lot.sell as usize]).min(most[lot.buy as usize]);
-        let fixed = self.system.fixed(most.len());
-        let mut factors = vec![0.0; most.len()];
-        self.system.clear();
-        for lot in &lots.all {
-            self.system.add(lot.pair as usize, lot.sell as usize, lot.buy as usize, own(lot), 0.0);
-            if lot.sell as usize == fixed {
-                factors[lot.buy as usize] += own(lot);
-            }
-        }
-        self.system.factor();
-        factors[fixed] = 0.0;
-        let is_finite = self.system.solve(&mut factors, fixed);
-        factors[fixed] = 1.0;
-        let parts: Vec<f64> = lots.all.iter().map(|lot| own(lot) * factors[lot.sell as usize] / value(lot)).collect();
-        let largest = parts.iter().copied().fold(0.0, f64::max);
-        let is_wide = parts.iter().all(|part| *part > NARROWEST * largest) && largest.is_finite();
-        (is_finite && is_wide).then(|| parts.into_iter().map(|part| 0.5 * part / largest).collect())
     }
 
     /// Leaves of every lot no more than some multiple of what its assets can trade: a giant trades no more than others
@@ -181,7 +140,7 @@ impl<'a> Step<'a> {
             self.wanted[buy] += value;
             self.sold[sell] += value * lot.filled;
             self.bought[buy] += value * lot.filled;
-            products += lot.filled * lot.below / lot.down + lot.open * lot.above / lot.up;
+            products += (lot.filled * lot.below + lot.open * lot.above) / lot.weight;
         }
         self.measure_sides();
         let least = |asset: usize| f64::min(self.offered[asset], self.wanted[asset]);
@@ -246,8 +205,8 @@ impl<'a> Step<'a> {
         logs.iter_mut().zip(&change).for_each(|(log, change)| *log += length * change);
         for lot in &mut lots.all {
             lot.go(length);
-            lot.above = lot.above.max(LIFT * target * lot.up / lot.open);
-            lot.below = lot.below.max(LIFT * target * lot.down / lot.filled);
+            let least = LIFT * target * lot.weight;
+            (lot.above, lot.below) = (lot.above.max(least / lot.open), lot.below.max(least / lot.filled));
         }
         true
     }
@@ -257,7 +216,7 @@ impl<'a> Step<'a> {
         let after = |lot: &Lot| {
             let below = (lot.filled + length * lot.d_filled) * (lot.below + length * lot.d_below);
             let above = (lot.open - length * lot.d_filled) * (lot.above + length * lot.d_above);
-            below / lot.down + above / lot.up
+            (below + above) / lot.weight
         };
         if lots.len() == 0 {
             return 0.0;
@@ -358,14 +317,6 @@ impl Schur {
         }
     }
 
-    /// An asset whose price may stay.
-    fn fixed(&self, assets: usize) -> usize {
-        match self {
-            Schur::Direct(system) => system.last(),
-            Schur::Plain(_) => assets - 1,
-        }
-    }
-
     fn spent(&self) -> u64 {
         match self {
             Schur::Direct(system) => system.spent(),
@@ -377,14 +328,20 @@ impl Schur {
 impl Lot {
     /// The change of the filled share at unchanged prices.
     fn at_unchanged_prices(&self, logs: &[f64], target: f64) -> f64 {
-        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
+        let (over, under) = self.aims(target);
         let residual = self.margin(logs) - (self.above - self.below);
         self.slope * (residual - (over / self.open - self.above) + (under / self.filled - self.below))
     }
 
+    /// What the products g·s⁺ and f·s⁻ shall become, less their second-order terms.
+    fn aims(&self, target: f64) -> (f64, f64) {
+        let aim = target * self.weight;
+        (aim - self.second[0], aim - self.second[1])
+    }
+
     /// The changes of the lot when the logarithm of its rate changes by `change`.
     fn complete(&mut self, change: f64, target: f64) {
-        let (over, under) = (target * self.up - self.second[0], target * self.down - self.second[1]);
+        let (over, under) = self.aims(target);
         self.d_filled += self.slope * change;
         self.d_above = over / self.open - self.above + self.above / self.open * self.d_filled;
         self.d_below = under / self.filled - self.below - self.below / self.filled * self.d_filled;

@@ -28,22 +28,19 @@ pub(super) struct Order {
 #[derive(Clone, Debug)]
 pub(super) struct Solution {
     /// The price of every asset, up to a common factor.
-    #[allow(dead_code)]
+    #[cfg_attr(not(test), expect(dead_code, reason = "the oracle compares prices"))]
     pub(super) prices: Vec<f64>,
     /// The share of every offer that trades.
-    #[allow(dead_code)]
+    #[cfg_attr(not(test), expect(dead_code, reason = "the oracle compares prices where offers trade in part"))]
     pub(super) shares: Vec<f64>,
     /// The value of the objective, relative to the value of all that is offered.
-    #[allow(dead_code)]
     pub(super) objective: f64,
     /// Steps of the solver.
-    #[allow(dead_code)]
     pub(super) steps: u32,
 }
 
 /// The strongly connected groups of more than one asset: their assets, and their offers with limits raised to the
-/// middle
-/// of the band.
+/// middle of the band.
 pub(super) fn groups(assets: u32, offers: &[Offer], params: &Params) -> Vec<(Vec<AssetId>, Vec<Order>)> {
     let mut pairs: Vec<(AssetId, AssetId)> = offers.iter().map(|offer| (offer.sell, offer.buy)).collect();
     pairs.sort_unstable();

@@ -1,15 +1,12 @@
-//! Thin books against a public solver of the convex program of Devanur, Garg and Végh, which shares no code with the
-//! crate: its optimum is 0 wherever a clearing is full, prices agree where they are unique, and its prices have full
-//! amounts too.
+//! Thin books against the public solver, which shares no code with ours: its optimum is 0 wherever a clearing is full,
+//! prices agree where they are unique, and its prices have full amounts too.
 
-#[path = "convex/mod.rs"]
-mod program;
-
-use clearing::workload::thin::{self, PATTERNS};
-use clearing::workload::{self, Seeded};
-use clearing::{Market, Offer, Params, SortedOffers, clear};
+use ::clearing::workload::thin::{self, PATTERNS};
+use ::clearing::workload::{self, Seeded};
+use ::clearing::{Market, Offer, Params, SortedOffers, clear};
 use primitives::Price;
-use program::{Order, Solution};
+
+use super::program::{self, Order, Solution};
 
 /// How far our rate is from a limit at which the oracle trades in part, as a multiple of half the band; the largest.
 /// At a limit at which some solution trades in part, every solution has the same rate.
@@ -48,7 +45,7 @@ impl Tally {
                 continue;
             };
             self.solved += 1;
-            assert!(solution.objective.abs() < 1e-5, "{what}: optimum {}", solution.objective);
+            assert!(solution.objective.abs() < super::OPTIMUM, "{what}: optimum {}", solution.objective);
             let ours: Vec<f64> = own.iter().map(|asset| clearing.valuations[asset.0 as usize].to_f64()).collect();
             let disagreement = disagreement(&orders, &solution, &ours, &params);
             // Half a band, and what rounding of few units may need.
@@ -64,21 +61,21 @@ impl Tally {
 
 #[test]
 fn a_public_convex_solver_agrees() {
+    const BOOKS: u64 = 150;
     let mut tally = Tally::default();
-    let books = 300;
-    for seed in 0..books {
+    for seed in 0..BOOKS {
         let mut random = Seeded::new(seed);
         let (assets, offers) = (2 + random.below(7), 4 + 2 * random.below(15) as usize);
         let spread = [0.01, 0.05, 0.5][random.below(3) as usize];
         let book = thin::of_kind(PATTERNS[seed as usize % PATTERNS.len()], assets, offers, spread, &mut random);
         tally.add(book.assets, &book.offers, &format!("thin {seed}"));
     }
-    for seed in 0..20 {
+    for seed in 0..10 {
         tally.add(6, &workload::cycles(6, 60, seed), &format!("cycles {seed}"));
     }
     let Tally { solved, unsolved, unique, full_at_theirs } = tally;
     println!("{solved} solved, {unsolved} not, {unique} with unique prices, {full_at_theirs} full at its prices");
-    assert!(solved > 200 && unsolved * 20 < solved, "{solved} solved, {unsolved} not");
-    assert!(unique > 100, "{unique}");
-    assert!(full_at_theirs > 300, "{full_at_theirs}");
+    assert!(solved > 100 && unsolved * 20 < solved, "{solved} solved, {unsolved} not");
+    assert!(unique > 50, "{unique}");
+    assert!(full_at_theirs > 150, "{full_at_theirs}");
 }
