@@ -35,12 +35,13 @@ fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) 
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
-/// Every market that has offers or traded in the last batch.
+/// Every market that has offers or has traded.
 pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBody {
     let last = views.batches().next_back();
     let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
     let pairs = views.offers().pairs().chain(traded);
-    let all: BTreeSet<(AssetId, AssetId)> = pairs.map(Sides::of).map(|sides| (sides.quote, sides.base)).collect();
+    let sides = pairs.map(Sides::of).chain(candles.markets());
+    let all: BTreeSet<(AssetId, AssetId)> = sides.map(|sides| (sides.quote, sides.base)).collect();
     let count = |pair| views.offers().pair_len(pair);
     let best = |pair| views.offers().prices(pair).next().map(|(limit, _)| limit);
     let markets = all.into_iter().map(|(quote, base)| {

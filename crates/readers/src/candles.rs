@@ -200,6 +200,12 @@ impl Candles {
         }
     }
 
+    /// The markets that have traded, in no order.
+    pub fn markets(&self) -> impl Iterator<Item = Sides> {
+        let days = self.series.keys().filter(|(.., interval)| *interval == Interval::Day);
+        days.map(|&(higher, lower, _)| Sides { base: higher, quote: lower })
+    }
+
     /// The last traded price of a market, quote per base, and the height of that batch.
     pub fn last(&self, sides: Sides) -> Option<(f64, Height)> {
         let day = *self.series.get(&key(sides, Interval::Day))?.by_time.last_key_value()?.1;
@@ -280,6 +286,16 @@ mod tests {
             assert_eq!((other[0].base_volume, other[0].quote_volume), (100, 50));
             assert_eq!(candles.of(SIDES, Interval::Minute, 7 * MINUTE, 1)[0].time_ms, MINUTE);
         }
+    }
+
+    #[test]
+    fn a_market_that_traded_once_stays_known() {
+        let mut candles = Candles::default();
+        assert_eq!(candles.markets().count(), 0);
+        candles.add(1, 0, &batch("2"));
+        candles.add(2, MINUTE, &Batch { valuations: vec![Price::ONE; 2], ..Batch::default() });
+        let markets: Vec<_> = candles.markets().map(|sides| (sides.base, sides.quote)).collect();
+        assert_eq!(markets, [(SIDES.base, SIDES.quote)]);
     }
 
     #[test]
