@@ -112,17 +112,17 @@ describe("an order", () => {
 describe("a node that lays out something else than was asked for", () => {
   const trader = { address: "0x4a62316623ad457f02cdc5d997ded67a383ec569" };
   const network = { chain: "31337", network: "0x" + "4e".repeat(32) };
-  const operation = { type: "create_offer", sell: "EUR", buy: "USD", amount: "1000000", limit: "0.0105" };
+  const operation = { type: "create_offer", sell: "EUR", buy: "USD", amount: "1000000", limit: "0.0105", life: "rests", client: "0x" + "00".repeat(16) };
   const field = (name: string, type: string) => ({ name, type });
   const told = (change: (data: TypedData) => void = () => undefined) => {
     const typed_data: TypedData = {
       types: {
         EIP712Domain: [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")],
-        CreateOffer: [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("sell", "uint32"), field("buy", "uint32"), field("amount", "uint64"), field("limit", "string")],
+        CreateOffer: [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("sell", "uint32"), field("buy", "uint32"), field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")],
       },
       primaryType: "CreateOffer",
       domain: { name: "Walras", version: "1", chainId: 31337, salt: network.network },
-      message: { account: trader.address, sequence: "5", until: "70", sell: "1", buy: "0", amount: "1000000", limit: "0.0105" },
+      message: { account: trader.address, sequence: "5", until: "70", sell: "1", buy: "0", amount: "1000000", limit: "0.0105", life: "rests", client: "0x" + "00".repeat(16) },
     };
     change(typed_data);
     return { sequence: "5", until: "70", unsigned: "0x00", hash: toHex(hashTypedData(typed_data)), typed_data };
@@ -134,6 +134,7 @@ describe("a node that lays out something else than was asked for", () => {
     const lies: ((data: TypedData) => void)[] = [
       (data) => (data.message["amount"] = "1000001"),
       (data) => (data.message["limit"] = "0.0104"),
+      (data) => (data.message["life"] = "one batch"),
       (data) => (data.message["sell"] = "0"),
       (data) => (data.message["account"] = "0x" + "11".repeat(20)),
       (data) => (data.message["until"] = "71"),

@@ -14,7 +14,7 @@ describe("transactions in words", () => {
   });
 
   it("counts each side of an offer in its own asset", () => {
-    const offer: Operation = { type: "create_offer", sell: "BTC", buy: "USD", amount: "150000000", limit: "0.05" };
+    const offer: Operation = { type: "create_offer", sell: "BTC", buy: "USD", amount: "150000000", limit: "0.05", life: "rests" };
     const met: Outcome = { result: "offered", sold: "120000000", bought: "7705200", left: "30000000", returned: "0", why: "part" };
     expect(operationText(offer, decimals)).toBe("Sell 1.50000000 BTC for USD");
     expect(metText(offer, met, "sold", decimals)).toBe("1.20000000 BTC");

@@ -99,6 +99,8 @@ pub struct OfferBody {
     pub id: String,
     /// Units still for sale.
     pub amount: String,
+    /// The last height whose batch it is in; null if it rests until it is sold or cancelled.
+    pub until: Option<String>,
 }
 
 /// Resting offers of one ordered pair, in order of execution.
@@ -164,6 +166,8 @@ pub struct OfferProofBody {
     pub root: String,
     /// Units for sale; null if the proof shows that no such offer rests.
     pub amount: Option<String>,
+    /// The last height whose batch it is in; null if it has none, or if no such offer rests.
+    pub until: Option<String>,
     /// The proof, in the ledger's encoding.
     pub proof: String,
 }

@@ -134,7 +134,7 @@ pub enum OutcomeBody {
         bought: String,
         /// Units that rest in the book.
         left: String,
-        /// Units returned to the account, because they are too few for an offer.
+        /// Units returned to the account: they are too few for an offer, or it was for this batch alone.
         returned: String,
         /// The reason: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
         why: Cow<'static, str>,
@@ -189,7 +189,7 @@ pub struct EndedOfferBody {
     pub id: String,
     /// Units returned to the account.
     pub returned: String,
-    /// Why: `cancelled`.
+    /// Why: `cancelled`, `expired` or `one_batch`.
     pub why: Cow<'static, str>,
 }
 

@@ -26,6 +26,13 @@ pub enum OperationBody {
         amount: String,
         /// Minimum units bought per unit sold.
         limit: String,
+        /// How long it rests: `rests` until it is sold or cancelled, `until` and the last height whose batch it is in, or
+        /// `one batch`.
+        #[serde(default = "rests")]
+        life: String,
+        /// What its client calls it: 16 bytes in hexadecimal. No state has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
     },
     /// Cancels offers.
     Cancel {
@@ -323,6 +330,11 @@ pub struct OrderNumberBody {
     pub day: u16,
     /// The client's reference.
     pub reference: u32,
+}
+
+/// The life of an offer whose body says none.
+fn rests() -> String {
+    "rests".into()
 }
 
 /// A whole number as text, or as a JSON number.

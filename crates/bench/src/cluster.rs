@@ -214,7 +214,7 @@ pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Ve
             Operation::Pay { to: Address([random.below(255) as u8; 20]), asset: AssetId(sell), amount }
         } else {
             let limit = Price::from_f64(0.97 + 0.06 * random.unit()).expect("a price near one");
-            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
+            Operation::offer(AssetId(sell), AssetId(buy), amount, limit)
         };
         let account = key.public().address();
         Body { chain: CHAIN, account, sequence: number / traders + 1, until: 50_000, operation }.sign(network, &key)

@@ -391,7 +391,7 @@ impl Maker<'_> {
         let decades = 6.0 * self.genes.get("spread of amounts");
         let amount = (least * 10f64.powf(self.random.between(0.0, decades.max(1e-9)))).min(1e11) as u64;
         let account = self.account(sell);
-        let operation = Operation::CreateOffer { sell, buy, amount, limit };
+        let operation = Operation::offer(sell, buy, amount, limit);
         block.push(self.trading.population.act(account, operation));
     }
 }

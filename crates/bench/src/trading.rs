@@ -88,7 +88,7 @@ impl Trading {
         let value = value.max(self.least_value(&[sell, buy]));
         let amount = (value / self.values[sell as usize]).clamp(1e3, 1e9) as u64;
         let limit = Price::from_f64(limit).expect("close to a ratio of valuations");
-        let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
+        let operation = Operation::offer(AssetId(sell), AssetId(buy), amount, limit);
         block.push(self.population.act(holder, operation));
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ledger::contracts::OfferEvent;
-use ledger::{Offer, Pair, Place};
+use ledger::{NO_END, Offer, Pair, Place};
 use primitives::{Address, AssetId, Height, Price, Sequence};
 
 use crate::backend::OffersRead;
@@ -107,6 +107,9 @@ pub fn before_batch(views: &Views, batch: &BatchSummary, pair: Pair) -> BTreeMap
     for fill in batch.batch.fills_of(pair) {
         *by_limit.entry(fill.place.limit).or_default() += fill.offered() - fill.left;
     }
+    for ended in batch.batch.ended.iter().filter(|ended| ended.pair == pair && ended.why.is_after_batch()) {
+        *by_limit.entry(ended.place.limit).or_default() += ended.returned;
+    }
     // Offers that contracts placed after the batch were not there. An offer may come and go, so a sum may be
     // temporarily negative.
     for event in views.after_batch() {
@@ -197,7 +200,7 @@ pub fn places(from: Option<Price>, to: Option<Price>, cursor: Option<Place>) -> 
 }
 
 /// A resting offer in JSON.
-pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount }: Resting) -> OfferBody {
+pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount, until }: Resting) -> OfferBody {
     let limit = limit.to_string();
     OfferBody {
         sell: symbols.get(pair.sell).into(),
@@ -206,14 +209,20 @@ pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount }: R
         limit,
         id: id.to_string(),
         amount: amount.to_string(),
+        until: end(until),
     }
+}
+
+/// The last height of an offer, if it has one.
+pub fn end(until: Height) -> Option<String> {
+    (until != NO_END).then(|| until.to_string())
 }
 
 /// At most `count` of the offers of a pair that were read, and where the next page begins if there are more.
 pub fn offers(mut read: OffersRead, symbols: &Symbols, pair: Pair, count: usize) -> RestingOffers {
-    let resting = |&Offer { place: Place { limit, account, id }, amount }: &Offer| RestingOffer {
+    let resting = |&Offer { place: Place { limit, account, id }, amount, until }: &Offer| RestingOffer {
         account: account.to_string(),
-        offer: offer(symbols, id, Resting { pair, limit, amount }),
+        offer: offer(symbols, id, Resting { pair, limit, amount, until }),
     };
     let next = read.offers.get(count).map(|next| cursor(&next.place));
     read.offers.truncate(count);

@@ -16,7 +16,7 @@ const OWNER: PublicKey = PublicKey([1; 32]);
 /// The owner's offer of 5,000 units of USD for EUR.
 fn offer(sequence: u64, limit: &str) -> Transaction {
     let (sell, buy, limit) = (AssetId(0), AssetId(1), limit.parse().expect("a price"));
-    let operation = Operation::CreateOffer { sell, buy, amount: 5_000, limit };
+    let operation = Operation::offer(sell, buy, 5_000, limit);
     let body = Body { chain: 1, account: OWNER.address(), sequence, until: 50_000, operation };
     Transaction::by_key(body, OWNER, Signature([0; 64]))
 }

@@ -17,7 +17,7 @@ const OWNER: PublicKey = PublicKey([1; 32]);
 /// The owner's offer of 5,000 units.
 fn offer(sequence: u64) -> Transaction {
     let (sell, buy, limit) = (AssetId(0), AssetId(1), Price::ONE);
-    let operation = Operation::CreateOffer { sell, buy, amount: 5_000, limit };
+    let operation = Operation::offer(sell, buy, 5_000, limit);
     let body = Body { chain: 1, account: OWNER.address(), sequence, until: 50_000, operation };
     Transaction::by_key(body, OWNER, Signature([0; 64]))
 }

@@ -73,7 +73,7 @@ impl People {
                 let limit = Price::from_f64(f64::from(percent) / 100.0).expect("in range");
                 let (sell, buy) = (AssetId(sell), AssetId(buy));
                 made.push(Operation::cancel(sell, buy, limit, sequence));
-                Operation::CreateOffer { sell, buy, amount, limit }
+                Operation::offer(sell, buy, amount, limit)
             }
             Act::Cancel { back } => made.iter().rev().nth(back)?.clone(),
             Act::Pay { asset, amount } => {
@@ -150,7 +150,7 @@ proptest! {
             // Views built from the state are the same.
             prop_assert_eq!(of_views(&Views::new(&ledger, Digest::default(), 1_000)), of_book(&ledger));
             for (pair, offers) in ledger.book().iter() {
-                let before = offers.before(committed.batch.batch.fills_of(pair));
+                let before = committed.batch.batch.met(pair, offers);
                 prop_assert_eq!(sums(&before), doors::markets::before_batch(&views, &committed.batch, pair));
             }
         }

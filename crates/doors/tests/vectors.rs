@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price, Proposed,
-    PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData,
-    VoteKind, WalletKey, to_hex,
+    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, Operation, Price,
+    Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction,
+    TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,12 @@ fn price(text: &str) -> Price {
 }
 
 fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Operation {
-    Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: price(limit) }
+    Operation::offer(AssetId(sell), AssetId(buy), amount, price(limit))
+}
+
+fn living(operation: Operation, life: Life) -> Operation {
+    let Operation::CreateOffer { sell, buy, amount, limit, client, .. } = operation else { unreachable!("an offer") };
+    Operation::CreateOffer { sell, buy, amount, limit, life, client }
 }
 
 fn cancel(sell: u32, buy: u32, limit: &str, offer: u64) -> Operation {
@@ -122,9 +127,16 @@ fn bodies() -> Vec<(u8, Body)> {
         operations.push(offer(1, 0, 10_000, limit));
     }
     operations.extend([
-        offer(0, 1, 1, "1.5"),
+        living(offer(0, 1, 1, "1.5"), Life::Until(1 << 33)),
         offer(u32::MAX, 0, most, "2"),
-        offer(7, 8, 4_096, "0.91"),
+        Operation::CreateOffer {
+            sell: AssetId(7),
+            buy: AssetId(8),
+            amount: 4_096,
+            limit: price("0.91"),
+            life: Life::OneBatch,
+            client: ClientId(std::array::from_fn(|at| at as u8 + 1)),
+        },
         cancel(1, 0, "1.0973", 1),
         cancel(0, 1, "1.5", 64),
         cancel(u32::MAX, 7, "0.000000000000000001", u64::MAX),
@@ -177,9 +189,10 @@ fn encoded(value: &impl borsh::BorshSerialize) -> String {
 fn operation(operation: &Operation) -> Value {
     match operation {
         Operation::CreateAccount { account, key } => json!({"account": account.to_string(), "key": key.to_string()}),
-        Operation::CreateOffer { sell, buy, amount, limit } => {
-            json!({"sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string()})
-        }
+        Operation::CreateOffer { sell, buy, amount, limit, life, client } => json!({
+            "sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string(),
+            "life": life.to_string(), "client": client.to_string(),
+        }),
         Operation::Cancel(places) => {
             let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| json!({"sell": sell.0, "buy": buy.0, "limit": limit.to_string(), "offer": offer.to_string()});
             json!({"offers": places.iter().map(place).collect::<Vec<_>>()})

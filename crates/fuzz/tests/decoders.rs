@@ -61,7 +61,7 @@ fn operations() -> Vec<Operation> {
     let limit = Price::from_f64(1.25).expect("in range");
     vec![
         Operation::Pay { to, asset: one, amount: units },
-        Operation::CreateOffer { sell: one, buy: two, amount: units, limit },
+        Operation::offer(one, two, units, limit),
         Operation::cancel(one, two, limit, 3),
         Operation::CreateAccount { account: to, key: key.public() },
         Operation::Stake(Box::new(Stake::new(5, "a.example:9100".into(), 1, &to, &key))),

@@ -2,7 +2,7 @@
 //!
 //! For a decided block, the filter names the transactions that count. Their offers and cancellations are applied to
 //! the book, the whole book is cleared as one batch, and executed offers leave it, in order of limit price, with at
-//! most one partial fill a pair. Then the registry of validators processes the block. Each shard of accounts marks
+//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry of validators processes the block. Each shard of accounts marks
 //! sequence numbers, takes debits, and receives refunds, payments and fills. The auctioneer's surplus is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
@@ -37,7 +37,7 @@ use crate::places::offers::{OrderBook, Pair, PairChange};
 use crate::places::venues::SettledFills;
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
 use crate::receipt::{Batch, Cancelled, Outcome, PairTrade};
-use crate::settle::{PairOutcome, Prices, work};
+use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
 use crate::{Ledger, Refusal};
 
@@ -220,7 +220,7 @@ impl Ledger {
             None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
-        traded.batch.ended = std::mem::take(&mut orders.leaving);
+        self.end_offers(block.height, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
@@ -357,6 +357,18 @@ impl Ledger {
         Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
 
+    /// Removes the offers whose last batch this was, and lists every offer that left otherwise than by trading.
+    fn end_offers(&mut self, height: Height, orders: &mut Orders, traded: &mut Traded) {
+        let (ended, unlocked) = self.places.book.end(height);
+        traded.locked.merge(&unlocked);
+        traded.pairs = with_ended(std::mem::take(&mut traded.pairs), &ended, orders);
+        traded.batch.ended = std::mem::take(&mut orders.leaving);
+        if !ended.is_empty() {
+            traded.batch.ended.extend(ended);
+            traded.batch.ended.par_sort_unstable();
+        }
+    }
+
     /// Checks a given clearing, and makes its changes.
     fn trade_as(
         &mut self,
@@ -409,7 +421,7 @@ impl Ledger {
     }
 
     pub(crate) fn prices<'a>(&self, valuations: &'a [Price], least: &'a [Amount]) -> Prices<'a> {
-        Prices { valuations, epsilon: self.epsilon, mu: self.mu, least }
+        Prices { valuations, epsilon: self.epsilon, mu: self.mu, least, height: self.height + 1 }
     }
 
     /// The least units of each asset.

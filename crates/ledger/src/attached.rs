@@ -196,10 +196,11 @@ impl Ledger {
         let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
         // Offers skipped ahead of the marginal offer need not execute, or they would have come first.
         let partial = executed.fills.iter().find(|fill| fill.left + fill.returned > 0);
-        let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.offered() });
-        let mut offers = partial.into_iter().chain(behind.take_while(|offer| rate.reaches(offer.place.limit)));
-        match offers.find(|offer| rate.must_fill(offer.place.limit, offer.amount)) {
-            Some(Offer { place, .. }) => Err(AttachedViolation::NotFull { pair, place }),
+        let partial = partial.map(|fill| (fill.place, fill.offered()));
+        let behind =
+            behind.take_while(|offer| rate.reaches(offer.place.limit)).map(|offer| (offer.place, offer.amount));
+        match partial.into_iter().chain(behind).find(|(place, amount)| rate.must_fill(place.limit, *amount)) {
+            Some((place, _)) => Err(AttachedViolation::NotFull { pair, place }),
             None => Ok(()),
         }
     }

@@ -25,14 +25,16 @@
 //! transaction that is in the block more than once (clients retry at several validators) counts once and is no
 //! conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, Height, MAX_ISSUED, OfferPlace, Operation, SignedBy, Transaction, TransactionId};
+use primitives::{
+    Address, Amount, Height, Life, MAX_ISSUED, OfferPlace, Operation, SignedBy, Transaction, TransactionId,
+};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
-use crate::places::offers::{Offer, OrderBook, Pair};
+use crate::places::offers::{ENDS_MAX, LIFE_MAX, Offer, OrderBook, Pair};
 use crate::refusal::Refusal;
 use crate::scope::Scope;
 use crate::{Account, Ledger};
@@ -148,6 +150,7 @@ impl<'a> Visitor<'a> for Check<'_> {
             }
             Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
+            Requirement::Alive(life) => ledger.check_life(life),
             Requirement::Issuer(asset) => {
                 permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
             }
@@ -393,6 +396,18 @@ impl Ledger {
         match () {
             _ if self.is_book_full => Err(Refusal::BOOK_FULL),
             _ if self.pairs_room() == 0 && self.places.book.get(pair).is_none() => Err(Refusal::TOO_MANY_PAIRS),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an offer with this life may be placed in the next block.
+    fn check_life(&self, life: Life) -> Result<(), Refusal> {
+        let Life::Until(until) = life else { return Ok(()) };
+        let next = self.height.saturating_add(1);
+        match () {
+            _ if until < next => Err(Refusal::LIFE_ENDED),
+            _ if until - next > LIFE_MAX => Err(Refusal::LIFE_TOO_LONG),
+            _ if self.places.book.ending_at(until) >= ENDS_MAX => Err(Refusal::ENDS_CROWDED),
             _ => Ok(()),
         }
     }

@@ -10,13 +10,13 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
-use primitives::{Address, Amount, AssetId, Body, OfferPlace, Operation, Price, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Body, Life, OfferPlace, Operation, Price, PublicKey, Sequence};
 
 use crate::Refusal;
 use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
-use crate::places::offers::{Offer, Pair, Place};
+use crate::places::offers::{Offer, Pair, Place, last_height};
 use crate::places::stakes::RegistryEdit;
 use crate::places::venues::{VenueEdit, VenueOnce};
 use crate::scope::Scope;
@@ -35,6 +35,8 @@ pub(crate) enum Requirement<'a> {
     Size(Pair, Amount, Price),
     /// The book has room for an offer of this pair.
     Room(Pair),
+    /// An offer with this life is not over in the next block, and may end when it does.
+    Alive(Life),
     /// The sender issues the asset.
     Issuer(AssetId),
     /// The place of custody permits the edit.
@@ -173,12 +175,14 @@ impl Footprint for Body {
                 visitor.once(Once::Created(*account));
                 visitor.credit(Credit { to: *account, asset: AssetId(0), amount: 0 });
             }
-            &Operation::CreateOffer { sell, buy, amount, limit } => {
+            &Operation::CreateOffer { sell, buy, amount, limit, life, client: _ } => {
                 let pair = listed(sell, buy, visitor)?;
                 visitor.require(Requirement::Size(pair, amount, limit))?;
                 visitor.require(Requirement::Room(pair))?;
+                visitor.require(Requirement::Alive(life))?;
                 visitor.sum(Sum::Spent(sell), amount);
-                visitor.place(pair, Offer { place: Place { limit, account: sender, id: self.sequence }, amount });
+                let place = Place { limit, account: sender, id: self.sequence };
+                visitor.place(pair, Offer { place, amount, until: last_height(life) });
             }
             Operation::Cancel(places) => {
                 visitor.require(Requirement::OneRests(places))?;

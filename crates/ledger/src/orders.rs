@@ -129,8 +129,8 @@ impl PairOrders<'_> {
     /// The offers as edits of the pair's book, without those up to and including `through`.
     pub(crate) fn edits(&self, through: Option<&Place>) -> Vec<Edit> {
         let beyond = |place: &Place| through.is_none_or(|through| place > through);
-        let new = self.offers.iter().map(|new| Edit { place: new.offer.place, amount: Some(new.offer.amount) });
-        let gone = self.leaving.iter().map(|ended| Edit { place: ended.place, amount: None });
+        let new = self.offers.iter().map(|new| Edit::rests(new.offer));
+        let gone = self.leaving.iter().map(|ended| Edit::leaves(ended.place));
         merged(new.filter(|edit| beyond(&edit.place)), gone.filter(|edit| beyond(&edit.place)))
     }
 }

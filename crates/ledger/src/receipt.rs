@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::contracts::ContractReceipts;
-use crate::places::offers::{Ended, Fill, Pair};
+use crate::places::offers::{Edit, Ended, Fill, NO_END, Pair, PairOffers};
 use crate::places::venues::SettledFills;
 use crate::refusal::Refusal;
 
@@ -44,7 +44,7 @@ pub struct Traded {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
-    /// Units returned to the account, because they are too few for an offer.
+    /// Units returned to the account: they are too few for an offer, or it ended with its own block.
     pub returned: Amount,
     /// Why it sold this much.
     pub why: FillReason,
@@ -185,6 +185,15 @@ pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome
 }
 
 impl Batch {
+    /// The offers of a pair as this batch met them, by those that rest after its block: with what was sold of them, and
+    /// those that ended after it.
+    pub fn met(&self, pair: Pair, after: &PairOffers) -> PairOffers {
+        let ended = self.ended.iter().filter(|ended| ended.pair == pair && ended.why.is_after_batch());
+        let edits: Vec<Edit> =
+            ended.map(|ended| Edit { place: ended.place, amount: Some(ended.returned), until: NO_END }).collect();
+        after.with(&edits).before(self.fills_of(pair))
+    }
+
     /// The fills of one pair.
     pub fn fills_of(&self, pair: Pair) -> &[Fill] {
         let from = self.fills.partition_point(|fill| fill.pair < pair);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
-use primitives::{Address, Amount, AssetId, Digest};
+use primitives::{Address, AssetId, Digest};
 use trie::{Proof, Trie};
 
 use crate::changes::Changes;
@@ -26,7 +26,7 @@ use crate::contracts::{Contracts, slot_key};
 use crate::genesis::{Asset, asset_digest};
 use crate::places::accounts::{AccountState, Accounts, account_state_digest};
 use crate::places::bridge::bridge_root;
-use crate::places::offers::{OrderBook, Pair, Place, offer_value, pair_key, pair_root_digest};
+use crate::places::offers::{OrderBook, Pair, Place, Rest, offer_value, pair_key, pair_root_digest};
 use crate::places::tags::CHAIN;
 use crate::places::{Custody, PlaceTries, contracts_root};
 use crate::root_parts::{ProofFault, RootPart, RootParts};
@@ -87,8 +87,8 @@ pub struct AccountProof {
 pub struct OfferProof {
     /// The parts of the state root.
     pub parts: RootParts,
-    /// Units for sale; `None` proves that no offer rests at the place.
-    pub amount: Option<Amount>,
+    /// What rests there; `None` proves that no offer does.
+    pub rest: Option<Rest>,
     /// The pair's root, unless the pair has no resting offers.
     pub pair_root: Option<Digest>,
     /// The path in the trie of pairs.
@@ -165,11 +165,11 @@ impl Roots {
         let parts = self.parts();
         let tries = &mut self.places.book;
         let pair_path = prove(&tries.pair_roots, &pair_key(pair));
-        let amount = ledger.book().get(pair).and_then(|offers| offers.get(place));
+        let rest = ledger.book().get(pair).and_then(|offers| offers.rest(place));
         let trie = tries.pairs.get_mut(&pair);
         let pair_root = trie.map(|trie| Digest(trie.root().0));
         let path = tries.pairs.get(&pair).map_or(Vec::new(), |trie| prove(trie, &place.key()));
-        OfferProof { parts, amount, pair_root, pair_path, path }
+        OfferProof { parts, rest, pair_root, pair_path, path }
     }
 
     /// Proves an asset's record, or its absence, in `ledger`, which must be the state of these tries.
@@ -267,21 +267,21 @@ impl AccountProof {
 }
 
 impl OfferProof {
-    /// Checks the proof against a state root; returns the units for sale, or `None` if no offer is proved to rest
+    /// Checks the proof against a state root; returns what rests, or `None` if it is proved that no offer rests
     /// there.
     ///
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Amount>, ProofFault> {
+    pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Rest>, ProofFault> {
         let offers = part_of(&self.parts, root, RootPart::OFFERS)?;
         let pair_value = self.pair_root.as_ref().map(pair_root_digest);
         check_path(&offers, &pair_key(pair), &self.pair_path, pair_value)?;
         match self.pair_root {
-            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.amount.map(offer_value))?,
-            None if self.amount.is_some() || !self.path.is_empty() => return Err(ProofFault::OtherValue),
+            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.rest.map(offer_value))?,
+            None if self.rest.is_some() || !self.path.is_empty() => return Err(ProofFault::OtherValue),
             None => {}
         }
-        Ok(self.amount)
+        Ok(self.rest)
     }
 }
 

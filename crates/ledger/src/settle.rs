@@ -1,13 +1,16 @@
 //! The effects of a block on the books: what each pair trades, and how its book changes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clearing::{Minima, PairFills, Rate};
-use primitives::{Amount, AssetId, Fraction, Price};
+use primitives::{Amount, AssetId, Fraction, Height, Price};
 use rayon::prelude::*;
 
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
-use crate::places::offers::{Edit, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace};
+use crate::places::offers::{
+    Edit, EndReason, Ended, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace,
+};
 use crate::receipt::{FillReason, Traded};
 use crate::sums::Sums;
 
@@ -19,6 +22,8 @@ pub(crate) struct Prices<'a> {
     pub mu: Fraction,
     /// The least units of each asset.
     pub least: &'a [Amount],
+    /// The height of the block.
+    pub height: Height,
 }
 
 /// The result of one pair in a block.
@@ -61,14 +66,17 @@ impl Prices<'_> {
         let met = |new: &NewOffer| {
             while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
             let fill = fills.peek().filter(|fill| fill.place == new.offer.place);
-            (new.index, traded(&new.offer, fill.copied(), &rate))
+            (new.index, traded(&new.offer, fill.copied(), &rate, self.height))
         };
         new.iter().map(met).collect()
     }
 }
 
-fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
+fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate, height: Height) -> Traded {
     let (sold, bought, returned) = fill.map_or((0, 0, 0), |fill| (fill.sold, fill.bought, fill.returned));
+    let rest = offer.amount - sold;
+    // What ends with its own block goes back whole.
+    let returned = if offer.until <= height { rest } else { returned };
     let limit = offer.place.limit;
     let why = match () {
         _ if sold == offer.amount => FillReason::Filled,
@@ -78,7 +86,7 @@ fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
         _ if rate.must_fill(limit, offer.amount) => FillReason::NotTaken,
         _ => FillReason::AtTheMargin,
     };
-    Traded { sold, bought, left: offer.amount - sold - returned, returned, why }
+    Traded { sold, bought, left: rest - returned, returned, why }
 }
 
 /// Whether a fill of the whole offer satisfies its limit.
@@ -96,7 +104,7 @@ pub(crate) fn execute(
     minima: Minima,
 ) -> Executed {
     let mut executed = Executed::default();
-    for (index, Offer { place, amount }) in offers.take(fills.end()).enumerate() {
+    for (index, Offer { place, amount, until }) in offers.take(fills.end()).enumerate() {
         match fills.partial.filter(|partial| partial.index == index) {
             Some(partial) => {
                 let rest = amount - partial.sold;
@@ -104,13 +112,13 @@ pub(crate) fn execute(
                 let left = rest - returned;
                 let (sold, bought) = (partial.sold, partial.bought);
                 executed.fills.push(Fill { pair, place, sold, bought, left, returned });
-                executed.edits.push(Edit { place, amount: (left > 0).then_some(left) });
+                executed.edits.push(Edit { place, amount: (left > 0).then_some(left), until });
             }
             None if fills.fills_in_full(index) => {
                 let bought = rate.payout(amount).expect("a full fill was paid");
                 executed.fills.push(Fill { pair, place, sold: amount, bought, left: 0, returned: 0 });
             }
-            None if index < fills.full => executed.edits.push(Edit { place, amount: Some(amount) }),
+            None if index < fills.full => executed.edits.push(Edit { place, amount: Some(amount), until }),
             None => {}
         }
         if index + 1 == fills.full {
@@ -125,6 +133,14 @@ impl PairOutcome {
     pub(crate) fn new(orders: &PairOrders, executed: Executed, prices: &Prices) -> PairOutcome {
         let met = prices.meet(orders.pair, orders.offers, &executed.fills);
         PairOutcome { change: executed.change(orders), fills: executed.fills, met }
+    }
+
+    /// Adds what ended after the batch, by place, to the pair's change.
+    fn end(&mut self, orders: &PairOrders, ended: &[Ended]) {
+        let leaving = ended.iter().map(|ended| Edit::leaves(ended.place));
+        self.change.edits = merged(self.change.edits.iter().copied(), leaving);
+        // A new offer that ends with its block was never in the book before it.
+        self.change.edits.retain(|edit| edit.amount.is_some() || !orders.creates(&edit.place));
     }
 
     /// Whether the pair does not change.
@@ -190,6 +206,33 @@ impl OrderBook {
         self.change_pairs(executed, |(pair, _)| *pair, apply)
     }
 
+    /// Removes the offers whose last height is at most `height`, after the batch of that height; returns them by pair
+    /// and place, and the change of what is locked.
+    pub(crate) fn end(&mut self, height: Height) -> (Vec<Ended>, Sums) {
+        let late = self.iter().filter(|(_, offers)| offers.ends() <= height);
+        let due: Vec<(Pair, Vec<Offer>)> = late.map(|(pair, offers)| (pair, offers.due(height))).collect();
+        let locked = self.change_pairs(
+            &due,
+            |(pair, _)| *pair,
+            |book, workspace, (_, due)| {
+                let leaving: Vec<Edit> = due.iter().map(|offer| Edit::leaves(offer.place)).collect();
+                let change = book.apply_with(workspace, None, &leaving);
+                book.bound_ends();
+                change
+            },
+        );
+        let ended = |(pair, offers): &(Pair, Vec<Offer>)| {
+            let ended = |offer: &Offer| Ended {
+                pair: *pair,
+                place: offer.place,
+                returned: offer.amount,
+                why: if offer.until == 0 { EndReason::OneBatch } else { EndReason::Expired },
+            };
+            offers.iter().map(ended).collect::<Vec<_>>()
+        };
+        (due.par_iter().flat_map_iter(ended).collect(), locked)
+    }
+
     /// Changes pairs in parallel. `work` is sorted by pair, and `change` returns the change of what the pair locks.
     fn change_pairs<W: Sync>(
         &mut self,
@@ -205,17 +248,37 @@ impl OrderBook {
             .iter_mut()
             .filter_map(|(of, book)| work.next_if(|work| pair(work) == of).map(|work| (of, book, work)))
             .collect();
-        let changes: Vec<(Pair, i128)> = books
+        let changes: Vec<(Pair, i128, Vec<(Height, i32)>)> = books
             .into_par_iter()
             .map_init(Workspace::default, |workspace, (pair, book, work)| {
-                (pair, change(Arc::make_mut(book), workspace, work))
+                let change = change(Arc::make_mut(book), workspace, work);
+                (pair, change, std::mem::take(&mut workspace.ends.changes))
             })
             .collect();
         self.drop_empty();
         let mut locked = Sums::default();
-        changes.iter().for_each(|(pair, change)| locked.add(pair.sell, *change));
+        for (pair, change, ends) in &changes {
+            locked.add(pair.sell, *change);
+            self.count_ends(ends);
+        }
         locked
     }
+}
+
+/// Adds what ended after the batch to the outcomes of pairs; both are by pair.
+pub(crate) fn with_ended(pairs: Vec<PairOutcome>, ended: &[Ended], orders: &Orders) -> Vec<PairOutcome> {
+    if ended.is_empty() {
+        return pairs;
+    }
+    let mut all: BTreeMap<Pair, PairOutcome> = pairs.into_iter().map(|pair| (pair.change.pair, pair)).collect();
+    let by_pair: BTreeMap<Pair, PairOrders> =
+        orders.by_pair().into_iter().map(|orders| (orders.pair, orders)).collect();
+    for ended in ended.chunk_by(|one, other| one.pair == other.pair) {
+        let pair = ended[0].pair;
+        let orders = by_pair.get(&pair).copied().unwrap_or(PairOrders::none(pair));
+        all.entry(pair).or_insert_with(|| PairOutcome::unpriced(&PairOrders::none(pair))).end(&orders, ended);
+    }
+    all.into_values().collect()
 }
 
 /// The pairs that are ordered or traded, in order, with their orders and, if they trade, a `T`.

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Limits, Listing, Member, Membership,
-    Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal, Restore, RootPart, Roots, Schedule, Signatures, Snapshot,
-    SnapshotError, Terms,
+    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, LIFE_MAX, Ledger, Limits, Listing, Member,
+    Membership, Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal, Rest, Restore, RootPart, Roots, Schedule,
+    Signatures, Snapshot, SnapshotError, Terms,
 };
 use model::Model;
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price,
-    Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock,
-    Transaction, VoteKind,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
+    Operation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake,
+    SubBlock, Superblock, Transaction, VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -228,7 +228,17 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
             let limit = f64::from(rng.random_range(900..1_100)) / 1_000.0;
             let limit = if rng.random_ratio(1, 30) { 1e12 } else { limit };
             let limit = Price::from_f64(limit).expect("in range");
-            Operation::CreateOffer { sell: asset(rng), buy: asset(rng), amount: amount(rng), limit }
+            let life = match rng.random_range(0..16) {
+                0 => Life::OneBatch,
+                1..4 => Life::Until(
+                    (model.validators.height + rng.random_range(1..6))
+                        .saturating_sub(u64::from(rng.random_ratio(1, 6))),
+                ),
+                4 if rng.random_ratio(1, 20) => Life::Until(model.validators.height + 2 + LIFE_MAX),
+                _ => Life::Rests,
+            };
+            let client = ClientId([rng.random(); 16]);
+            Operation::CreateOffer { sell: asset(rng), buy: asset(rng), amount: amount(rng), limit, life, client }
         }
     };
     let chain = 7 + u64::from(rng.random_ratio(1, 60));
@@ -421,11 +431,11 @@ fn lies(
 fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) -> bool {
     let mut met: BTreeMap<Pair, PairOffers> =
         after.book().iter().map(|(pair, offers)| (pair, offers.clone())).collect();
-    for fill in &applied.batch.fills {
-        met.entry(fill.pair).or_default();
+    for pair in applied.batch.fills.iter().map(|fill| fill.pair).chain(applied.batch.ended.iter().map(|of| of.pair)) {
+        met.entry(pair).or_default();
     }
-    let met: Vec<_> =
-        met.into_iter().map(|(pair, offers)| (pair, offers.before(applied.batch.fills_of(pair)))).collect();
+    let met = met.into_iter().map(|(pair, offers)| (pair, applied.batch.met(pair, &offers)));
+    let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), ..Default::default() };
     if book.pairs.is_empty() {
@@ -487,7 +497,8 @@ fn assert_proofs(real: &Ledger, roots: &mut Roots, model: &Model) {
     }
     for (pair, place) in model.offers.keys().take(20) {
         let proof = roots.prove_offer(real, *pair, place);
-        assert_eq!(proof.verify(&root, *pair, place), Ok(model.offers.get(&(*pair, *place)).copied()));
+        let rest = model.offers.get(&(*pair, *place)).map(|rest| Rest { amount: rest.0, until: rest.1 });
+        assert_eq!(proof.verify(&root, *pair, place), Ok(rest));
         let absent = Place { id: place.id + 1_000, ..*place };
         assert_eq!(roots.prove_offer(real, *pair, &absent).verify(&root, *pair, &absent), Ok(None));
         assert!(proof.verify(&root, *pair, &absent).is_err(), "a proof of one offer for another");

@@ -60,12 +60,7 @@ fn membership() -> Membership {
 }
 
 fn create_offer(amount: Amount, limit: f64) -> Operation {
-    Operation::CreateOffer {
-        sell: AssetId(0),
-        buy: AssetId(1),
-        amount,
-        limit: Price::from_f64(limit).expect("in range"),
-    }
+    Operation::offer(AssetId(0), AssetId(1), amount, Price::from_f64(limit).expect("in range"))
 }
 
 fn unsigned(person: u8, sequence: Sequence, operation: Operation) -> Transaction {

@@ -72,11 +72,8 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
         let account = key(person).public().address();
         Body { chain: 7, account, sequence, until: 50_000, operation }.sign(&ledger.network(), &key(person))
     };
-    let offer = |sell: u32, limit: &str| Operation::CreateOffer {
-        sell: AssetId(sell),
-        buy: AssetId(1 - sell),
-        amount: 1_000_000 + height,
-        limit: limit.parse().expect("a price"),
+    let offer = |sell: u32, limit: &str| {
+        Operation::offer(AssetId(sell), AssetId(1 - sell), 1_000_000 + height, limit.parse().expect("a price"))
     };
     let (first, asset) = (2 * height, AssetId(1));
     let cancel = Operation::cancel(AssetId(0), asset, Price::ONE, first - 1);

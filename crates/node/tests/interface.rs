@@ -126,7 +126,7 @@ fn pay(person: u8, sequence: Sequence, amount: u64) -> Transaction {
 
 fn offer(person: u8, sequence: Sequence, sell: u32, buy: u32, amount: u64, limit: &str) -> Transaction {
     let limit: Price = limit.parse().expect("a price");
-    signed(person, sequence, Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit })
+    signed(person, sequence, Operation::offer(AssetId(sell), AssetId(buy), amount, limit))
 }
 
 fn send(server: SocketAddr, transaction: &Transaction) -> (u16, Value) {

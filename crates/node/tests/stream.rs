@@ -81,12 +81,7 @@ fn snapshot_then_increments() {
                 assert_eq!(hear(&mut socket, &mut sequence)["code"], code);
             }
             let limit = |text: &str| text.parse().expect("a price");
-            let sell = |sell, buy, amount, price| Operation::CreateOffer {
-                sell: AssetId(sell),
-                buy: AssetId(buy),
-                amount,
-                limit: limit(price),
-            };
+            let sell = |sell, buy, amount, price| Operation::offer(AssetId(sell), AssetId(buy), amount, limit(price));
             let offers = [(1, sell(1, 0, 10_000, "1.05")), (2, sell(0, 1, 11_000, "0.9"))];
             let offers = offers.map(|(person, operation)| {
                 Body { chain: 7, account: key(person).public().address(), sequence: 1, until: 50_000, operation }

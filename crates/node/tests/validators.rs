@@ -165,8 +165,7 @@ impl Cluster {
 
 fn order(trader_index: u64, sequence: u64) -> Transaction {
     let (sell, buy) = if trader_index.is_multiple_of(2) { (0, 1) } else { (1, 0) };
-    let operation =
-        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 + sequence, limit: Price::ONE };
+    let operation = Operation::offer(AssetId(sell), AssetId(buy), 5_000 + sequence, Price::ONE);
     let key = trader(trader_index);
     Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }.sign(&NETWORK, &key)
 }

@@ -1,7 +1,12 @@
 //! What traders write about their offers.
 
+use std::fmt;
+use std::str::FromStr;
+
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::hash::{HexError, from_hex, to_hex};
+use crate::height::Height;
 use crate::sequence::Sequence;
 use crate::{AssetId, Price};
 
@@ -19,6 +24,79 @@ pub struct OfferPlace {
     pub limit: Price,
     /// Its id: the sequence number of the transaction that placed it.
     pub offer: Sequence,
+}
+
+/// How long an offer rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+pub enum Life {
+    /// Until it is sold or cancelled.
+    #[default]
+    Rests,
+    /// It is in batches up to this height, and ends with that block.
+    Until(Height),
+    /// It is in the batch of its own block alone and never rests.
+    OneBatch,
+}
+
+/// A text that is no [`Life`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifeError(String);
+
+/// What a client calls its order. No state has it: it is for the client and for those who keep blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub struct ClientId(pub [u8; 16]);
+
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Life::Rests => f.write_str("rests"),
+            Life::Until(height) => write!(f, "until {height}"),
+            Life::OneBatch => f.write_str("one batch"),
+        }
+    }
+}
+
+impl FromStr for Life {
+    type Err = LifeError;
+
+    fn from_str(text: &str) -> Result<Life, LifeError> {
+        let height = |digits: &str| digits.parse().ok().filter(|height: &Height| height.to_string() == digits);
+        match text {
+            "rests" => Ok(Life::Rests),
+            "one batch" => Ok(Life::OneBatch),
+            _ => match text.strip_prefix("until ").and_then(height) {
+                Some(height) => Ok(Life::Until(height)),
+                None => Err(LifeError(text.into())),
+            },
+        }
+    }
+}
+
+impl fmt::Display for LifeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no life of an offer: write `rests`, `until` and a height, or `one batch`", self.0)
+    }
+}
+
+impl std::error::Error for LifeError {}
+
+impl ClientId {
+    /// Of orders that their client does not name.
+    pub const NONE: ClientId = ClientId([0; 16]);
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", to_hex(&self.0))
+    }
+}
+
+impl FromStr for ClientId {
+    type Err = HexError;
+
+    fn from_str(text: &str) -> Result<ClientId, HexError> {
+        from_hex(text).map(ClientId)
+    }
 }
 
 /// Whether a list names 1 to [`CANCELS_MAX`] different offers.

@@ -6,7 +6,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::offer::{OfferPlace, is_list};
+use crate::offer::{ClientId, Life, OfferPlace, is_list};
 use crate::sequence::Sequence;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
@@ -53,6 +53,10 @@ pub enum Operation {
         amount: Amount,
         /// The fewest units of `buy` to receive per unit of `sell`, after commission and rounding.
         limit: Price,
+        /// How long it rests.
+        life: Life,
+        /// What its client calls it.
+        client: ClientId,
     },
     /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`], and
     /// unlocks what is left of them. What does not rest is skipped; one of them must.
@@ -241,6 +245,11 @@ pub fn is_lane_duty(post: &[u8]) -> bool {
 }
 
 impl Operation {
+    /// An offer that rests until it is sold or cancelled, and that its client does not name.
+    pub fn offer(sell: AssetId, buy: AssetId, amount: Amount, limit: Price) -> Operation {
+        Operation::CreateOffer { sell, buy, amount, limit, life: Life::Rests, client: ClientId::NONE }
+    }
+
     /// A cancel of one offer.
     pub fn cancel(sell: AssetId, buy: AssetId, limit: Price, offer: Sequence) -> Operation {
         Operation::Cancel([OfferPlace { sell, buy, limit, offer }].into())
@@ -301,13 +310,14 @@ impl Operation {
     }
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
-    /// each eight offers that a cancel names; none for a member's duty in the lane ([`LANE_DUTY`]).
+    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
+            Operation::CreateOffer { life: Life::Until(_), .. } => 2,
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }
             | Operation::Pay { .. }

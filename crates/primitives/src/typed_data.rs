@@ -8,7 +8,7 @@
 //! | kind | structure |
 //! |---|---|
 //! | create account | `CreateAccount(address account,uint64 sequence,uint64 until,address registered,bytes32 key)` |
-//! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit)` |
+//! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit,string life,bytes16 client)` |
 //! | cancel | `Cancel(address account,uint64 sequence,uint64 until,Offer[] offers)Offer(uint32 sell,uint32 buy,string limit,uint64 offer)` |
 //! | pay | `Pay(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | issue | `Issue(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
@@ -20,7 +20,7 @@
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
 //! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
-//! has one form. Evidence is in its wire encoding.
+//! has one form; a life is the text of [`crate::Life`]. Evidence is in its wire encoding.
 
 pub mod venues;
 
@@ -42,6 +42,8 @@ pub enum TypedValue {
     Uint32(u32),
     /// `uint64`.
     Uint64(u64),
+    /// `bytes16`.
+    Bytes16([u8; 16]),
     /// `bytes32`.
     Bytes32([u8; 32]),
     /// `bytes`.
@@ -81,6 +83,7 @@ impl TypedValue {
             TypedValue::Address(_) => "address",
             TypedValue::Uint32(_) => "uint32",
             TypedValue::Uint64(_) => "uint64",
+            TypedValue::Bytes16(_) => "bytes16",
             TypedValue::Bytes32(_) => "bytes32",
             TypedValue::Bytes(_) => "bytes",
             TypedValue::Text(_) => "string",
@@ -94,6 +97,7 @@ impl TypedValue {
             TypedValue::Address(address) => address.to_string(),
             TypedValue::Uint32(number) => number.to_string(),
             TypedValue::Uint64(number) => number.to_string(),
+            TypedValue::Bytes16(bytes) => format!("0x{}", to_hex(bytes)),
             TypedValue::Bytes32(bytes) => format!("0x{}", to_hex(bytes)),
             TypedValue::Bytes(bytes) => format!("0x{}", to_hex(bytes)),
             TypedValue::Text(text) => text.clone(),
@@ -110,6 +114,7 @@ impl TypedValue {
             TypedValue::Address(address) => left_padded(&address.0),
             TypedValue::Uint32(number) => left_padded(&number.to_be_bytes()),
             TypedValue::Uint64(number) => left_padded(&number.to_be_bytes()),
+            TypedValue::Bytes16(bytes) => std::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0)),
             TypedValue::Bytes32(bytes) => *bytes,
             TypedValue::Bytes(bytes) => keccak256(bytes),
             TypedValue::Text(text) => keccak256(text.as_bytes()),
@@ -155,15 +160,16 @@ fn left_padded(bytes: &[u8]) -> [u8; 32] {
 impl TypedData {
     /// The typed data of a transaction's body.
     pub fn of(body: &Body) -> TypedData {
-        use TypedValue::{Bytes, Bytes32, Text, Uint32, Uint64};
+        use TypedValue::{Bytes, Bytes16, Bytes32, Text, Uint32, Uint64};
         let (primary, rest) = match &body.operation {
             Operation::CreateAccount { account, key } => {
                 ("CreateAccount", vec![("registered", TypedValue::Address(*account)), ("key", Bytes32(key.0))])
             }
-            Operation::CreateOffer { sell, buy, amount, limit } => {
+            Operation::CreateOffer { sell, buy, amount, limit, life, client } => {
                 let pair = [("sell", Uint32(sell.0)), ("buy", Uint32(buy.0))];
                 let terms = [("amount", Uint64(*amount)), ("limit", Text(limit.to_string()))];
-                ("CreateOffer", pair.into_iter().chain(terms).collect())
+                let more = [("life", Text(life.to_string())), ("client", Bytes16(client.0))];
+                ("CreateOffer", pair.into_iter().chain(terms).chain(more).collect())
             }
             Operation::Cancel(places) => ("Cancel", vec![("offers", TypedValue::List(named(places)))]),
             Operation::Pay { to, asset, amount } => {

@@ -13,7 +13,7 @@ fn operations() -> Vec<Operation> {
     let (sell, buy, limit) = (AssetId(1), AssetId(2), "0.91".parse::<Price>().expect("a price"));
     vec![
         Operation::CreateAccount { account: key.address(), key },
-        Operation::CreateOffer { sell, buy, amount: 100, limit },
+        Operation::offer(sell, buy, 100, limit),
         Operation::cancel(sell, buy, limit, 5),
         Operation::Pay { to: Address([9; 20]), asset: sell, amount: 12 },
         Operation::Issue { to: Address([9; 20]), asset: sell, amount: 1_000 },
@@ -109,8 +109,8 @@ fn what_no_ledger_could_accept() {
     let place = |offer| OfferPlace { sell, buy, limit, offer };
     let cases = [
         (Operation::Burn { asset: sell, amount: 0 }, Err(Malformed::ZeroAmount)),
-        (Operation::CreateOffer { sell, buy, amount: 1 << 63, limit }, Err(Malformed::AmountTooLarge)),
-        (Operation::CreateOffer { sell, buy: sell, amount: 1, limit }, Err(Malformed::SameAsset)),
+        (Operation::offer(sell, buy, 1 << 63, limit), Err(Malformed::AmountTooLarge)),
+        (Operation::offer(sell, sell, 1, limit), Err(Malformed::SameAsset)),
         (Operation::Cancel([].into()), Err(Malformed::CancelList)),
         (Operation::Cancel((0..32).map(place).collect()), Ok(())),
         (Operation::Cancel((0..33).map(place).collect()), Err(Malformed::CancelList)),
@@ -126,7 +126,7 @@ fn what_no_ledger_could_accept() {
         (Operation::Stake(Box::new(stake(1 << 63, "a:1"))), Err(Malformed::AmountTooLarge)),
         (Operation::Stake(Box::new(stake(1, "a"))), Err(Malformed::NetworkAddress)),
         (Operation::Stake(Box::new(stake(0, "a:1"))), Ok(())),
-        (Operation::CreateOffer { sell, buy, amount: (1 << 63) - 1, limit }, Ok(())),
+        (Operation::offer(sell, buy, (1 << 63) - 1, limit), Ok(())),
     ];
     for (operation, expected) in cases {
         assert_eq!(signed(operation.clone()).check(), expected, "{operation:?}");

@@ -2,9 +2,9 @@
 //! of the usual development keys, chain 31337 and a network of bytes 0x42.
 
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Operation, PublicKey, SecretKey, Signature,
-    SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature, WalletSignatureError, from_hex, to_hex,
-    verify_transactions,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Operation, PublicKey,
+    SecretKey, Signature, SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature, WalletSignatureError,
+    from_hex, to_hex, verify_transactions,
 };
 
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -21,10 +21,10 @@ const VECTORS: [(&str, &str, &str); 11] = [
     ),
     (
         "CreateOffer",
-        "0x4181b635d1f28429b19f4ed17c1140e4e1155fcefb015a738d13c3bd661ce5ae",
+        "0x874f34ca3a85528d32c69b9498fec207f1d719f2e94d4a9093b9e583d7d6e1b0",
         concat!(
-            "0x3bebd46571b05516d92f8e2ef79d91626575b9b220d6442512dd4b5b336cdece2b",
-            "1583d19277e9f8614b35728f477c863e4cb7111c510253fc21c0f621ae16b01c",
+            "0xb43055616514725b82f1f891e41bf749ef215f8021a363dde14c1d7e74114a5441",
+            "7c58403c93ffd5d086aeea600ebc4c148c333c419b3e2f51b9901b29e476fb1c",
         ),
     ),
     (
@@ -118,7 +118,14 @@ fn bodies() -> Vec<Body> {
     let stake = Stake { units: 9, key, address: "a.example:9100".into(), possession: Signature([0x44; 64]) };
     let operations = [
         Operation::CreateAccount { account: to, key },
-        Operation::CreateOffer { sell: one, buy: AssetId(0), amount, limit },
+        Operation::CreateOffer {
+            sell: one,
+            buy: AssetId(0),
+            amount,
+            limit,
+            life: Life::Until(60_000),
+            client: ClientId([0xab; 16]),
+        },
         Operation::cancel(one, AssetId(0), limit, 6),
         Operation::Pay { to, asset: one, amount: (1 << 63) - 1 },
         Operation::Issue { to, asset: AssetId(u32::MAX), amount: 1 },

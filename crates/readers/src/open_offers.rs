@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ledger::{OrderBook, Pair, Place};
-use primitives::{Address, Amount, AssetId, Price, Sequence};
+use ledger::{NO_END, Offer, OrderBook, Pair, Place};
+use primitives::{Address, Amount, AssetId, Height, Price, Sequence};
 
 /// A resting offer of a known account and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Resting {
     pub limit: Price,
     /// Units for sale.
     pub amount: Amount,
+    /// Its last height, or [`ledger::NO_END`].
+    pub until: Height,
 }
 
 /// The offers of one price.
@@ -56,20 +58,28 @@ impl OpenOffers {
         let mut all = OpenOffers::default();
         for (pair, offers) in book.iter() {
             for offer in offers.iter() {
-                all.set(pair, offer.place, offer.amount);
+                all.place(pair, offer);
             }
         }
         all
     }
 
-    /// Sets the amount of a resting offer; 0 removes it.
+    /// Sets the amount of an offer that rests already, or of one without an end; 0 removes it.
     pub fn set(&mut self, pair: Pair, place: Place, amount: Amount) {
+        let resting = self.accounts.get(&place.account).and_then(|own| own.offers.get(&place.id));
+        let until = resting.map_or(NO_END, |resting| resting.until);
+        self.place(pair, Offer { place, amount, until });
+    }
+
+    /// Adds or replaces an offer; one of 0 units is removed.
+    pub fn place(&mut self, pair: Pair, offer: Offer) {
+        let Offer { place, amount, until } = offer;
         self.remove(&place.account, place.id);
         if amount == 0 {
             return;
         }
         let own = self.accounts.entry(place.account).or_default();
-        own.offers.insert(place.id, Resting { pair, limit: place.limit, amount });
+        own.offers.insert(place.id, Resting { pair, limit: place.limit, amount, until });
         *own.locked.entry(pair.sell).or_default() += amount;
         let prices = self.prices.entry(pair).or_default();
         let depth = prices.by_limit.entry(place.limit).or_default();
@@ -82,7 +92,7 @@ impl OpenOffers {
     /// Removes an offer.
     pub fn remove(&mut self, account: &Address, id: Sequence) {
         let Some(own) = self.accounts.get_mut(account) else { return };
-        let Some(Resting { pair, limit, amount }) = own.offers.remove(&id) else { return };
+        let Some(Resting { pair, limit, amount, .. }) = own.offers.remove(&id) else { return };
         subtract(&mut own.locked, pair.sell, amount);
         if own.offers.is_empty() {
             self.accounts.remove(account);

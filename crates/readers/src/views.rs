@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use ledger::contracts::{ContractReceipts, OfferEvent};
-use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
-use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, TransactionId};
+use ledger::{Applied, Batch, BlockReceipts, Ledger, NO_END, Offer, Outcome, Pair, Place, outcomes_by_id};
+use primitives::{Address, Digest, Height, Life, Operation, Superblock, Transaction, TransactionId};
 
 use replica::EthereumIndex;
 
@@ -155,12 +155,12 @@ impl Views {
     pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         self.ethereum.add(contracts);
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
-            match (&transaction.body.operation, outcome) {
-                (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) => {
-                    let place = Place { limit, account: *account, id: transaction.body.sequence };
-                    self.offers.set(Pair { sell, buy }, place, met.left);
-                }
-                _ => {}
+            if let (&Operation::CreateOffer { sell, buy, limit, life, .. }, Outcome::Offered(met)) =
+                (&transaction.body.operation, outcome)
+            {
+                let place = Place { limit, account: *account, id: transaction.body.sequence };
+                let until = if let Life::Until(until) = life { until } else { NO_END };
+                self.offers.place(Pair { sell, buy }, Offer { place, amount: met.left, until });
             }
         }
         let block = VenueBlock { height: committed.summary.height, time_ms: committed.summary.time_ms };

@@ -223,7 +223,7 @@ mod tests {
         let offer = |(person, key): (usize, &SecretKey)| {
             let (sell, buy) = (AssetId(person as u32), AssetId((person as u32 + 1) % 3));
             let limit = Price::from_f64(0.9 + height as f64 / 100.0).expect("in range");
-            let operation = Operation::CreateOffer { sell, buy, amount: 5_000 * height, limit };
+            let operation = Operation::offer(sell, buy, 5_000 * height, limit);
             Body { chain: 1, account: key.public().address(), sequence: height, until: 50_000, operation }
                 .sign(&ledger.network(), key)
         };

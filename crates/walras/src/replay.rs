@@ -150,7 +150,7 @@ impl ReplayCommand {
         let offers = history.offers(day, self.offers as usize, self.spread, self.seed);
         let creations = offers.iter().enumerate().map(|(i, offer)| {
             let (sell, buy, amount, limit) = (offer.sell, offer.buy, offer.amount, offer.limit);
-            (i % ACCOUNTS, Operation::CreateOffer { sell, buy, amount, limit })
+            (i % ACCOUNTS, Operation::offer(sell, buy, amount, limit))
         });
         let mut operations: Vec<(usize, Operation)> = creations.collect();
         operations.extend(self.cancellations(ledger, traders, random));
@@ -241,10 +241,10 @@ impl ReplayCommand {
         let batch = &applied.batch;
         let mut before: BTreeMap<_, PairOffers> = BTreeMap::new();
         for (pair, offers) in ledger.book().iter() {
-            before.insert(pair, offers.before(batch.fills_of(pair)));
+            before.insert(pair, batch.met(pair, offers));
         }
         for trade in &batch.trades {
-            before.entry(trade.pair).or_insert_with(|| PairOffers::default().before(batch.fills_of(trade.pair)));
+            before.entry(trade.pair).or_insert_with(|| batch.met(trade.pair, &PairOffers::default()));
         }
         let pairs = before.iter().map(|(pair, offers)| offers.view(*pair));
         let book =

@@ -188,7 +188,7 @@ impl Traders {
             if self.random.below(5) == 0 { self.random.between(0.0, 0.02) } else { -self.random.between(0.0, 0.02) };
         let limit = Price::from_f64(worth * (1.0 + margin)).expect("valuations stay within range");
         let amount = (self.random.between(SMALLEST, LARGEST) / self.valuations[sell]) as u64 + 1;
-        Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
+        Operation::offer(AssetId(sell as u32), AssetId(buy as u32), amount, limit)
     }
 
     /// Tells what offers are gone because they traded in full or never came to rest.

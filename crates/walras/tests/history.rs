@@ -49,8 +49,7 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
 fn trade(server: &str, sequence: u64) -> u64 {
     let offer = |account: u8, sell: u32, amount: u64| {
         let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
-        let operation =
-            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId((sell + 1) % ASSETS), amount, limit };
+        let operation = Operation::offer(AssetId(sell), AssetId((sell + 1) % ASSETS), amount, limit);
         Body { chain: CHAIN, account: address(account), sequence, until: 50_000, operation }
             .sign(&genesis().digest(), &key(account))
     };

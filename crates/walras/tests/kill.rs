@@ -144,7 +144,7 @@ impl Client {
         let buy = (sell + 1 + self.random.below(ASSETS - 1) as u32) % ASSETS as u32;
         let limit = Price::from_f64(self.random.between(0.95, 1.03)).expect("in range");
         let amount = 4_000 + self.random.below(1_000_000);
-        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
+        Operation::offer(AssetId(sell), AssetId(buy), amount, limit)
     }
 
     /// Sends until the node is down.

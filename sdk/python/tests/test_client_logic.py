@@ -69,7 +69,8 @@ def operation(asked: dict[str, Any]) -> Operation | None:
         case "create_account":
             return CreateAccount(asked["account"], asked["key"])
         case "create_offer":
-            return CreateOffer(asked["sell"], asked["buy"], int(asked["amount"]), Decimal(asked["limit"]))
+            pair, terms = (asked["sell"], asked["buy"]), (int(asked["amount"]), Decimal(asked["limit"]))
+            return CreateOffer(*pair, *terms, life=asked["life"], client=asked["client"])
         case "cancel":
             places = [(one["sell"], one["buy"], Decimal(one["limit"]), one["offer"]) for one in asked["offers"]]
             return Cancel(tuple(OfferPlace(int(sell), int(buy), limit, int(id)) for sell, buy, limit, id in places))

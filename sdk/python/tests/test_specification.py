@@ -60,7 +60,9 @@ def operation(asked: dict) -> bytes:
             return u8(0) + raw(asked["account"]) + raw(asked["key"])
         case "create_offer":
             pair = u32(asked["sell"]) + u32(asked["buy"])
-            return u8(1) + pair + u64(asked["amount"]) + price(asked["limit"])
+            kind, _, height = asked["life"].partition(" ")
+            life = u8(["rests", "until", "one"].index(kind)) + (u64(height) if kind == "until" else b"")
+            return u8(1) + pair + u64(asked["amount"]) + price(asked["limit"]) + life + raw(asked["client"])
         case "cancel":
             offers = [
                 u32(one["sell"]) + u32(one["buy"]) + price(one["limit"]) + u64(one["offer"]) for one in asked["offers"]

@@ -144,7 +144,7 @@ export type Outcome =
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }
-  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
+  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText; life: string; client?: string }
   | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }

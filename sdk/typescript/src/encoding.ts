@@ -7,13 +7,16 @@ import { AddressError, AmountError } from "./errors.js";
 import { DIGITS } from "./terms.js";
 import { fromHex, toHex, type TypedData } from "./typed.js";
 
+/** How long an offer rests: until it is sold or cancelled, up to the batch of a height, or in its own batch alone. */
+export type Life = "rests" | `until ${bigint}` | "one batch";
+
 /** Where an own offer rests. */
 export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigint };
 
 /** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
 export type Operation =
   | { kind: "CreateAccount"; registered: string; key: string }
-  | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string }
+  | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string; life?: Life; client?: string }
   | { kind: "Cancel"; offers: OfferPlace[] }
   | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
   | { kind: "Burn"; asset: number; amount: bigint }
@@ -31,7 +34,7 @@ const moved = [field("asset", "uint32"), field("amount", "uint64")];
 /** The byte and the fields of each operation, in the order in which they are encoded and hashed. */
 const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> = {
   CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
-  CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string")] },
+  CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")] },
   Cancel: { byte: 2, fields: [field("offers", "Offer[]")] },
   Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
   Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
@@ -41,6 +44,8 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> =
 };
 /** The structures of lists, by name. */
 const LISTED: Record<string, Field[]> = { Offer: [...pair, field("limit", "string"), field("offer", "uint64")] };
+/** What an offer has that says nothing else. */
+const USUAL: Record<string, string> = { life: "rests", client: "0x" + "00".repeat(16) };
 /** The most offers that one cancel names. */
 export const CANCELS_MAX = 32;
 const SIGNED_TAG = utf8ToBytes("walras native transaction v3\0");
@@ -91,11 +96,21 @@ export function priceBytes(limit: string): Uint8Array {
 type Plain = string | number | bigint;
 type Listed = Record<string, Plain>;
 
-function encoded(type: string, value: Plain | Listed[]): Uint8Array {
+/** How long an offer rests. */
+function lifeBytes(life: string): Uint8Array {
+  const height = /^until (0|[1-9][0-9]*)$/.exec(life)?.[1];
+  if (height !== undefined) return concatBytes(new Uint8Array([1]), little(BigInt(height), 8));
+  if (life !== "rests" && life !== "one batch") {
+    throw new AmountError(`"${life}" is no life of an offer: write "rests", "until" and a height, or "one batch"`);
+  }
+  return new Uint8Array([life === "rests" ? 0 : 2]);
+}
+
+function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Array {
   if (Array.isArray(value)) return concatBytes(little(value.length, 4), ...value.map((one) => encodedFields(listed(type), one)));
   if (type === "uint32") return little(Number(value), 4);
   if (type === "uint64") return little(BigInt(value), 8);
-  if (type === "string") return priceBytes(String(value));
+  if (type === "string") return name === "life" ? lifeBytes(String(value)) : priceBytes(String(value));
   return fromHex(type === "address" ? plainAddress(String(value)) : String(value));
 }
 
@@ -108,7 +123,7 @@ const listed = (type: string): Field[] => LISTED[type.replace(/\[\]$/, "")] ?? [
 
 function encodedFields(fields: Field[], of: object): Uint8Array {
   const values = of as Record<string, Plain | Listed[]>;
-  return concatBytes(...fields.map(({ name, type }) => encoded(type, values[name] ?? "")));
+  return concatBytes(...fields.map(({ name, type }) => encoded(name, type, values[name] ?? USUAL[name] ?? "")));
 }
 
 export function encodeBody(body: Body): Uint8Array {
@@ -121,7 +136,8 @@ export const signingBytes = (body: Body, network: string): Uint8Array => concatB
 
 /** What an Ethereum wallet signs (EIP-712). */
 export function typedDataOf(body: Body, network: string): TypedData {
-  const { kind, ...values } = body.operation;
+  const { kind, ...given } = body.operation;
+  const values = kind === "CreateOffer" ? { ...USUAL, ...given } : given;
   const fields = OPERATIONS[kind].fields;
   const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
   const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];

@@ -53,6 +53,8 @@ function word(type: string, value: Plain): Uint8Array {
   if (type === "string") return keccak_256(utf8ToBytes(String(value)));
   if (type === "bytes") return keccak_256(fromHex(String(value)));
   if (type === "bytes32") return padded(fromHex(String(value)));
+  // Bytes of fewer than 32 stand on the left.
+  if (type === "bytes16") return concatBytes(fromHex(String(value)), new Uint8Array(16));
   if (type === "address") return padded(fromHex(String(value)));
   if (/^uint\d+$/.test(type)) return padded(fromHex(BigInt(value).toString(16).padStart(64, "0")));
   throw new Error(`typed data: no native transaction has a ${type}`);

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
 import { LocalBook } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
-import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
+import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation, type Life } from "../src/encoding.js";
 import { fateOf } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
 import { Http, type Fetch } from "../src/http.js";
@@ -37,7 +37,7 @@ function operationOf(asked: Asked): Operation | null {
     case "create_account":
       return { kind: "CreateAccount", registered: String(asked["account"]), key: String(asked["key"]) };
     case "create_offer":
-      return { kind: "CreateOffer", ...pair, amount };
+      return { kind: "CreateOffer", ...pair, amount, life: String(asked["life"]) as Life, client: String(asked["client"]) };
     case "cancel": {
       const offers = asked["offers"] as unknown as Record<string, string | number>[];
       const place = (one: Record<string, string | number>) => ({

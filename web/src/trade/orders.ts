@@ -107,6 +107,8 @@ const KINDS: Record<string, string> = { create_offer: "CreateOffer", cancel: "Ca
 const LISTED = "Offer";
 /** The most offers that one cancel names. */
 const CANCELS_MAX = 32;
+/** The page does not name its orders. */
+const NO_CLIENT = "0x" + "00".repeat(16);
 const isAsset = (name: string) => name === "sell" || name === "buy" || name === "asset";
 
 /** A limit is rounded to the ledger's prices. */
@@ -138,7 +140,7 @@ export class OrderBook {
 
   /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
   async place(trader: Trader, order: Order, terms: Terms, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
-    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms }, assets, height);
+    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms, life: "rests", client: NO_CLIENT }, assets, height);
     const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), order, terms, transaction, signature, state: { is: "sent" } };
     this.orders = [placed, ...this.orders];
     this.keep();

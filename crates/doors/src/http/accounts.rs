@@ -244,7 +244,8 @@ pub(super) async fn offer_proof(
         Ok(Json(json::OfferProofBody {
             height: proved.height,
             root: proved.root.to_string(),
-            amount: proved.proof.amount.map(|amount| amount.to_string()),
+            amount: proved.proof.rest.map(|rest| rest.amount.to_string()),
+            until: proved.proof.rest.and_then(|rest| crate::markets::end(rest.until)),
             proof: proof_bytes(&proved.proof),
         }))
     })

@@ -5,7 +5,7 @@ use api::{
     VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, OfferPlace, Operation, Signature, Stake};
+use primitives::{Amount, ClientId, OfferPlace, Operation, Signature, Stake};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -73,9 +73,11 @@ impl Api {
             OperationBody::CreateAccount { account, key } => {
                 Operation::CreateAccount { account: parse("account", &account)?, key: parse("key", &key)? }
             }
-            OperationBody::CreateOffer { sell, buy, amount: text, limit } => {
+            OperationBody::CreateOffer { sell, buy, amount: text, limit, life, client } => {
                 let (sell, buy, amount) = (asset(&sell)?, asset(&buy)?, amount(&text)?);
-                Operation::CreateOffer { sell, buy, amount, limit: parse("limit", &limit)? }
+                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
+                let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
+                Operation::CreateOffer { sell, buy, amount, limit, life, client }
             }
             OperationBody::Cancel { offers } => {
                 let place = |(at, body): (usize, &OfferPlaceBody)| self.offer_place(at, body);

@@ -5,7 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, OfferPlace, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature, to_hex,
+    Amount, AssetId, Body, Life, OfferPlace, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature,
+    to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -64,6 +65,15 @@ fn in_words(body: &Body, fee: Amount, symbols: &Symbols) -> String {
     )
 }
 
+/// What becomes of the part of an offer that is not sold at once.
+fn life_in_words(life: Life) -> String {
+    match life {
+        Life::Rests => "rests until it is, or until it is cancelled".into(),
+        Life::Until(height) => format!("rests until it is, or is cancelled, or returns after block {height}"),
+        Life::OneBatch => "returns after the batch of its block".into(),
+    }
+}
+
 fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
     let symbol = |asset| symbols.name(asset);
     match &body.operation {
@@ -71,11 +81,12 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             format!("gives control of itself to the key {key}")
         }
         Operation::CreateAccount { account, key } => format!("registers {} under the key {key}", account.checked()),
-        &Operation::CreateOffer { sell, buy, amount, limit } => format!(
-            "sells {} for at least {} {} each; what is not sold rests until it is, or until it is cancelled",
+        &Operation::CreateOffer { sell, buy, amount, limit, life, .. } => format!(
+            "sells {} for at least {} {} each; what is not sold {}",
             symbols.money(sell, amount),
             symbols.whole_price(&limit.to_string(), sell, buy),
             symbol(buy),
+            life_in_words(life),
         ),
         Operation::Cancel(places) => {
             let named = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {

@@ -5,7 +5,7 @@ use api::{
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{OfferPlace, Operation, to_hex};
+use primitives::{ClientId, OfferPlace, Operation, to_hex};
 
 use super::Symbols;
 
@@ -31,11 +31,13 @@ impl Symbols {
             &Operation::CreateAccount { account, key } => {
                 OperationBody::CreateAccount { account: account.to_string(), key: key.to_string() }
             }
-            &Operation::CreateOffer { sell, buy, amount, limit } => OperationBody::CreateOffer {
+            &Operation::CreateOffer { sell, buy, amount, limit, life, client } => OperationBody::CreateOffer {
                 sell: self.name(sell),
                 buy: self.name(buy),
                 amount: amount.to_string(),
                 limit: limit.to_string(),
+                life: life.to_string(),
+                client: (client != ClientId::NONE).then(|| client.to_string()),
             },
             Operation::Cancel(places) => {
                 OperationBody::Cancel { offers: places.iter().map(|place| self.offer_place(place)).collect() }

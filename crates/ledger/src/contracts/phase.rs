@@ -22,7 +22,7 @@ use super::tokens::{TokenFacts, holder_of, token_at};
 use crate::Ledger;
 use crate::fault::Fault;
 use crate::places::accounts::EvmRecord;
-use crate::places::offers::{Edit, Fill, Pair, PairChange, Place};
+use crate::places::offers::{Edit, Fill, NO_END, Pair, PairChange, Place};
 use crate::sums::Sums;
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
@@ -346,7 +346,7 @@ impl Phase {
         let Some(BookEdit { pair, limit, amount, is_placed }) = BookEdit::of_word(value) else { return };
         let place = Place { limit, account: *owner, id };
         self.undo.offers.insert((pair, place), (!is_placed).then_some(amount));
-        self.edits.push((pair, Edit { place, amount: is_placed.then_some(amount) }));
+        self.edits.push((pair, Edit { place, amount: is_placed.then_some(amount), until: NO_END }));
     }
 }
 

@@ -5,10 +5,11 @@ pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
+use ledger::{Asset, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
 use num_bigint::BigUint;
 use primitives::{
-    Address, Amount, AssetId, Body, Digest, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy, Transaction,
+    Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy,
+    Transaction,
 };
 use validators::ModelValidators;
 
@@ -32,7 +33,8 @@ pub struct Model {
     pub genesis: Genesis,
     pub assets: Vec<Asset>,
     pub accounts: BTreeMap<Address, ModelAccount>,
-    pub offers: BTreeMap<(Pair, Place), Amount>,
+    /// Amounts and last heights.
+    pub offers: BTreeMap<(Pair, Place), (Amount, u64)>,
     pub validators: ModelValidators,
 }
 
@@ -115,7 +117,7 @@ impl Model {
                 let known = places.iter().any(|named| self.offers.contains_key(&key_of(account, named)));
                 if known { Ok(()) } else { Err(Refusal::UNKNOWN_OFFER) }
             }
-            Operation::CreateOffer { sell, buy, amount, limit } => {
+            Operation::CreateOffer { sell, buy, amount, limit, life, .. } => {
                 let pair = Pair { sell: *sell, buy: *buy };
                 let (sell, buy) = (&self.assets[sell.0 as usize], &self.assets[buy.0 as usize]);
                 match () {
@@ -123,6 +125,10 @@ impl Model {
                     _ if asked(*amount, *limit) < buy.least_units.into() => Err(Refusal::ASKS_TOO_LITTLE),
                     _ if self.offers.len() as u64 >= self.genesis.limits.resting_offers => Err(Refusal::BOOK_FULL),
                     _ if self.room() == 0 && !self.is_open(pair) => Err(Refusal::TOO_MANY_PAIRS),
+                    _ if matches!(life, Life::Until(until) if *until < height) => Err(Refusal::LIFE_ENDED),
+                    _ if matches!(life, Life::Until(until) if *until > height + LIFE_MAX) => {
+                        Err(Refusal::LIFE_TOO_LONG)
+                    }
                     _ => Ok(()),
                 }
             }
@@ -199,10 +205,11 @@ impl Model {
         refusals
     }
 
-    /// One fee, and one more for each eight offers that a cancel names.
+    /// One fee, and one more for each eight offers that a cancel names, and for an offer with an end.
     fn cost(&self, body: &Body) -> Amount {
         match &body.operation {
             Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
+            Operation::CreateOffer { life: Life::Until(_), .. } => 2 * self.fee,
             _ => self.fee,
         }
     }
@@ -272,6 +279,7 @@ impl Model {
             standing.iter().partition(|t| matches!(t.body.operation, Operation::Cancel(_)));
         cancels.into_iter().chain(others).for_each(|t| self.act(t));
         let fills = self.trade();
+        self.end();
         for (account, units) in paid {
             self.move_units(&account, AssetId(0), i128::from(units));
         }
@@ -293,15 +301,20 @@ impl Model {
                 self.accounts.entry(*other).or_default();
             }
             Operation::CreateAccount { key, .. } => self.accounts.get_mut(account).expect("known").key = Some(*key),
-            Operation::CreateOffer { sell, buy, amount, limit } => {
+            Operation::CreateOffer { sell, buy, amount, limit, life, .. } => {
                 self.move_units(account, *sell, -i128::from(*amount));
                 let place = Place { limit: *limit, account: *account, id: *sequence };
-                self.offers.insert((Pair { sell: *sell, buy: *buy }, place), *amount);
+                let until = match life {
+                    Life::Rests => u64::MAX,
+                    Life::Until(until) => *until,
+                    Life::OneBatch => self.validators.height,
+                };
+                self.offers.insert((Pair { sell: *sell, buy: *buy }, place), (*amount, until));
             }
             Operation::Cancel(places) => {
                 for named in places {
                     // Another cancel of the account may have removed it in this block.
-                    let amount = self.offers.remove(&key_of(account, named)).unwrap_or(0);
+                    let amount = self.offers.remove(&key_of(account, named)).map_or(0, |rest| rest.0);
                     self.move_units(account, named.sell, i128::from(amount));
                 }
             }
@@ -320,10 +333,21 @@ impl Model {
         }
     }
 
+    /// Returns what was for this block at most.
+    fn end(&mut self) {
+        let height = self.validators.height;
+        let over: Vec<_> =
+            self.offers.iter().filter(|(_, rest)| rest.1 <= height).map(|(key, rest)| (*key, rest.0)).collect();
+        for ((pair, place), left) in over {
+            self.offers.remove(&(pair, place));
+            self.move_units(&place.account, pair.sell, i128::from(left));
+        }
+    }
+
     /// Clears the book and executes it offer by offer, with fractions of big integers.
     fn trade(&mut self) -> Vec<Executed> {
         let mut columns: BTreeMap<Pair, Columns> = BTreeMap::new();
-        for ((pair, place), amount) in &self.offers {
+        for ((pair, place), (amount, _)) in &self.offers {
             let (limits, amounts, places) = columns.entry(*pair).or_default();
             limits.push(place.limit);
             amounts.push(*amount);
@@ -387,8 +411,8 @@ impl Model {
         }
         for (pair, place, sold, bought, returned) in &fills {
             let left = self.offers.get_mut(&(*pair, *place)).expect("rests");
-            *left -= sold + returned;
-            if *left == 0 {
+            left.0 -= sold + returned;
+            if left.0 == 0 {
                 self.offers.remove(&(*pair, *place));
             }
             self.move_units(&place.account, pair.buy, i128::from(*bought));
@@ -419,7 +443,7 @@ impl Model {
         let offers: Vec<_> = real
             .book()
             .iter()
-            .flat_map(|(pair, offers)| offers.iter().map(move |o| ((pair, o.place), o.amount)))
+            .flat_map(|(pair, offers)| offers.iter().map(move |o| ((pair, o.place), (o.amount, o.until))))
             .collect();
         assert_eq!(offers, self.offers.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>());
         assert_eq!(real.assets(), self.assets);

@@ -41,7 +41,7 @@ impl Market {
     fn offer(&mut self, person: u8, (sell, buy): (u32, u32), amount: u64, limit: Price) -> Transaction {
         let sequence = &mut self.sequences[usize::from(person)];
         *sequence += 1;
-        let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
+        let operation = Operation::offer(AssetId(sell), AssetId(buy), amount, limit);
         let body = Body { chain: 1, account: address(person), sequence: *sequence, until: 50_000, operation };
         Transaction::by_key(body, key(person).public(), Signature([0; 64]))
     }

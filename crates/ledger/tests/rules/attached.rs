@@ -41,8 +41,7 @@ fn scene() -> (Ledger, Superblock) {
         Ledger::new(&Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound");
     let offer = |person: u8, sequence: u64, sell: u32, buy: u32| {
         let limit = Price::from_f64(0.9 + sequence as f64 / 100.0).expect("in range");
-        let operation =
-            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 * sequence, limit };
+        let operation = Operation::offer(AssetId(sell), AssetId(buy), 5_000 * sequence, limit);
         let body = Body { chain: 1, account: key(person).address(), sequence, until: 50_000, operation };
         Transaction::by_key(body, key(person), Signature([0; 64]))
     };

@@ -10,7 +10,7 @@ const BOB: u8 = 2;
 const SIZE: Amount = 5_000;
 
 fn offer(amount: Amount) -> Operation {
-    Operation::CreateOffer { sell: EUR, buy: USD, amount, limit: Price::ONE }
+    Operation::offer(EUR, USD, amount, Price::ONE)
 }
 
 fn place(offer: Sequence) -> OfferPlace {
@@ -75,7 +75,7 @@ fn a_cancel_does_not_reach_an_offer_of_its_block() {
 #[test]
 fn a_cancel_returns_what_a_fill_left_and_misses_what_filled() {
     let mut world = world(2);
-    let buys = Operation::CreateOffer { sell: USD, buy: EUR, amount: 12_000, limit: "0.9".parse().expect("a price") };
+    let buys = Operation::offer(USD, EUR, 12_000, "0.9".parse().expect("a price"));
     // The fill is in the block of the cancel of the other offer, which leaves first.
     let applied = world.block(vec![(BOB, buys.clone()), (ALICE, cancel([2]))]);
     assert_eq!((outcomes(&applied)[1], applied.batch.ended.as_slice()), (found(1, 0), [ended(2, SIZE)].as_slice()));

@@ -14,6 +14,7 @@ mod lane_evidence;
 mod lane_group;
 mod lane_proofs;
 mod lane_restart;
+mod lives;
 mod minima;
 mod offers;
 mod offers_model;

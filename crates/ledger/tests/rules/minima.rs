@@ -33,7 +33,7 @@ fn price(text: &str) -> Price {
 
 fn offer(person: u8, sequence: Sequence, sell: AssetId, amount: Amount, limit: &str) -> Transaction {
     let (buy, limit) = (AssetId(1 - sell.0), price(limit));
-    signed(person, sequence, Operation::CreateOffer { sell, buy, amount, limit })
+    signed(person, sequence, Operation::offer(sell, buy, amount, limit))
 }
 
 fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {

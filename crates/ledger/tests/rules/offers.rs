@@ -47,7 +47,7 @@ fn price(text: &str) -> Price {
 fn an_offer_rests_fills_and_is_told() {
     let mut chain = Chain::new();
     let (alice, offer) = (person(0), name(SELL_EUR, 1_000_000, 900_000, 0));
-    let counter = Operation::CreateOffer { sell: USD, buy: EUR, amount: 400_000, limit: price("0.9") };
+    let counter = Operation::offer(USD, EUR, 400_000, price("0.9"));
     let block = chain.block(vec![native(1, counter)], vec![vec![place(0, 0, SELL_EUR, 1_000_000, 900_000)]]);
     let applied = chain.apply(&block);
     assert_eq!(statuses(&applied), [Succeeded]);
@@ -159,7 +159,7 @@ fn what_is_refused_has_a_name() {
     [nothing, U256::MAX, word, word | (one << 255)].into_iter().for_each(unknown);
     unknown(U256::from_be_bytes(OfferName { id: 1, ..real }.to_word()));
     // Others cannot cancel an offer, and natively placed offers cannot be named here.
-    let placed = Operation::CreateOffer { sell: EUR, buy: USD, amount: 5_000, limit: price("1") };
+    let placed = Operation::offer(EUR, USD, 5_000, price("1"));
     let lanes = vec![vec![place(0, 0, SELL_EUR, 5_000, 5_000), call(1, 0, OFFERS, cancelling(&real))]];
     let block = chain.block(vec![native(1, placed)], lanes);
     let applied = chain.apply(&block);

@@ -45,7 +45,7 @@ impl Market {
 
     fn offer(&self, person: usize, (sell, buy): (u32, u32), amount: u64, limit: f64) -> Transaction {
         let limit = primitives::Price::from_f64(limit).expect("in range");
-        let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
+        let operation = Operation::offer(AssetId(sell), AssetId(buy), amount, limit);
         let (signer, account) = self.people[person];
         let body = Body { chain: 1, account, sequence: self.sequence, until: 50_000, operation };
         Transaction::by_key(body, signer, Signature([0; 64]))

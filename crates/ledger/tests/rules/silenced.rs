@@ -13,7 +13,7 @@ fn pay(amount: Amount) -> Operation {
 }
 
 fn offer(amount: Amount) -> Operation {
-    Operation::CreateOffer { sell: EUR, buy: USD, amount, limit: Price::ONE }
+    Operation::offer(EUR, USD, amount, Price::ONE)
 }
 
 fn cancel(offer: u64) -> Operation {

@@ -48,7 +48,7 @@ fn pay(amount: u64) -> Operation {
 
 fn offer(sell: AssetId, buy: AssetId, limit: &str) -> Operation {
     let limit: Price = limit.parse().expect("a price");
-    Operation::CreateOffer { sell, buy, amount: UNITS / 10, limit }
+    Operation::offer(sell, buy, UNITS / 10, limit)
 }
 
 /// Applies a block of these transactions; returns the outcome of each.

@@ -123,7 +123,7 @@ fn a_true_accusation_counts_beside_a_full_quota_elsewhere() {
 #[test]
 fn what_is_false_by_itself_costs_the_reward_and_what_can_be_honest_does_not() {
     let pay = |to: u16, amount| Operation::Pay { to: account(to), asset: AssetId(0), amount };
-    let offer = |amount| Operation::CreateOffer { sell: AssetId(0), buy: AssetId(1), amount, limit: Price::ONE };
+    let offer = |amount| Operation::offer(AssetId(0), AssetId(1), amount, Price::ONE);
     let cancel = Operation::cancel(AssetId(0), AssetId(1), Price::ONE, 9);
     let mut forged = sign(2, 1, pay(3, 1));
     if let SignedBy::Key { signature, .. } = &mut forged.signed_by {

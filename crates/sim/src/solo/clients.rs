@@ -2,8 +2,8 @@
 
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, OfferPlace, Operation, Price, Scope,
-    SecretKey, Sequence, SignedBy, Stake, Transaction,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
+    Operation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
 };
 
 use crate::ethereum::EthereumClients;
@@ -37,6 +37,8 @@ pub(crate) struct Clients {
     assets: u64,
     /// The newest committee that clients know of, and its epoch.
     committee: (u64, Vec<Member>),
+    /// The newest height that clients know of.
+    height: u64,
     /// Every transaction ever sent, for replays.
     sent: Vec<Transaction>,
     pub ethereum: EthereumClients,
@@ -57,7 +59,7 @@ impl Clients {
         };
         let people: Vec<Person> = (0..people).map(person).collect();
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
-        Clients { people, assets, committee: (0, Vec::new()), sent: Vec::new(), ethereum }
+        Clients { people, assets, committee: (0, Vec::new()), height: 0, sent: Vec::new(), ethereum }
     }
 
     /// Every client holds some of every asset; the first issues all assets.
@@ -194,7 +196,13 @@ impl Clients {
         let limit = Price::from_f64(dice.between(0.9, 1.05)).expect("in range");
         // Some are too small, and so are some remainders.
         let amount = if dice.once_in(4) { 4_000 + dice.below(4_000) } else { 1 + dice.below(HOLDING / 10) };
-        Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
+        let life = match dice.below(6) {
+            0 => Life::OneBatch,
+            1 | 2 => Life::Until(self.height + dice.below(6)),
+            _ => Life::Rests,
+        };
+        let (sell, buy) = (AssetId(sell as u32), AssetId(buy as u32));
+        Operation::CreateOffer { sell, buy, amount, limit, life, client: ClientId::NONE }
     }
 
     /// Signs with the newest key or an older one, because clients do not know whether the change took effect.
@@ -239,6 +247,7 @@ impl Clients {
 
     /// Clients read which key controls their account, the next sequence number, and their resting offers.
     pub fn look(&mut self, ledger: &Ledger) {
+        self.height = ledger.height();
         let epoch = ledger.validators().last_epoch();
         self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());
         for person in &mut self.people {

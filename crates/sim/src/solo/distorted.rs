@@ -3,7 +3,7 @@
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
-use ledger::{AccountState, Applied, Ended, Fault, Ledger, Offer, Pair, Place, Restore, Signatures, Snapshot};
+use ledger::{AccountState, Applied, Ended, Fault, Ledger, NO_END, Offer, Pair, Place, Restore, Signatures, Snapshot};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Price, Superblock, Transaction};
 
 use crate::kernel::{EngineMistake, Mistake};
@@ -95,7 +95,7 @@ fn reverted_offer(block: &Superblock, receipt: &EthereumReceipt) -> Option<(Pair
     let limit = Price::ratio_rounding_up(amount(3)?, amount(2)?)?;
     let place = Place { limit, account: parts.to?, id: FIRST_CONTRACT_OFFER + (1 << 40) };
     let is_kept = amount(2)? >= 4_096 && amount(3)? >= 4_096 && pair.sell != AssetId(0);
-    is_kept.then_some((pair, Offer { place, amount: amount(2)? }))
+    is_kept.then_some((pair, Offer { place, amount: amount(2)?, until: NO_END }))
 }
 
 /// Debits an account and adds a resting offer of it, by way of a snapshot, if other offers of the pair rest.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Cancelled, Edit, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
+use ledger::{BlockReceipts, Cancelled, Edit, EndReason, Genesis, Ledger, NO_END, Outcome, Pair, PairOffers, Place};
 use primitives::{
-    Address, Amount, AssetId, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock, Transaction,
+    Address, Amount, AssetId, Life, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock, Transaction,
 };
 
 use super::bonds::Bonds;
@@ -26,6 +26,8 @@ pub(crate) struct Shadow {
     issued: Vec<i128>,
     holders: BTreeMap<Address, Holder>,
     offers: BTreeMap<(Pair, Place), Amount>,
+    /// The last heights of offers that have one.
+    ends: BTreeMap<(Pair, Place), u64>,
     least: Vec<Amount>,
     bonds: Bonds,
     wei: WeiBooks,
@@ -39,7 +41,7 @@ impl Shadow {
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
         let wei = WeiBooks::default();
-        let mut shadow = Shadow { fee, issued, holders, offers, least, bonds, wei };
+        let mut shadow = Shadow { fee, issued, holders, offers, ends: BTreeMap::new(), least, bonds, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -89,6 +91,7 @@ impl Shadow {
             self.add(account, AssetId(0), units);
         }
         self.settle(receipts, &effective)?;
+        self.end(receipts)?;
         self.follow_contracts(receipts, after)
     }
 
@@ -150,12 +153,13 @@ impl Shadow {
         Ok(())
     }
 
-    /// A fee for each KiB begun of a lane post, none for a member's duty, one more for each eight offers of a cancel,
-    /// and one for everything else.
+    /// A fee for each KiB begun of a lane post, none for a member's duty, one more for each eight offers of a cancel
+    /// and for an offer with an end, and one for everything else.
     fn cost(&self, transaction: &Transaction) -> i128 {
         let fees = match &transaction.body.operation {
             Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
             Operation::Cancel(places) => 1 + places.len() as i128 / 8,
+            Operation::CreateOffer { life: Life::Until(_), .. } => 2,
             Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
             _ => 1,
         };
@@ -187,11 +191,12 @@ impl Shadow {
             }
             named.extend(found);
         }
-        let told = receipts.batch.ended.iter().map(|ended| (ended.pair, ended.place));
+        let cancelled = || receipts.batch.ended.iter().filter(|ended| ended.why == EndReason::Cancelled);
+        let told = cancelled().map(|ended| (ended.pair, ended.place));
         if !named.iter().copied().eq(told) {
             return Err(format!("{named:?} were cancelled, but {:?} ended", receipts.batch.ended));
         }
-        for ended in &receipts.batch.ended {
+        for ended in cancelled() {
             if self.offers.remove(&(ended.pair, ended.place)) != Some(ended.returned) {
                 return Err(format!("{ended:?}, but another amount rested"));
             }
@@ -208,13 +213,26 @@ impl Shadow {
                 // A new account is controlled by the key whose hash is its address.
                 holder.key = if to == account { Some(key) } else { holder.key };
             }
-            Operation::CreateOffer { sell, buy, amount, limit } => {
+            Operation::CreateOffer { sell, buy, amount, limit, life, .. } => {
                 let (pair, place) = (Pair { sell, buy }, Place { limit, account, id });
                 if self.is_too_small(pair, limit, amount) {
                     return Err(format!("an offer of {amount} of {pair:?} at {limit} is too small"));
                 }
                 self.offers.insert((pair, place), amount);
-                check_offer(pair, place, amount, outcome, receipts)?;
+                match life {
+                    Life::Rests => {}
+                    Life::Until(until) if until < receipts.height => return Err(format!("an offer ended at {until}")),
+                    Life::Until(until) => drop(self.ends.insert((pair, place), until)),
+                    Life::OneBatch => drop(self.ends.insert((pair, place), receipts.height)),
+                }
+                check_offer(
+                    pair,
+                    place,
+                    amount,
+                    self.ends.get(&(pair, place)) == Some(&receipts.height),
+                    outcome,
+                    receipts,
+                )?;
             }
             Operation::Cancel(_) => {}
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
@@ -278,6 +296,24 @@ impl Shadow {
         Ok(())
     }
 
+    /// Removes what ended with the block, and pays it back.
+    fn end(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
+        let is_over = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
+        let over: Vec<((Pair, Place), Amount)> =
+            self.offers.iter().filter(|(key, _)| is_over(key)).map(|(key, left)| (*key, *left)).collect();
+        let after = receipts.batch.ended.iter().filter(|ended| ended.why.is_after_batch());
+        let told: Vec<_> = after.map(|ended| ((ended.pair, ended.place), ended.returned)).collect();
+        if told != over {
+            return Err(format!("{over:?} were over, but {told:?} ended"));
+        }
+        for ((pair, place), left) in over {
+            self.offers.remove(&(pair, place));
+            self.add(place.account, pair.sell, i128::from(left));
+        }
+        self.ends.retain(|key, _| self.offers.contains_key(key));
+        Ok(())
+    }
+
     /// Compares the ledger with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         if ledger.accounts().len() != self.holders.len() {
@@ -326,12 +362,15 @@ fn check_offer(
     pair: Pair,
     place: Place,
     amount: Amount,
+    ends: bool,
     outcome: &Outcome,
     receipts: &BlockReceipts,
 ) -> Result<(), String> {
     let Outcome::Offered(met) = outcome else { return Err(format!("an offer has the outcome {outcome:?}")) };
     let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
-    let told = fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
+    let (sold, bought, left, returned) =
+        fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
+    let told = if ends { (sold, bought, 0, left + returned) } else { (sold, bought, left, returned) };
     if (met.sold, met.bought, met.left, met.returned) == told {
         Ok(())
     } else {
@@ -348,11 +387,12 @@ pub(crate) fn verify_batch(
     let batch = &receipts.batch;
     let none = PairOffers::default();
     let mut later = undone(receipts);
-    let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(batch.fills.iter().map(|fill| fill.pair));
+    let left = batch.fills.iter().map(|fill| fill.pair).chain(batch.ended.iter().map(|ended| ended.pair));
+    let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(left);
     let pairs: BTreeSet<Pair> = pairs.chain(later.keys().copied()).collect();
     let met = pairs.into_iter().map(|pair| {
         let after = ledger.book().get(pair).unwrap_or(&none).with(&later.remove(&pair).unwrap_or_default());
-        (pair, after.before(batch.fills_of(pair)))
+        (pair, batch.met(pair, &after))
     });
     let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let Some(report) = report else {
@@ -397,7 +437,7 @@ fn undone(receipts: &BlockReceipts) -> BTreeMap<Pair, Vec<Edit>> {
     }
     let mut by_pair: BTreeMap<Pair, Vec<Edit>> = BTreeMap::new();
     for ((pair, place), amount) in edits {
-        by_pair.entry(pair).or_default().push(Edit { place, amount });
+        by_pair.entry(pair).or_default().push(Edit { place, amount, until: NO_END });
     }
     by_pair
 }

@@ -66,7 +66,7 @@ pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transa
     let operation = if trades {
         let buy = AssetId((sell.0 + 1 + (number / 7 % u64::from(ASSETS - 1)) as u32) % ASSETS);
         let limit = Price::from_f64(0.95 + (number * 37 % 100) as f64 / 1_000.0).expect("in range");
-        Operation::CreateOffer { sell, buy, amount: 20_000 + number * 131 % 10_000, limit }
+        Operation::offer(sell, buy, 20_000 + number * 131 % 10_000, limit)
     } else {
         Operation::Pay {
             to: KEYS[((number + 1) % TRADERS) as usize].public().address(),

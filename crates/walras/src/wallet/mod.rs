@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, Evidence, OfferPlace, Operation, Price, PublicKey, Sequence, Stake,
-    TransactionId,
+    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, OfferPlace, Operation, Price, PublicKey, Sequence,
+    Stake, TransactionId,
 };
 
 use crate::decimal::{to_unit_price, to_units};
@@ -85,7 +85,9 @@ pub enum WalletCommand {
     },
     /// Offer an asset for another; the offer takes part in the batch of the next block.
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10")]
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
+The same, if it trades at once, and otherwise not:
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life 'one batch'")]
     Offer {
         /// Asset to sell.
         #[arg(long)]
@@ -99,6 +101,13 @@ pub enum WalletCommand {
         /// Minimum price: whole assets bought per whole asset sold, net of commission.
         #[arg(long)]
         limit: Price,
+        /// How long it rests: `rests` until it is sold or cancelled, `until 1234` up to the batch of that height, or
+        /// `one batch`.
+        #[arg(long, default_value_t = Life::Rests)]
+        life: Life,
+        /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
+        #[arg(long)]
+        client: Option<ClientId>,
         #[command(flatten)]
         sender: Sender,
     },
@@ -245,23 +254,26 @@ impl WalletCommand {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Pay { to, asset, amount })
             }),
-            WalletCommand::Offer { sell, buy, amount, limit, sender } => sender.send(json, |_, _, assets| {
-                let (sell, buy) = (assets.find(&sell)?, assets.find(&buy)?);
-                let amount = to_units(&amount, sell.decimals)?;
-                let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
-                ensure!(
-                    amount >= sell.least_units,
-                    "--amount: an offer sells at least {}",
-                    sell.money(sell.least_units)
-                );
-                let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
-                ensure!(
-                    asks_enough,
-                    "an offer asks at least {}: raise --amount or --limit",
-                    buy.money(buy.least_units)
-                );
-                Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
-            }),
+            WalletCommand::Offer { sell, buy, amount, limit, life, client, sender } => {
+                sender.send(json, |_, _, assets| {
+                    let (sell, buy) = (assets.find(&sell)?, assets.find(&buy)?);
+                    let amount = to_units(&amount, sell.decimals)?;
+                    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
+                    ensure!(
+                        amount >= sell.least_units,
+                        "--amount: an offer sells at least {}",
+                        sell.money(sell.least_units)
+                    );
+                    let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
+                    ensure!(
+                        asks_enough,
+                        "an offer asks at least {}: raise --amount or --limit",
+                        buy.money(buy.least_units)
+                    );
+                    let (sell, buy, client) = (sell.asset, buy.asset, client.unwrap_or_default());
+                    Ok(Operation::CreateOffer { sell, buy, amount, limit, life, client })
+                })
+            }
             WalletCommand::Cancel { offer: ids, sender } => sender.send(json, |server, account, assets| {
                 let mut places = Vec::new();
                 for id in ids.iter().copied().collect::<BTreeSet<_>>() {

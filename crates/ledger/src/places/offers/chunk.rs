@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use clearing::Total;
-use primitives::{Address, Amount, Price, Sequence};
+use primitives::{Address, Amount, Height, Price, Sequence};
 
-use super::offer::{Edit, Offer, Place};
+use super::offer::{Edit, NO_END, Offer, Place, Rest};
 
 /// The most offers in a chunk. Fewer would make clearing sum more chunks, more would copy more for each new offer.
 pub(crate) const CHUNK: usize = 64;
@@ -19,6 +19,7 @@ pub(crate) struct Chunk {
     limits: [Price; CHUNK],
     amounts: [Amount; CHUNK],
     ids: [Sequence; CHUNK],
+    untils: [Height; CHUNK],
     accounts: [Address; CHUNK],
 }
 
@@ -41,6 +42,16 @@ impl Chunk {
         (&self.limits[..len], &self.amounts[..len])
     }
 
+    /// The last heights of the offers.
+    pub(crate) fn untils(&self) -> &[Height] {
+        &self.untils[..self.len]
+    }
+
+    /// The least of the last heights.
+    pub(crate) fn ends(&self) -> Height {
+        self.untils().iter().copied().min().unwrap_or(NO_END)
+    }
+
     /// The totals of the offers.
     pub(crate) fn total(&self) -> Total {
         Total::of(self.limits(), self.amounts()).expect("offers are in order, and each sells something")
@@ -57,15 +68,17 @@ impl Chunk {
         at < self.len && self.place(at) == *place
     }
 
-    /// Makes one change. There must be room for a new offer.
-    pub(crate) fn edit(&mut self, edit: &Edit) {
+    /// Makes one change; returns the last height of the offer that was there. There must be room for a new offer.
+    pub(crate) fn edit(&mut self, edit: &Edit) -> Option<Height> {
         let at = self.lower_bound(&edit.place);
-        match (self.is_at(at, &edit.place), edit.amount) {
-            (true, Some(amount)) => self.amounts[at] = amount,
-            (true, None) => self.remove(at),
-            (false, Some(amount)) => self.insert(at, Offer { place: edit.place, amount }),
-            (false, None) => {}
+        let before = self.is_at(at, &edit.place).then(|| self.untils[at]);
+        match (before, edit.rest()) {
+            (Some(_), Some(Rest { amount, until })) => (self.amounts[at], self.untils[at]) = (amount, until),
+            (Some(_), None) => self.remove(at),
+            (None, Some(Rest { amount, until })) => self.insert(at, Offer { place: edit.place, amount, until }),
+            (None, None) => {}
         }
+        before
     }
 
     fn insert(&mut self, at: usize, offer: Offer) {
@@ -74,10 +87,12 @@ impl Chunk {
         self.limits.copy_within(behind.clone(), at + 1);
         self.amounts.copy_within(behind.clone(), at + 1);
         self.ids.copy_within(behind.clone(), at + 1);
+        self.untils.copy_within(behind.clone(), at + 1);
         self.accounts.copy_within(behind, at + 1);
         self.limits[at] = offer.place.limit;
         self.amounts[at] = offer.amount;
         self.ids[at] = offer.place.id;
+        self.untils[at] = offer.until;
         self.accounts[at] = offer.place.account;
     }
 
@@ -87,6 +102,7 @@ impl Chunk {
         self.limits.copy_within(behind.clone(), at);
         self.amounts.copy_within(behind.clone(), at);
         self.ids.copy_within(behind.clone(), at);
+        self.untils.copy_within(behind.clone(), at);
         self.accounts.copy_within(behind, at);
     }
 
@@ -95,7 +111,7 @@ impl Chunk {
     }
 
     pub(crate) fn offer(&self, at: usize) -> Offer {
-        Offer { place: self.place(at), amount: self.amounts[at] }
+        Offer { place: self.place(at), amount: self.amounts[at], until: self.untils[at] }
     }
 
     /// The position of the first offer at `place` or behind it.
@@ -123,6 +139,7 @@ pub(crate) struct Columns {
     amounts: Vec<Amount>,
     accounts: Vec<Address>,
     ids: Vec<Sequence>,
+    untils: Vec<Height>,
     spare: Vec<Arc<Chunk>>,
 }
 
@@ -139,13 +156,15 @@ impl Columns {
         self.amounts.push(offer.amount);
         self.accounts.push(offer.place.account);
         self.ids.push(offer.place.id);
+        self.untils.push(offer.until);
     }
 
     pub(crate) fn extend(&mut self, chunk: &Chunk, range: Range<usize>) {
         self.limits.extend_from_slice(&chunk.limits[range.clone()]);
         self.amounts.extend_from_slice(&chunk.amounts[range.clone()]);
         self.accounts.extend_from_slice(&chunk.accounts[range.clone()]);
-        self.ids.extend_from_slice(&chunk.ids[range]);
+        self.ids.extend_from_slice(&chunk.ids[range.clone()]);
+        self.untils.extend_from_slice(&chunk.untils[range]);
     }
 
     /// Inserts a chunk's offers before all others.
@@ -154,7 +173,8 @@ impl Columns {
         self.limits.splice(0..0, chunk.limits[range.clone()].iter().copied());
         self.amounts.splice(0..0, chunk.amounts[range.clone()].iter().copied());
         self.accounts.splice(0..0, chunk.accounts[range.clone()].iter().copied());
-        self.ids.splice(0..0, chunk.ids[range].iter().copied());
+        self.ids.splice(0..0, chunk.ids[range.clone()].iter().copied());
+        self.untils.splice(0..0, chunk.untils[range].iter().copied());
     }
 
     /// Keeps a chunk that is no longer needed for reuse, if nobody shares it.
@@ -174,6 +194,7 @@ impl Columns {
         self.amounts.clear();
         self.accounts.clear();
         self.ids.clear();
+        self.untils.clear();
     }
 
     fn chunk(&mut self, range: Range<usize>) -> Arc<Chunk> {
@@ -181,14 +202,15 @@ impl Columns {
         let len = range.len();
         let mut chunk = self.spare.pop().unwrap_or_else(|| {
             let (limits, amounts, ids) = ([limits[0]; CHUNK], [0; CHUNK], [0; CHUNK]);
-            Arc::new(Chunk { len, limits, amounts, ids, accounts: [Address([0; 20]); CHUNK] })
+            Arc::new(Chunk { len, limits, amounts, ids, untils: [0; CHUNK], accounts: [Address([0; 20]); CHUNK] })
         });
         let written = Arc::get_mut(&mut chunk).expect("nobody shares a spare chunk");
         written.len = len;
         written.limits[..len].copy_from_slice(limits);
         written.amounts[..len].copy_from_slice(amounts);
         written.accounts[..len].copy_from_slice(&self.accounts[range.clone()]);
-        written.ids[..len].copy_from_slice(&self.ids[range]);
+        written.ids[..len].copy_from_slice(&self.ids[range.clone()]);
+        written.untils[..len].copy_from_slice(&self.untils[range]);
         chunk
     }
 }

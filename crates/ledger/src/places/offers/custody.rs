@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use primitives::{Amount, Digest, MAX_ISSUED};
+use primitives::{Digest, MAX_ISSUED};
 use rayon::prelude::*;
 use trie::Trie;
 
-use super::{Edit, Offer, OrderBook, Pair, PairChange, PairOffers};
+use super::{Edit, Offer, OrderBook, Pair, PairChange, PairOffers, Rest, Workspace};
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
 use crate::refusal::Reason;
@@ -20,8 +20,8 @@ const ENTRIES: usize = 32_768;
 /// time.
 const TOGETHER: usize = 32;
 
-/// The offers of one pair by [`super::Place::key`], with their amounts.
-type OfferTrie = Trie<36, 8>;
+/// The offers of one pair by [`super::Place::key`], with their amounts and ends.
+type OfferTrie = Trie<36, 16>;
 
 /// The tries of the books.
 #[derive(Clone, Default)]
@@ -30,9 +30,12 @@ pub(crate) struct OfferTries {
     pub pair_roots: Trie<8>,
 }
 
-/// The value of an offer in the trie of its pair: its amount. The key is its place.
-pub fn offer_value(amount: Amount) -> [u8; 8] {
-    amount.to_le_bytes()
+/// The value of an offer in the trie of its pair: its amount and its last height. The key is its place.
+pub fn offer_value(rest: Rest) -> [u8; 16] {
+    let mut value = [0; 16];
+    value[..8].copy_from_slice(&rest.amount.to_le_bytes());
+    value[8..].copy_from_slice(&rest.until.to_le_bytes());
+    value
 }
 
 /// The key of a pair in the trie over the roots of pairs.
@@ -62,9 +65,7 @@ impl Custody for OrderBook {
     }
 
     fn whole(&self) -> Vec<PairChange> {
-        let edits = |offers: &PairOffers| {
-            offers.iter().map(|offer| Edit { place: offer.place, amount: Some(offer.amount) }).collect()
-        };
+        let edits = |offers: &PairOffers| offers.iter().map(Edit::rests).collect();
         let pairs: Vec<_> = self.iter().collect();
         pairs.into_par_iter().map(|(pair, offers)| PairChange { pair, through: None, edits: edits(offers) }).collect()
     }
@@ -132,7 +133,7 @@ fn follow(trie: &mut OfferTrie, change: &PairChange) {
     if let Some(last) = &change.through {
         trie.remove_through(&last.key());
     }
-    let entry = |edit: &Edit| (edit.place.key(), edit.amount.map(offer_value));
+    let entry = |edit: &Edit| (edit.place.key(), edit.rest().map(offer_value));
     trie.apply(&change.edits.iter().map(entry).collect::<Vec<_>>());
 }
 
@@ -165,11 +166,12 @@ impl ReadChunks<OrderBook> for OfferReader {
         let book = Arc::make_mut(self.book.entry(pair));
         let sum = offers.iter().map(|offer| u128::from(offer.amount)).sum::<u128>();
         let is_possible = book.locked() + sum <= u128::from(MAX_ISSUED);
-        if !is_possible || offers.iter().any(|offer| offer.amount == 0) {
+        if !is_possible || offers.iter().any(|offer| offer.amount == 0 || offer.until == 0) {
             return Err(ChunkFault::Unsound(AuditError::Book(pair)));
         }
-        let edit = |offer: &Offer| Edit { place: offer.place, amount: Some(offer.amount) };
-        book.apply(None, &offers.iter().map(edit).collect::<Vec<_>>());
+        let mut workspace = Workspace::default();
+        book.apply_with(&mut workspace, None, &offers.into_iter().map(Edit::rests).collect::<Vec<_>>());
+        self.book.count_ends(&workspace.ends.changes);
         Ok(())
     }
 

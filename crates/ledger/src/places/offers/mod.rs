@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use primitives::Amount;
+use primitives::{Amount, Height};
 
 mod chunk;
 mod custody;
+mod ends;
 mod minima;
 mod offer;
 mod pair_offers;
@@ -14,8 +15,11 @@ mod refusals;
 
 pub use custody::offer_value;
 pub(crate) use custody::{pair_key, pair_root_digest};
+use ends::Ends;
+pub use ends::{ENDS_MAX, LIFE_MAX};
 pub use minima::LEAST_UNITS;
-pub use offer::{Edit, EndReason, Ended, Fill, Offer, Pair, PairChange, Place};
+pub(crate) use offer::last_height;
+pub use offer::{Edit, EndReason, Ended, Fill, NO_END, Offer, Pair, PairChange, Place, Rest};
 pub use pair_offers::PairOffers;
 pub(crate) use pair_offers::Workspace;
 
@@ -23,6 +27,8 @@ pub(crate) use pair_offers::Workspace;
 #[derive(Clone, Default)]
 pub struct OrderBook {
     pairs: BTreeMap<Pair, Arc<PairOffers>>,
+    /// How many of the offers end at each height.
+    ends: Ends,
 }
 
 impl OrderBook {
@@ -39,6 +45,16 @@ impl OrderBook {
     /// The pairs that have resting offers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Pair, &PairOffers)> {
         self.pairs.iter().map(|(pair, offers)| (*pair, offers.as_ref()))
+    }
+
+    /// Number of resting offers that end at a height.
+    pub fn ending_at(&self, height: Height) -> u32 {
+        self.ends.at(height)
+    }
+
+    /// Counts what a change of offers did to their ends.
+    pub(crate) fn count_ends(&mut self, changes: &[(Height, i32)]) {
+        changes.iter().for_each(|(height, by)| self.ends.change(*height, *by));
     }
 
     /// The offers of a pair, for changes.

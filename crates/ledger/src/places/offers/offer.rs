@@ -1,7 +1,7 @@
 //! Values of the books: pairs, places, resting offers, their changes and their fills.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Price, Sequence};
+use primitives::{Address, Amount, AssetId, Height, Life, Price, Sequence};
 
 /// An ordered pair of assets: what is sold, what is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
@@ -30,6 +30,36 @@ pub struct Offer {
     pub place: Place,
     /// Units still for sale, never zero.
     pub amount: Amount,
+    /// The last height whose batch it is in; [`NO_END`] if it has none.
+    pub until: Height,
+}
+
+/// What rests at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Rest {
+    /// Units for sale.
+    pub amount: Amount,
+    /// The last height whose batch it is in; [`NO_END`] if it has none.
+    pub until: Height,
+}
+
+/// The last height of an offer that rests until it is sold or cancelled.
+pub const NO_END: Height = Height::MAX;
+/// The last height of an offer that is in the batch of its own block alone: that of each block is above.
+const ONE_BATCH: Height = 0;
+
+/// The last height of an offer with this life.
+pub(crate) fn last_height(life: Life) -> Height {
+    match life {
+        Life::Rests => NO_END,
+        Life::Until(height) => height,
+        Life::OneBatch => ONE_BATCH,
+    }
+}
+
+/// Whether an offer with this last height is counted by its end: it may rest, and not for ever.
+pub(crate) fn ends_later(until: Height) -> bool {
+    until != NO_END && until != ONE_BATCH
 }
 
 impl Place {
@@ -60,6 +90,25 @@ pub struct Edit {
     pub place: Place,
     /// Units for sale from now on; `None` if the offer leaves.
     pub amount: Option<Amount>,
+    /// The offer's last height; of one that leaves it has no meaning.
+    pub until: Height,
+}
+
+impl Edit {
+    /// The offer rests from now on.
+    pub fn rests(Offer { place, amount, until }: Offer) -> Edit {
+        Edit { place, amount: Some(amount), until }
+    }
+
+    /// The offer leaves.
+    pub fn leaves(place: Place) -> Edit {
+        Edit { place, amount: None, until: NO_END }
+    }
+
+    /// What rests afterwards.
+    pub(crate) fn rest(&self) -> Option<Rest> {
+        self.amount.map(|amount| Rest { amount, until: self.until })
+    }
 }
 
 /// One offer's execution.
@@ -103,6 +152,10 @@ pub struct PairChange {
 pub enum EndReason {
     /// Its account cancelled it, before the batch.
     Cancelled,
+    /// The block was the last one that it is for, after the batch.
+    Expired,
+    /// It was for the batch of its own block alone, after the batch.
+    OneBatch,
 }
 
 impl EndReason {
@@ -110,6 +163,16 @@ impl EndReason {
     pub fn name(self) -> &'static str {
         match self {
             EndReason::Cancelled => "cancelled",
+            EndReason::Expired => "expired",
+            EndReason::OneBatch => "one_batch",
+        }
+    }
+
+    /// Whether the offer was in the batch of the block that ended it.
+    pub fn is_after_batch(self) -> bool {
+        match self {
+            EndReason::Cancelled => false,
+            EndReason::Expired | EndReason::OneBatch => true,
         }
     }
 }

@@ -4,15 +4,21 @@
 //! rate. A few edits to a chunk are made in place. Chunks that have many edits, grow too long or too short, or
 //! execute, are rebuilt. Unchanged chunks are shared with owners of an older state. How the offers are cut into
 //! chunks depends on their history, and nothing else depends on the cuts.
+//!
+//! **Ends.** Each chunk has the least last height of its offers beside its totals, and the pair a bound below all of
+//! these. So the offers that end are found by looking at the chunks of pairs in which something may end, 8 bytes for
+//! 64 offers: an index from heights to places would need as many bytes for one, would have to be kept exact on every
+//! fill and cancel, copied for each checkpoint and rebuilt by each restore.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use clearing::{PairBook, Run, Total};
-use primitives::{Amount, Price, Sequence};
+use primitives::{Amount, Height, Price, Sequence};
+use rayon::prelude::*;
 
 use super::chunk::{CHUNK, Chunk, Columns};
-use super::offer::{Edit, Fill, Offer, Pair, Place};
+use super::offer::{Edit, Fill, NO_END, Offer, Pair, Place, Rest, ends_later};
 
 /// A smaller chunk is joined with its neighbour.
 const SPARSE: usize = CHUNK / 4;
@@ -25,20 +31,30 @@ struct Link {
     /// The totals of the chunk; its first limit serves searches.
     total: Total,
     len: usize,
+    /// The least last height of the offers.
+    ends: Height,
     chunk: Arc<Chunk>,
 }
 
-/// The resting offers of one ordered pair, in order of execution. 46 bytes per offer in full chunks; a chunk is at
+/// The resting offers of one ordered pair, in order of execution. 54 bytes per offer in full chunks; a chunk is at
 /// least a quarter full, and typically about three quarters.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PairOffers {
     links: Vec<Link>,
     len: usize,
+    /// No offer has a lower last height.
+    ends: Height,
+}
+
+impl Default for PairOffers {
+    fn default() -> PairOffers {
+        PairOffers { links: Vec::new(), len: 0, ends: NO_END }
+    }
 }
 
 impl Link {
     fn new(chunk: Arc<Chunk>) -> Link {
-        Link { total: chunk.total(), len: chunk.len(), chunk }
+        Link { total: chunk.total(), len: chunk.len(), ends: chunk.ends(), chunk }
     }
 
     fn is_after(&self, place: &Place) -> bool {
@@ -59,15 +75,15 @@ impl Link {
 
     /// Makes these edits in place, unless there are too many of them, or the chunk could become too long or too
     /// short.
-    fn edit_in_place(&mut self, edits: &[Edit]) -> bool {
+    fn edit_in_place(&mut self, edits: &[Edit], ends: &mut EndChanges) -> bool {
         let come = edits.iter().filter(|edit| edit.amount.is_some()).count();
         let go = edits.len() - come;
         if edits.len() > IN_PLACE || self.len + come > CHUNK || self.len < SPARSE + go {
             return false;
         }
         let chunk = Arc::make_mut(&mut self.chunk);
-        edits.iter().for_each(|edit| chunk.edit(edit));
-        (self.total, self.len) = (chunk.total(), chunk.len());
+        edits.iter().for_each(|edit| ends.note(chunk.edit(edit), edit));
+        (self.total, self.len, self.ends) = (chunk.total(), chunk.len(), chunk.ends());
         true
     }
 }
@@ -130,9 +146,31 @@ impl PairOffers {
 
     /// Units for sale of the offer at a place.
     pub fn get(&self, place: &Place) -> Option<Amount> {
+        self.rest(place).map(|rest| rest.amount)
+    }
+
+    /// What rests at a place.
+    pub fn rest(&self, place: &Place) -> Option<Rest> {
         let (link, at) = self.lower_bound(place);
         let chunk = &self.links.get(link)?.chunk;
-        chunk.is_at(at, place).then(|| chunk.amounts()[at])
+        chunk.is_at(at, place).then(|| Rest { amount: chunk.amounts()[at], until: chunk.untils()[at] })
+    }
+
+    /// No offer has a lower last height than this.
+    pub(crate) fn ends(&self) -> Height {
+        self.ends
+    }
+
+    /// The offers whose last height is at most `height`, in order of execution.
+    pub(crate) fn due(&self, height: Height) -> Vec<Offer> {
+        let of_link = |link: &Link| (0..link.len).map(|at| link.chunk.offer(at)).collect::<Vec<_>>();
+        let late = self.links.par_iter().filter(|link| link.ends <= height).flat_map_iter(of_link);
+        late.filter(|offer| offer.until <= height).collect()
+    }
+
+    /// Makes the bound of the last heights exact.
+    pub(crate) fn bound_ends(&mut self) {
+        self.ends = self.links.iter().map(|link| link.ends).min().unwrap_or(NO_END);
     }
 
     /// Whether one of the first `most` offers at this limit has this id, in any account.
@@ -147,7 +185,8 @@ impl PairOffers {
 
     /// The offers as they were before `fills`, which are sorted by place: the present offers plus what was sold.
     pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
-        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.offered()) };
+        let until = |place: &Place| self.rest(place).map_or(NO_END, |rest| rest.until);
+        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.offered()), until: until(&fill.place) };
         let mut before = self.clone();
         before.apply(None, &fills.into_iter().map(unsold).collect::<Vec<_>>());
         before
@@ -181,7 +220,8 @@ impl PairOffers {
     pub(crate) fn is_sound(&self) -> bool {
         let chunk = |link: &Link| {
             let sane = (1..=CHUNK).contains(&link.len) && link.len == link.chunk.len();
-            sane && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.total)
+            let ends = link.ends == link.chunk.ends() && self.ends <= link.ends;
+            sane && ends && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.total)
         };
         let len: usize = self.links.iter().map(|link| link.chunk.len()).sum();
         len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)
@@ -202,15 +242,17 @@ impl PairOffers {
 
     /// [`PairOffers::apply`] with working memory that is reused for many pairs.
     pub(crate) fn apply_with(&mut self, workspace: &mut Workspace, through: Option<&Place>, edits: &[Edit]) -> i128 {
-        let Workspace { old, open, left } = workspace;
+        let Workspace { old, open, left, ends } = workspace;
         left.clear();
-        let mut next = Rebuild { links: &mut self.links, open, len: self.len, change: 0 };
+        ends.clear();
+        let mut next = Rebuild { links: &mut self.links, open, len: self.len, change: 0, ends };
         let from = next.edit_in_place(through, edits, left);
         if through.is_some() || !left.is_empty() {
             next.rebuild(from, old, through, left);
         }
         let change = next.change;
         self.len = next.len;
+        self.ends = self.ends.min(ends.least);
         change
     }
 }
@@ -222,21 +264,63 @@ pub(crate) struct Workspace {
     open: Columns,
     /// Edits that cannot be made in place.
     left: Vec<Edit>,
+    /// What the last change did to the ends of offers.
+    pub ends: EndChanges,
+}
+
+/// How a change moves the numbers of offers by last height.
+#[derive(Default)]
+pub(crate) struct EndChanges {
+    /// Heights at which one offer more ends, or one less; only of offers that rest and have an end.
+    pub changes: Vec<(Height, i32)>,
+    /// The least last height of the offers that came.
+    least: Height,
+}
+
+impl EndChanges {
+    fn clear(&mut self) {
+        self.changes.clear();
+        self.least = NO_END;
+    }
+
+    /// Notes an edit, and the last height of the offer that was at its place.
+    fn note(&mut self, before: Option<Height>, edit: &Edit) {
+        before.into_iter().for_each(|until| self.leave(until));
+        if edit.amount.is_some() {
+            self.come(edit.until);
+        }
+    }
+
+    fn come(&mut self, until: Height) {
+        self.least = self.least.min(until);
+        if ends_later(until) {
+            self.changes.push((until, 1));
+        }
+    }
+
+    fn leave(&mut self, until: Height) {
+        if ends_later(until) {
+            self.changes.push((until, -1));
+        }
+    }
 }
 
 impl Columns {
     fn push_edit(&mut self, edit: &Edit) {
         if let Some(amount) = edit.amount {
-            self.push(Offer { place: edit.place, amount });
+            self.push(Offer { place: edit.place, amount, until: edit.until });
         }
     }
 
     /// Copies the offers of a chunk from position `at` on, with the edits that belong into it.
-    fn merge(&mut self, chunk: &Chunk, mut at: usize, edits: &[Edit]) {
+    fn merge(&mut self, chunk: &Chunk, mut at: usize, edits: &[Edit], ends: &mut EndChanges) {
+        chunk.untils()[..at].iter().for_each(|until| ends.leave(*until));
         for edit in edits {
             let to = chunk.lower_bound(&edit.place).max(at);
             self.extend(chunk, at..to);
-            at = to + usize::from(chunk.is_at(to, &edit.place));
+            let before = chunk.is_at(to, &edit.place).then(|| chunk.untils()[to]);
+            at = to + usize::from(before.is_some());
+            ends.note(before, edit);
             self.push_edit(edit);
         }
         self.extend(chunk, at..chunk.len());
@@ -257,6 +341,7 @@ struct Rebuild<'a> {
     len: usize,
     /// Units in the new chunks minus units in the removed chunks.
     change: i128,
+    ends: &'a mut EndChanges,
 }
 
 impl Rebuild<'_> {
@@ -277,7 +362,7 @@ impl Rebuild<'_> {
             match self.links.get_mut(at) {
                 Some(link) => {
                     let (units, len) = (link.sum(), link.len);
-                    if link.edit_in_place(own) {
+                    if link.edit_in_place(own, self.ends) {
                         self.change += i128::from(link.sum()) - i128::from(units);
                         self.len = self.len + link.len - len;
                     } else {
@@ -307,7 +392,10 @@ impl Rebuild<'_> {
             };
             self.merge_chunk(link, cut, own);
         }
-        edits.iter().for_each(|edit| self.open.push_edit(edit));
+        for edit in edits {
+            self.ends.note(None, edit);
+            self.open.push_edit(edit);
+        }
         self.finish();
     }
 
@@ -320,7 +408,7 @@ impl Rebuild<'_> {
         }
         self.len -= link.len;
         self.change -= i128::from(link.sum());
-        self.open.merge(&link.chunk, cut, edits);
+        self.open.merge(&link.chunk, cut, edits, self.ends);
         self.open.reuse(link.chunk);
         if self.open.len() >= SPARSE {
             self.close();
@@ -363,22 +451,31 @@ mod tests {
     }
 
     /// The rule without chunks.
-    fn plainly(plain: &mut BTreeMap<Place, Amount>, through: Option<&Place>, edits: &[Edit]) {
+    fn plainly(plain: &mut BTreeMap<Place, Rest>, through: Option<&Place>, edits: &[Edit]) {
         plain.retain(|place, _| through.is_none_or(|last| place > last));
         for edit in edits {
-            match edit.amount {
-                Some(amount) => plain.insert(edit.place, amount),
+            match edit.rest() {
+                Some(rest) => plain.insert(edit.place, rest),
                 None => plain.remove(&edit.place),
             };
         }
     }
 
-    type Step = (Option<(u32, u8, u8)>, BTreeMap<(u32, u8, u8), Option<u64>>);
+    /// The numbers of offers that rest and end, by last height.
+    fn by_end(plain: &BTreeMap<Place, Rest>) -> BTreeMap<Height, i32> {
+        let mut by_end = BTreeMap::new();
+        let ending = plain.values().map(|rest| rest.until).filter(|until| ends_later(*until));
+        ending.for_each(|until| *by_end.entry(until).or_default() += 1);
+        by_end
+    }
+
+    type Step = (Option<(u32, u8, u8)>, BTreeMap<(u32, u8, u8), (Option<u64>, Height)>);
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         // Few limits and accounts, so that places coincide and share prices; enough offers for several chunks.
         let at = || (0..40u32, 0..5u8, 0..8u8);
-        let amount = prop_oneof![3 => (1..100u64).prop_map(Some), 1 => Just(None)];
+        let until = prop_oneof![2 => Just(NO_END), 3 => 0..9u64];
+        let amount = (prop_oneof![3 => (1..100u64).prop_map(Some), 1 => Just(None)], until);
         let edits = prop_oneof![
             prop::collection::btree_map(at(), amount.clone(), 0..8),
             prop::collection::btree_map(at(), amount, 200..500),
@@ -398,22 +495,32 @@ mod tests {
                 let through = through.map(|(limit, account, id)| place(limit, account, id));
                 let edits: Vec<Edit> = edits
                     .into_iter()
-                    .map(|((limit, account, id), amount)| Edit { place: place(limit, account, id), amount })
+                    .map(|((limit, account, id), (amount, until))| {
+                        Edit { place: place(limit, account, id), amount, until }
+                    })
                     .collect();
                 let (shared, held) = (offers.clone(), offers.iter().collect::<Vec<_>>());
                 let locked = offers.locked() as i128;
-                let change = offers.apply(through.as_ref(), &edits);
+                let (mut workspace, mut ends) = (Workspace::default(), by_end(&plain));
+                let change = offers.apply_with(&mut workspace, through.as_ref(), &edits);
                 plainly(&mut plain, through.as_ref(), &edits);
+                workspace.ends.changes.iter().for_each(|(until, by)| *ends.entry(*until).or_default() += by);
+                ends.retain(|_, count| *count != 0);
+                prop_assert_eq!(ends, by_end(&plain), "the ends are counted");
+                for height in [0, 3, 8] {
+                    let due: Vec<Place> = plain.iter().filter(|(_, rest)| rest.until <= height).map(|(place, _)| *place).collect();
+                    prop_assert_eq!(offers.due(height).iter().map(|offer| offer.place).collect::<Vec<_>>(), due);
+                }
                 prop_assert!(offers.is_sound());
                 prop_assert_eq!(offers.locked() as i128, locked + change);
                 prop_assert_eq!(shared.iter().collect::<Vec<_>>(), held, "a clone does not change");
-                let rest: Vec<_> = plain.iter().map(|(place, amount)| Offer { place: *place,
-                    amount: *amount }).collect();
+                let rest: Vec<_> = plain.iter().map(|(place, rest)| Offer { place: *place,
+                    amount: rest.amount, until: rest.until }).collect();
                 prop_assert_eq!(offers.iter().collect::<Vec<_>>(), rest.clone());
                 prop_assert_eq!((offers.first(), offers.last()), (rest.first().copied(), rest.last().copied()));
                 for two in probes.windows(2) {
                     let [a, b] = [two[0], two[1]].map(|(limit, account, id)| place(limit, account, id));
-                    prop_assert_eq!(offers.get(&a), plain.get(&a).copied());
+                    prop_assert_eq!(offers.rest(&a), plain.get(&a).copied());
                     let is_there = plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id));
                     prop_assert_eq!(offers.any_at(a.limit, a.id, usize::MAX), is_there);
                     let (from, to) = (a.min(b), a.max(b));
@@ -433,12 +540,11 @@ mod tests {
         let mut offers = PairOffers::default();
         for round in 0..200u32 {
             let edits: Vec<Edit> =
-                (0..50).map(|i| Edit { place: place(i * 200 + round, 1, 1), amount: Some(5) }).collect();
+                (0..50).map(|i| Edit { place: place(i * 200 + round, 1, 1), amount: Some(5), until: 7 }).collect();
             offers.apply(None, &edits);
         }
         for round in 0..190u32 {
-            let edits: Vec<Edit> =
-                (0..50).map(|i| Edit { place: place(i * 200 + round, 1, 1), amount: None }).collect();
+            let edits: Vec<Edit> = (0..50).map(|i| Edit::leaves(place(i * 200 + round, 1, 1))).collect();
             offers.apply(None, &edits);
         }
         assert_eq!(offers.len(), 500);

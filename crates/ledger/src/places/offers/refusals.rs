@@ -32,4 +32,13 @@ refusals! {
     /// The offer would open a pair, but the maximum number of pairs is open.
     TOO_MANY_PAIRS: refused, "too_many_pairs",
         "no more pairs can be opened: trade a pair that is open; see `limits` in the genesis";
+    /// The offer would have ended below the height of the block.
+    LIFE_ENDED: refused, "life_ended",
+        "the offer's life is over: its last height (`life`) is below that of the block; sign it again with a later one";
+    /// The offer would end too far ahead.
+    LIFE_TOO_LONG: refused, "life_too_long",
+        "the offer ends too far ahead: at most 4194304 heights; sign an earlier end, or one that `rests`";
+    /// As many offers as may end at that height do.
+    ENDS_CROWDED: refused, "ends_crowded",
+        "524288 offers end at that height already: sign the offer again with another height, such as the next one";
 }

@@ -53,7 +53,7 @@ pub fn units(chain: &Chain, holder: &Address, asset: AssetId) -> u64 {
 /// The offers that rest, by pair and place.
 pub fn resting(ledger: &Ledger) -> BTreeMap<(Pair, Place), u64> {
     let of = |(pair, offers): (Pair, &ledger::PairOffers)| {
-        offers.iter().map(move |Offer { place, amount }| ((pair, place), amount)).collect::<Vec<_>>()
+        offers.iter().map(move |Offer { place, amount, .. }| ((pair, place), amount)).collect::<Vec<_>>()
     };
     ledger.book().iter().flat_map(of).collect()
 }

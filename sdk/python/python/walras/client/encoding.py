@@ -98,6 +98,22 @@ def price_bytes(limit: Decimal) -> bytes:
     return ((decade + 18) << 57 | int(mantissa)).to_bytes(8, "big")
 
 
+NO_CLIENT = "0x" + 16 * "00"
+"""The name of orders that their client does not name."""
+
+
+def life_bytes(life: str) -> bytes:
+    """How long an offer rests."""
+    if life == "rests":
+        return b"\0"
+    if life == "one batch":
+        return b"\2"
+    word, _, height = life.partition(" ")
+    if word != "until" or not height.isdecimal() or str(int(height)) != height:
+        raise AmountError(f"{life!r} is no life of an offer: write 'rests', 'until' and a height, or 'one batch'")
+    return b"\1" + u64(int(height))
+
+
 Fields: TypeAlias = "list[tuple[str, str, str | list[Fields]]]"
 """Name, type and value of each field of typed data (EIP-712); the value of a list is that of its structures."""
 
@@ -128,14 +144,21 @@ class CreateOffer:
     buy: int
     amount: int
     limit: Decimal
+    life: str = "rests"
+    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in, or
+    ``one batch``."""
+    client: str = NO_CLIENT
+    """The client's own name of the order, 16 bytes in hexadecimal. It is signed, and no state has it."""
     NAME: ClassVar[str] = "CreateOffer"
 
     def encode(self) -> bytes:
-        return b"\1" + u32(self.sell) + u32(self.buy) + u64(self.amount) + price_bytes(self.limit)
+        terms = u64(self.amount) + price_bytes(self.limit)
+        return b"\1" + u32(self.sell) + u32(self.buy) + terms + life_bytes(self.life) + raw(self.client)
 
     def fields(self) -> Fields:
-        pair = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
-        return [*pair, ("amount", "uint64", str(self.amount)), ("limit", "string", plain(self.limit))]
+        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
+        terms: Fields = [("amount", "uint64", str(self.amount)), ("limit", "string", plain(self.limit))]
+        return [*pair, *terms, ("life", "string", self.life), ("client", "bytes16", self.client)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +291,8 @@ def word(kind: str, value: str) -> bytes:
             return keccak256(value.encode())
         case "bytes32":
             return raw(value)
+        case "bytes16":
+            return raw(value).ljust(32, b"\0")
         case "address":
             return address_bytes(value).rjust(32, b"\0")
         case _:
