@@ -73,9 +73,6 @@ impl Amounts {
     }
 }
 
-/// How often amounts are made executable, with an increasing reserve.
-const ROUNDINGS: u32 = 8;
-
 /// The amounts of `links` at any `valuations`. Runs on the current rayon pool; the result does not depend on it.
 pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: &[usize]) -> Amounts {
     let mut flows = Flows::new(book, supply, params, valuations, links);
@@ -247,7 +244,6 @@ impl Program<'_> {
     /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so.
     /// Shortages that no rounding can fix remain.
     pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {
-        self.reserve.fill(0);
         let short = self.solve();
         if self.is_hopeless(values) {
             return short;
@@ -257,24 +253,14 @@ impl Program<'_> {
         if short.is_empty() || self.repair(values) { Vec::new() } else { short }
     }
 
-    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep a
-    /// reserve the next time. The budget starts anew; false if it ends before that is done: then nothing trades.
+    /// Drops the lower bounds, maximises trade and makes it executable. The budget starts anew; false if it ends before
+    /// that is done: then nothing trades.
     fn maximise(&mut self, values: &[f64]) -> bool {
         self.renew_allowance();
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
-        self.reserve.fill(0);
-        let mut done = false;
-        for _ in 0..ROUNDINGS {
-            self.solve();
-            self.execute(values);
-            done = self.short().is_empty() || self.repair(values);
-            if done || self.allowance.is_spent() {
-                break;
-            }
-            for (reserve, slack) in self.reserve.iter_mut().zip(&self.slack) {
-                *reserve = 2 * (*reserve - slack.min(&0));
-            }
-        }
+        self.solve();
+        self.execute(values);
+        let mut done = self.short().is_empty() || self.repair(values);
         if !done {
             // The remaining work is cheap where the budget ended early.
             self.renew_allowance();

@@ -16,8 +16,6 @@ pub(crate) struct Program<'a> {
     pub(crate) slack: Vec<i128>,
     /// The effect of buy orders on each asset: units paid less units bought.
     pub(crate) bought: Vec<i128>,
-    /// Units of each asset kept in reserve for rounding.
-    pub(crate) reserve: Vec<i128>,
     /// The allowance.
     pub(crate) allowance: Allowance,
     /// The budget of one of its two stages.
@@ -74,7 +72,6 @@ impl<'a> Program<'a> {
             first,
             slack: vec![0; assets],
             bought: vec![0; assets],
-            reserve: vec![0; assets],
             allowance: Allowance::new(budget),
             budget,
             counts: Spending::default(),
@@ -103,7 +100,6 @@ impl<'a> Program<'a> {
         self.spent.fill(false);
         self.closed.fill([false; 2]);
         self.count_slack();
-        self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
         let mut moved = false;
         while self.slack.iter().any(|slack| *slack < 0) && !self.allowance.is_spent() {
             self.counts.rounds += 1;

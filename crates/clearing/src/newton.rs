@@ -15,12 +15,11 @@
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
 //! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
 //! tried again. So one asset whose price was driven to the end of the range does not slow down the others. If that
-//! fails too, the search begins from these prices, if they are nearer to balance than the book's own; and then, as if
-//! there were no others, at the book's own.
+//! fails too, the search begins at the book's own, as if there were no others.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when the imbalance is a small
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
-//! budget or both attempts are used up; it then keeps the prices nearest to balance, which may be the initial ones.
+//! budget or both attempts are used up.
 
 use crate::band::Band;
 use crate::demand::{Demand, Flows};
@@ -64,25 +63,16 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
+    let first = widest(demand);
     let mut search = Search::new(demand, start, most);
-    let mut solved = false;
-    let mut best: Option<(f64, Vec<f64>)> = None;
-    let begun = search.prices.clone();
-    for widest in [widest(search.demand), WIDEST[1]] {
-        solved = search.continuation(target, widest) || search.is_full(view);
-        if solved {
-            break;
-        }
-        let before = best.take().unwrap_or_else(|| search.distance(target, &begun));
-        let reached = search.distance(target, &search.prices.clone());
-        best = Some(if reached.0 < before.0 { reached } else { before });
-        if search.is_spent() {
-            break;
-        }
-    }
-    if let Some((_, prices)) = best.filter(|_| !solved) {
-        search.prices = prices;
-    }
+    let mut attempt = |widest| {
+        let solved = search.continuation(target, widest) || search.is_full(view);
+        (solved, search.is_spent())
+    };
+    let solved = match attempt(first) {
+        (false, false) => attempt(WIDEST[1]).0,
+        (solved, _) => solved,
+    };
     search.finish(solved)
 }
 
@@ -108,17 +98,6 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64], most: u64
         }
     }
     None
-}
-
-/// Whether `last` is nearer to balance than `start`, with the wide band.
-pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
-    let band = target.band(WIDEST[1].max(target.mu));
-    let mut flows = Flows::default();
-    let mut merit = |prices: &[f64]| {
-        demand.flows(prices, band, &mut flows);
-        flows.merit()
-    };
-    merit(last) < merit(start)
 }
 
 struct Search<'a, 'b> {
@@ -198,12 +177,6 @@ impl<'a, 'b> Search<'a, 'b> {
     /// Whether the search has used up its budget.
     fn is_spent(&self) -> bool {
         self.looks() >= self.most_looks
-    }
-
-    /// The distance of `prices` from balance at the required band, and the prices.
-    fn distance(&mut self, target: Target, prices: &[f64]) -> (f64, Vec<f64>) {
-        self.demand.flows(prices, target.band(target.mu), &mut self.trial_flows);
-        (self.trial_flows.merit(), prices.to_vec())
     }
 
     /// Whether the amount step finds full amounts at these prices.
