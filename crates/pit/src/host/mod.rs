@@ -7,7 +7,7 @@
 mod opening;
 mod telling;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -31,6 +31,8 @@ use opening::NoRoot;
 
 /// The most inputs of a step: one record of the journal, one sync.
 const INPUTS_OF_STEP: usize = 4_096;
+/// The most looks at the root between two steps: anybody may ask for an image of a book, and orders do not wait for it.
+const LOOKS_OF_TURN: usize = 4;
 /// The longest that the thread sleeps.
 const IDLE: Duration = Duration::from_millis(500);
 /// How long it sleeps while blocks wait for their certificates.
@@ -60,7 +62,6 @@ struct Gathered {
     asked: Vec<Asked>,
     operated: Vec<Operated>,
     attached: Vec<(SessionNumber, u64, oneshot::Sender<()>)>,
-    questions: Vec<RootQuestion>,
     stops: bool,
 }
 
@@ -76,6 +77,8 @@ pub(crate) struct Host {
     links: HashMap<SessionNumber, u64>,
     /// Sessions of requests that are attached in the root.
     own_sessions: BTreeSet<SessionNumber>,
+    /// Looks that wait, one of each request that is served.
+    questions: VecDeque<RootQuestion>,
     /// Markets that cannot be opened.
     unopened: BTreeSet<MarketId>,
     busts: u64,
@@ -97,6 +100,7 @@ impl Host {
             passed: None,
             links: HashMap::new(),
             own_sessions: BTreeSet::new(),
+            questions: VecDeque::new(),
             unopened: BTreeSet::new(),
             busts: 0,
             try_at: Instant::now(),
@@ -130,6 +134,9 @@ impl Host {
 
     /// How long nothing need be done.
     fn patience(&self) -> Duration {
+        if !self.questions.is_empty() {
+            return Duration::ZERO;
+        }
         let due = self.root.as_ref().and_then(VenueRoot::wants_step_at_ms);
         let due = due.map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(clock_ms()).max(1)));
         let waits = self.shared.heard(|heard| !heard.waiting.is_empty());
@@ -170,7 +177,7 @@ impl Host {
                 gathered.inputs.push(input);
                 gathered.operated.push(Operated { market, reply });
             }
-            PitInput::Ask(question) => gathered.questions.push(question),
+            PitInput::Ask(question) => self.questions.push_back(question),
             PitInput::Wake => {}
             PitInput::Stop => gathered.stops = true,
         }
@@ -182,6 +189,7 @@ impl Host {
         }
         if self.root.is_none() {
             // Whoever waits for an answer learns that there is none.
+            self.questions.clear();
             return;
         }
         let blocks = match self.blocks() {
@@ -206,7 +214,8 @@ impl Host {
             }
         }
         let root = self.root.as_ref().expect("it runs");
-        gathered.questions.into_iter().for_each(|question| question(root));
+        let looks = self.questions.len().min(LOOKS_OF_TURN);
+        self.questions.drain(..looks).for_each(|question| question(root));
         self.keep();
         self.show();
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use primitives::PublicKey;
 use primitives::venue::SettledOrder;
 use protocols::ouch::{
-    OuchAccountQueryResponse, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption, OuchOutbound,
+    OuchAccountQueryResponse, OuchCancelReject, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption,
+    OuchOutbound,
 };
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
 use protocols::soup::{SoupLimits, SoupPacket, SoupReject};
@@ -292,8 +293,9 @@ fn place(
 fn keep(shared: &PitShared, link: &Link, user_ref: u32, keeps: u32) {
     let number = shared.ouch.with(link.session, link.incarnation, |of| of.number(user_ref));
     let command = TradeCommand::Cancel { key: link.key, number, keeps };
+    // A cancel that is lost without a word would leave an order that its owner believes to be gone.
     if trade(shared, link, command).is_err() {
-        tracing::debug!(user_ref, "a cancel did not reach the root: it is busy");
+        publish(shared, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(), user_ref }));
     }
 }
 
