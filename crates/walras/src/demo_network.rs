@@ -16,7 +16,7 @@ use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
-use crate::demo_venue::{DEMO_VENUE, with_venue};
+use crate::demo_people::{DEMO_VENUE, with_venue};
 use crate::venue::run;
 use crate::{keystore, lane, validator_keys};
 

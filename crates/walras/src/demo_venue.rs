@@ -5,24 +5,20 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clearing::workload::Seeded;
-use ledger::{Genesis, VenueTerms};
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{OrderBody, RequestBody};
 use primitives::venue::{
     KeyScope, Mandate, MarketId, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
-    VenueId, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{AssetId, Body, Digest, Operation, SecretKey, Transaction, UNTIL_USUAL};
 use serde_json::{Value, json};
 use venue::{RequestScope, TraderAsk, TraderRequest};
 
 use crate::demo_network::DemoNetwork;
+use crate::demo_people::{DEMO_VENUE, MARKETS, Person, key, people};
 use crate::init::DEMO_CHAIN;
 
-/// The venue's number.
-pub const DEMO_VENUE: VenueId = 0;
-/// Units of each asset that owner, operator and traders of the venue have.
-const WEALTH: u64 = 1_000_000_000_000;
 /// Units that a trader deposits of each asset.
 const DEPOSIT: u64 = 500_000_000_000;
 const BOND: u64 = 100_000_000_000;
@@ -36,16 +32,6 @@ const AGAIN: Duration = Duration::from_secs(3);
 const LEVELS: u32 = 3;
 /// Heights that their orders live.
 const LIFE: u64 = 1_000;
-
-/// Base asset, units of a lot, units of the first asset for a lot and a tick, and the first price in ticks.
-const MARKETS: [(AssetId, u64, u64, f64); 2] =
-    [(AssetId(1), 1_000_000, 100, 10_900.0), (AssetId(2), 100_000_000, 100, 6_600.0)];
-
-/// Somebody with an account and a trading key.
-struct Person {
-    account: SecretKey,
-    trading: SecretKey,
-}
 
 /// How far the venue is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,27 +56,6 @@ pub struct DemoVenue {
     reference: u32,
     stamp_ms: u64,
     agent: ureq::Agent,
-}
-
-fn key(number: u8, kind: u8) -> SecretKey {
-    let mut seed = [0x5e; 32];
-    (seed[0], seed[1]) = (number, kind);
-    SecretKey::from_seed(seed)
-}
-
-fn people() -> Vec<Person> {
-    (1..=3).map(|number| Person { account: key(number, 0), trading: key(number, 1) }).collect()
-}
-
-/// Gives a chain venues, and money to those of the demo's.
-pub fn with_venue(mut genesis: Genesis, operator: &VenueOperator) -> Genesis {
-    genesis.venues = Some(VenueTerms::default());
-    let assets = genesis.assets.len().min(1 + MARKETS.len()) as u32;
-    let accounts = people().iter().map(|person| person.account.public().address()).collect::<Vec<_>>();
-    let all = accounts.into_iter().flat_map(|account| (0..assets).map(move |asset| (account, AssetId(asset), WEALTH)));
-    let own = [key(0, 0).public().address(), operator.account].map(|account| (account, AssetId(0), WEALTH));
-    genesis.balances.extend(all.chain(own));
-    genesis
 }
 
 fn now_ms() -> u64 {
@@ -303,7 +268,8 @@ impl DemoVenue {
     /// How it stands, for programs.
     pub fn report(&self) -> Value {
         self.status().map_or(Value::Null, |status| {
-            json!({ "fills": status.fills, "settled": status.settled, "busts": status.busts, "markets": status.markets })
+            let VenueStatusBody { fills, settled, busts, markets, .. } = status;
+            json!({ "fills": fills, "settled": settled, "busts": busts, "markets": markets })
         })
     }
 }
