@@ -14,8 +14,8 @@
 //! # The protocol
 //!
 //! - Upon *a block*: the pipeline gives the state after it, which it shares with the ledger. It waits until its height
-//!   is certified. Then the root is told its time, the fates of fills, and the records of the venue that are not those of
-//!   the last state that it was told.
+//!   is certified. Then the root is told its time, the fates of fills, and the records of the venue that are not those
+//!   of the last state that it was told.
 //! - Upon *a gap* (the process was away, or the queue was full): time and fates of the missing blocks are read from
 //!   the archive, and their records are left out; those of the next known state follow in the same step. Nothing is
 //!   matched within a step's blocks, and no settle is cut before its end, so what is between them is never acted on.
@@ -31,16 +31,16 @@
 //!
 //! - *Bounded*: inputs that wait, blocks that wait, connections by address, messages of a session, books of a
 //!   connection. Who does not read is cut with a reason; who sends too much is refused with a code.
-//! - *Nothing unproven reaches the journal*: orders, cancels and sessions are signed by a key that the ledger has at this
-//!   venue, and requests cannot be repeated ([`venue::RequestStamps`]).
+//! - *Nothing unproven reaches the journal*: orders, cancels and sessions are signed by a key that the ledger has at
+//!   this venue, and requests cannot be repeated ([`venue::RequestStamps`]).
 //! - *No second order*: a retry after a lost answer gets the first one, over every way in.
 //!
 //! # Deviations
 //!
-//! - *A full disk refuses orders, not cancels.* Blocks and cancels still need a little room, for which `[store] free_bytes`
-//!   stands.
-//! - *Blocks that no node has any more* (the venue was away for longer than `keep_blocks`, or a state was fetched) cannot
-//!   be told: the root then does not run until it is at a node that has them, or is fenced.
+//! - *A full disk refuses orders, not cancels.* Blocks and cancels still need a little room, for which
+//!   `[store] free_bytes` stands.
+//! - *Blocks that no node has any more* (the venue was away for longer than `keep_blocks`, or a state was fetched)
+//!   cannot be told: the root then does not run until it is at a node that has them, or is fenced.
 
 pub mod bridge;
 mod chain;

@@ -16,6 +16,7 @@ use store::{Options, RealDisk};
 
 use crate::demo_developer::DeveloperDemo;
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
+use crate::demo_venue::DemoVenue;
 use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::edge::DemoEdge;
 use crate::init::DEMO_CHAIN;
@@ -144,9 +145,13 @@ impl Demo {
         self.greet(&network, &say);
         let mut edge = self.edge.then(|| DemoEdge::start(&folder, self.edge_listen)).transpose()?;
         edge.iter().for_each(|edge| greet_edge(edge, &say));
+        let (address, operator) = (network.venue_addresses().0, network.operator());
+        let mut venue = DemoVenue::new(address, operator, self.assets.into(), self.seed);
         let begun = Instant::now();
-        let tally = self.trade(&mut network, traders, &stopped, &mut edge, &say)?;
+        let tally = self.trade(&mut network, traders, &stopped, (&mut edge, &mut venue), &say)?;
         let seconds = begun.elapsed().as_secs_f64();
+        let at_venue = venue.report();
+        say(venue.line());
         network.stop();
         let disk =
             RealDisk::existing(network.home(0).join("data")).context("cannot open the first validator's store")?;
@@ -154,7 +159,7 @@ impl Demo {
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
         let sound = audit.is_ok();
-        self.report(&tally, seconds, audit, edge.as_ref(), json)?;
+        self.report(&tally, seconds, audit, (edge.as_ref(), at_venue), json)?;
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -183,6 +188,7 @@ impl Demo {
             say(format!("  {}  {key}", account.checked()));
         }
         self.greet_payers(network, say);
+        greet_traders(network, say);
         let Demo { traders, assets, rate, .. } = self;
         say(format!(
             "Each validator keeps some {KEPT_BLOCKS} blocks on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."
@@ -214,7 +220,7 @@ impl Demo {
         network: &mut DemoNetwork,
         mut traders: Traders,
         stopped: &AtomicBool,
-        edge: &mut Option<DemoEdge>,
+        (edge, venue): (&mut Option<DemoEdge>, &mut DemoVenue),
         say: &impl Fn(String),
     ) -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
@@ -233,6 +239,7 @@ impl Demo {
             let acts = traders.act(network.identity(), until, count);
             tally.rejected += self.submit(network, &mut traders, acts);
             network.tend(say)?;
+            venue.tend(network, say);
             edge.as_mut().map_or(Ok(()), |edge| edge.tend(say))?;
             for (block, utility) in network.new_blocks() {
                 edge.iter_mut().for_each(|edge| edge.publish(&block));
@@ -246,6 +253,7 @@ impl Demo {
                 told = Instant::now();
                 say(format!("validators at heights {}", network.standing()));
                 edge.iter().for_each(|edge| say(edge.line()));
+                say(venue.line());
             }
             std::thread::sleep(TICK.saturating_sub(last.elapsed()));
         }
@@ -277,7 +285,7 @@ impl Demo {
         tally: &Tally,
         seconds: f64,
         audit: Result<Vec<ledger::Audit>, ledger::AuditError>,
-        edge: Option<&DemoEdge>,
+        (edge, at_venue): (Option<&DemoEdge>, serde_json::Value),
         json: bool,
     ) -> anyhow::Result<()> {
         let mean = tally.utility.iter().sum::<f64>() / tally.utility.len().max(1) as f64;
@@ -302,6 +310,7 @@ impl Demo {
                 "traders": self.traders,
                 "seed": self.seed,
                 "edge": edge.map(DemoEdge::report),
+                "venue": at_venue,
             });
             writeln!(out, "{report}")?;
             return Ok(());
@@ -323,6 +332,27 @@ impl Demo {
         writeln!(out, "conservation   {conservation}: every unit of every asset is accounted for")?;
         edge.map_or(Ok(()), |edge| writeln!(out, "{}", edge.line()))?;
         Ok(())
+    }
+}
+
+/// Prints how to trade at the venue.
+fn greet_traders(network: &DemoNetwork, say: &impl Fn(String)) {
+    let key = network.folder().join(PAYER_KEY);
+    let key = std::path::absolute(&key).unwrap_or(key);
+    let (http, ouch) = network.venue_addresses();
+    say(format!("Continuous markets M0 EUR/USD and M1 JPY/USD at http://{http}, OUCH on {ouch}. To trade there:"));
+    for line in [
+        "walras wallet new --key trading.json",
+        &format!("walras wallet deposit --key {} --venue 0 --asset USD --amount 1000", key.display()),
+        &format!(
+            "walras wallet authorize --key {} --venue 0 --trading-key trading.json --market 0:0.5:2 --lose USD:1000",
+            key.display()
+        ),
+        &format!("walras bridge --trading-key trading.json --venue http://{http} --ouch {ouch}"),
+        &format!("walras venue status --at http://{http}"),
+        "walras venue audit",
+    ] {
+        say(format!("  {line}"));
     }
 }
 

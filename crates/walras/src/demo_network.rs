@@ -10,11 +10,14 @@ use ::founding::{Founder, Founding};
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis, LaneBls};
 use node::HOME_PORTS;
+use primitives::venue::VenueOperator;
 use primitives::{Address, AssetId, Digest, Transaction};
 use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
+use crate::demo_people::{DEMO_VENUE, with_venue};
+use crate::venue::run;
 use crate::{keystore, lane, validator_keys};
 
 /// Protects nothing: the keys of a demo have no value.
@@ -30,6 +33,8 @@ const VALIDATOR_FEES: u64 = 1_000;
 /// The setting for the number of blocks that a validator keeps, and its value in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
+/// Where the venue takes orders, if these ports are free.
+const VENUE_DOORS: ([u8; 4], u16) = ([127, 0, 0, 1], 8070);
 /// Pause before a validator that ended is restarted.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for validators to start.
@@ -52,6 +57,9 @@ pub struct DemoNetwork {
     validators: Vec<Validator>,
     agent: ureq::Agent,
     next_height: u64,
+    /// Where the first validator's venue takes orders: HTTP, and OUCH.
+    venue: (SocketAddr, SocketAddr),
+    operator: VenueOperator,
 }
 
 impl DemoNetwork {
@@ -82,7 +90,9 @@ impl DemoNetwork {
             lane_keys.push(lane::FoundingMember { registrar, shard, account });
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
-        let genesis = &with_lane(genesis, &lane_keys, payer, &founders);
+        let operator = run::prepare(&homes[0], DEMO_VENUE, 0, &passphrase)?;
+        let venue = door_addresses(SocketAddr::from(VENUE_DOORS), 2)?;
+        let genesis = &with_venue(with_lane(genesis, &lane_keys, payer, &founders), &operator);
         let lanes = free_addresses(count, HOME_PORTS)?;
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
         let founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
@@ -94,6 +104,11 @@ impl DemoNetwork {
                  [blocks]\ninterval_ms = {interval_ms}\n\n[lane]\naddresses = [{lanes}]\nmember = {index}\n",
                 https[index], ethereums[index], listens[index]
             );
+            let of_venue = format!(
+                "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n",
+                venue[0], venue[1]
+            );
+            let config = if index == 0 { config + &of_venue } else { config };
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
             node::validator::create_votes(&home.join("data"))?;
             let process = spawn(&home)?;
@@ -108,9 +123,21 @@ impl DemoNetwork {
             validators,
             agent: config.build().into(),
             next_height: 1,
+            venue: (venue[0], venue[1]),
+            operator,
         };
         network.wait_until_ready()?;
         Ok(network)
+    }
+
+    /// Where the venue takes orders: HTTP, and OUCH.
+    pub fn venue_addresses(&self) -> (SocketAddr, SocketAddr) {
+        self.venue
+    }
+
+    /// The venue's operator.
+    pub fn operator(&self) -> VenueOperator {
+        self.operator
     }
 
     /// The identity of the network, for which transactions are signed.
@@ -224,7 +251,8 @@ impl DemoNetwork {
         (answer.status() == 200).then(|| borsh::from_slice(&bytes).ok())?
     }
 
-    fn json(&self, index: usize, path: &str) -> Option<Value> {
+    /// A validator's answer.
+    pub fn json(&self, index: usize, path: &str) -> Option<Value> {
         self.agent.get(self.url(index, path)).call().ok()?.body_mut().read_json().ok()
     }
 

@@ -14,6 +14,8 @@ mod decimal;
 mod demo;
 mod demo_developer;
 mod demo_network;
+mod demo_people;
+mod demo_venue;
 mod developers;
 use client::durable;
 mod edge;

@@ -10,8 +10,8 @@
 //! - Upon *a new order* or *a replacement*: the bridge signs it for the venue's incarnation, the present day and so many
 //!   heights from the last certified one, and adds the signed order as an option. All else it passes on as it is.
 //! - Upon *a message of the venue*: it passes it on without the options that plain OUCH does not have, under a number
-//!   of its own session; that a fill is settled has no message there, and is asked over HTTP. Reports are written to the
-//!   caller's sink before, since they are a trader's evidence.
+//!   of its own session; that a fill is settled has no message there, and is asked over HTTP. Reports are written to
+//!   the caller's sink before, since they are a trader's evidence.
 //! - Upon *a loss of the venue's link*: the participant's link is closed, too, and is taken again when the venue is
 //!   there: nobody trades into nothing. What the venue had said meanwhile follows then.
 //! - Upon *another session of the venue* (a new day, or it was started again): the bridge's session is another one,
@@ -127,7 +127,9 @@ pub async fn run(
         let patience = bridge.patience();
         tokio::select! {
             done = turn(&mut bridge.venue, &mut from_venue) => bridge.on_venue(done, &from_venue)?,
-            done = turn(&mut bridge.participant, &mut from_participant) => bridge.on_participant(done, &from_participant),
+            done = turn(&mut bridge.participant, &mut from_participant) => {
+                bridge.on_participant(done, &from_participant);
+            }
             accepted = listener.accept() => bridge.accept(accepted?.0),
             () = tokio::time::sleep(patience) => bridge.wake()?,
         }

@@ -44,7 +44,8 @@ pub(super) async fn markets(State(api): State<Api>) -> Result<Json<Value>, Failu
             json!({
                 "market": id, "symbol": String::from_utf8_lossy(&symbol_of(*id)).trim_end(),
                 "base": terms.base.0, "quote": terms.quote.0, "lot_units": terms.lot_units.to_string(),
-                "tick_units": terms.tick_units.to_string(), "lots_max": terms.lots_max, "fee_cap_ppm": terms.fee_cap_ppm,
+                "tick_units": terms.tick_units.to_string(), "lots_max": terms.lots_max,
+                "fee_cap_ppm": terms.fee_cap_ppm,
                 "phase": book.map_or("closed".into(), |book| phase_code(book.phase())),
                 "bid": top.bids.first().map(|level| level.0), "ask": top.asks.first().map(|level| level.0),
             })

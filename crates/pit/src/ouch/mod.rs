@@ -1,13 +1,13 @@
 //! Orders over OUCH 5.0 and SoupBinTCP.
 //!
 //! A session is a session of a trading key. Before its login a participant sends one debug packet, which others skip:
-//! [`HELLO`] and a signed request to attach a session ([`venue::TraderRequest`]). It stands for name and password, whose
-//! sixteen letters could not. Messages are numbered from one in a session of a day; a participant
+//! [`HELLO`] and a signed request to attach a session ([`venue::TraderRequest`]). It stands for name and password,
+//! whose sixteen letters could not. Messages are numbered from one in a session of a day; a participant
 //! that comes back gets what it missed.
 //!
 //! Orders must be signed, and OUCH has no field for that. A new order and a replacement carry the signed order as an
-//! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken with
-//! a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
+//! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken
+//! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
 //! | OUCH | here |
 //! |---|---|

@@ -10,10 +10,11 @@ use client::NodeClient;
 use node::{Config, Node};
 use pit::door::VenueStatusBody;
 use pit::{Pit, PitSettings, VenueConfig, prepare_incarnation};
-use primitives::venue::VenueId;
-use primitives::{Address, PublicKey, SecretKey};
+use primitives::venue::{VenueId, VenueOperator};
+use primitives::{Address, SecretKey};
 use serde_json::json;
 use venue::VenueKeys;
+use zeroize::Zeroizing;
 
 use crate::keystore::{self, Passphrase};
 
@@ -43,14 +44,6 @@ pub struct VenuePrepare {
     passphrase: Passphrase,
 }
 
-/// What was prepared.
-pub struct Prepared {
-    /// The account that settles.
-    pub operator: Address,
-    /// The key that signs reports.
-    pub report_key: PublicKey,
-}
-
 impl VenuePrepare {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let VenuePrepare { home, venue, incarnation, passphrase } = self;
@@ -59,7 +52,10 @@ impl VenuePrepare {
             "{} is no home; make one with `walras init`",
             home.display()
         );
-        let Prepared { operator, report_key } = prepare(&home, venue, incarnation, &passphrase)?;
+        // Keys that exist are opened, and a passphrase of new ones is asked for twice.
+        let is_known = [OPERATOR_KEY, REPORT_KEY].iter().any(|name| home.join(name).exists());
+        let passphrase = if is_known { passphrase.known()? } else { passphrase.read_new()? };
+        let VenueOperator { account: operator, report_key } = prepare(&home, venue, incarnation, &passphrase)?;
         if json {
             println!("{}", json!({ "operator": operator.to_string(), "report_key": report_key.to_string() }));
         } else {
@@ -74,14 +70,20 @@ impl VenuePrepare {
 }
 
 /// Makes what a venue's operator needs in a home; keys that exist stay.
-pub fn prepare(home: &Path, venue: VenueId, incarnation: u32, passphrase: &Passphrase) -> anyhow::Result<Prepared> {
+pub fn prepare(
+    home: &Path,
+    venue: VenueId,
+    incarnation: u32,
+    passphrase: &Zeroizing<String>,
+) -> anyhow::Result<VenueOperator> {
     let key = |name: &str| -> anyhow::Result<SecretKey> {
         let path = home.join(name);
-        if path.exists() { keystore::open(&path, passphrase) } else { keystore::create(&path, passphrase) }
+        let made = if path.exists() { keystore::open_under } else { keystore::create_under };
+        Ok(made(&path, passphrase)?)
     };
     let (operator, report) = (key(OPERATOR_KEY)?, key(REPORT_KEY)?);
     prepare_incarnation(&journals(home), venue, incarnation)?;
-    Ok(Prepared { operator: operator.public().address(), report_key: report.public() })
+    Ok(VenueOperator { account: operator.public().address(), report_key: report.public() })
 }
 
 /// A venue that runs in this process, above the node's pipelines.

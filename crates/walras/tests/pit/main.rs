@@ -391,9 +391,8 @@ fn over_a_bridge(market: &mut Market) {
     let mut ouch = Ouch::connect(address);
     ouch.send(enter(1_000_000, b'B', 131, 3));
     let accepted = ouch.next(|message| matches!(message, OuchOutbound::Accepted(_)));
-    assert!(
-        matches!(accepted, OuchOutbound::Accepted(of) if of.user_ref == 1_000_000 && of.client_order == *b"mine          ")
-    );
+    let OuchOutbound::Accepted(of) = accepted else { panic!("{accepted:?}") };
+    assert_eq!((of.user_ref, of.client_order), (1_000_000, *b"mine          "));
     let executed = ouch.next(|message| matches!(message, OuchOutbound::Executed(_)));
     assert!(matches!(executed, OuchOutbound::Executed(of) if (of.quantity, of.price, of.liquidity) == (3, 130, b'R')));
     ouch.send(enter(1_000_001, b'B', 90, 3));
@@ -417,7 +416,10 @@ fn killed_while_trading(market: &mut Market) {
     // Orders that trade with each other, and a kill before their fills can be settled.
     let sells: Vec<SettledOrder> = (0..20).map(|at| market.order("bob", VenueSide::Sell, 101 + at % 5, 2)).collect();
     let buys: Vec<SettledOrder> = (0..20).map(|_| market.order("alice", VenueSide::Buy, 105, 2)).collect();
-    let bodies = |orders: &[SettledOrder]| json!({ "orders": orders.iter().map(|order| OrderBody::of(order, None)).collect::<Vec<_>>() });
+    let bodies = |orders: &[SettledOrder]| {
+        let bodies: Vec<OrderBody> = orders.iter().map(|order| OrderBody::of(order, None)).collect();
+        json!({ "orders": bodies })
+    };
     assert_eq!(market.post("/v1/venue/orders", &bodies(&sells)).0, 200);
     let (status, first) = market.post("/v1/venue/orders", &bodies(&buys));
     assert_eq!(status, 200);
