@@ -118,12 +118,27 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 why.replace('_', " ")
             )
         }
+        (
+            OperationBody::Replace { sell, buy, offer, .. },
+            Some(OutcomeBody::Replaced { remained, sold, bought, left, returned, why }),
+        ) => {
+            format!(
+                "replaced offer {offer}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
+                assets.money(remained, sell),
+                assets.money(sold, sell),
+                assets.money(bought, buy),
+                assets.money(left, sell),
+                assets.money(returned, sell),
+                why.replace('_', " ")
+            )
+        }
         (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
         }
         (_, Some(OutcomeBody::Void)) => {
-            "it paid its fee and did nothing: another operation of the block counted, or the venue's bond or its next \
+            "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement of \
+             the offer, or one at the venue), or the venue's bond or its next \
              fill does not fit"
                 .into()
         }

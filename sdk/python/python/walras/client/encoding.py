@@ -22,6 +22,7 @@ __all__ = [
     "OfferPlace",
     "Operation",
     "Pay",
+    "Replace",
     "Signed",
     "Unstake",
     "Withdraw",
@@ -193,6 +194,32 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """Cancels an own offer and places another one of the same pair. `remains` is what is believed to rest of the old one,
+    and not less than does; the new one sells `amount` less what was sold meanwhile."""
+
+    old: OfferPlace
+    remains: int
+    amount: int
+    limit: Decimal
+    life: str = "rests"
+    client: str = NO_CLIENT
+    NAME: ClassVar[str] = "Replace"
+
+    def encode(self) -> bytes:
+        terms = u64(self.remains) + u64(self.amount) + price_bytes(self.limit)
+        return b"\x0c" + self.old.encode() + terms + life_bytes(self.life) + raw(self.client)
+
+    def fields(self) -> Fields:
+        old, sizes = self.old, (("remains", self.remains), ("amount", self.amount))
+        pair: Fields = [("sell", "uint32", str(old.sell)), ("buy", "uint32", str(old.buy))]
+        place: Fields = [("oldLimit", "string", plain(old.limit)), ("offer", "uint64", str(old.offer))]
+        units: Fields = [(name, "uint64", str(value)) for name, value in sizes]
+        terms: Fields = [("limit", "string", plain(self.limit)), ("life", "string", self.life)]
+        return [*pair, *place, *units, *terms, ("client", "bytes16", self.client)]
+
+
+@dataclass(frozen=True, slots=True)
 class Pay:
     """Moves units to another account."""
 
@@ -281,7 +308,7 @@ class Withdraw:
         ]
 
 
-Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Pay | Issue | Burn | Unstake | Withdraw"
+Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
 
 
 def word(kind: str, value: str) -> bytes:
