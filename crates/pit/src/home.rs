@@ -1,8 +1,8 @@
 //! The directory of a venue: a directory for each incarnation, with the journal of its root.
 //!
 //! A journal that is lost is never made anew: what it had reported would be reported again otherwise, and the bond
-//! would be forfeited. So a root is created only where its operator has said that the incarnation has reported nothing: the
-//! directory then has a file `prepared`, which goes when the journal is there.
+//! would be forfeited. So a root is created only where its operator has said that the incarnation has reported nothing:
+//! the directory then has a file `prepared`, which goes when the journal is there.
 
 use std::fs::DirBuilder;
 use std::io::{Error, ErrorKind, Result};

@@ -7,8 +7,8 @@
 //!
 //! # The protocol
 //!
-//! - Upon *a new order* or *a replacement*: the bridge signs it for the venue's incarnation, the present day and so many
-//!   heights from the last certified one, and adds the signed order as an option. All else it passes on as it is.
+//! - Upon *a new order* or *a replacement*: the bridge signs it for the venue's incarnation, the present day and so
+//!   many heights from the last certified one, and adds the signed order as an option. All else it passes on as it is.
 //! - Upon *a message of the venue*: it passes it on without the options that plain OUCH does not have, under a number
 //!   of its own session; that a fill is settled has no message there, and is asked over HTTP. Reports are written to
 //!   the caller's sink before, since they are a trader's evidence.

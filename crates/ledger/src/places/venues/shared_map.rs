@@ -205,7 +205,7 @@ mod tests {
                 prop_assert_eq!(shared.get(&key), plain.get(&key));
             }
             let (last, of_last) = (shared.clone(), plain.clone());
-            for (clone, of_clone) in &clones {
+            for (clone, of_clone) in clones.iter().rev().take(2) {
                 let mut found = last.differences(clone);
                 found.sort_unstable();
                 let keys = of_last.keys().chain(of_clone.keys());
