@@ -77,6 +77,7 @@ const WHY: Record<string, string> = {
   above_the_rate: "limit is above the batch rate; waits",
   rounding: "too small to trade at this rate",
   not_taken: "nobody took it in this batch; waits",
+  not_placed: "too little was left to place",
 };
 
 export const why = (code: string): string => WHY[code] ?? code.replaceAll("_", " ");
@@ -91,6 +92,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Register an account";
     case "create_offer":
       return `Sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
+    case "replace":
+      return `Replace offer ${operation.offer}: sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
     case "cancel":
       return `Cancel ${operation.offers.length === 1 ? `offer ${operation.offers[0]?.offer ?? ""}` : `${operation.offers.length} offers`}`;
     case "pay":
@@ -119,12 +122,14 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "cancelled") return outcome.missing ? `Cancelled ${outcome.found}; ${outcome.missing} had traded or ended` : `Cancelled ${outcome.found}`;
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
+  if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";
 }
 
 /** A part of what an offer met in its batch, as people count its asset; nothing for what is no offer. */
 export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", decimals: Decimals): string {
-  if (outcome.result !== "offered" || operation.type !== "create_offer") return "";
+  const isOffer = operation.type === "create_offer" || operation.type === "replace";
+  if ((outcome.result !== "offered" && outcome.result !== "replaced") || !isOffer) return "";
   const symbol = part === "bought" ? operation.buy : operation.sell;
   return money(outcome[part], symbol, decimals(symbol));
 }

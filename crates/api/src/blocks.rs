@@ -124,7 +124,8 @@ pub struct PreparedBody {
 pub enum OutcomeBody {
     /// It took effect.
     Applied,
-    /// It paid its fee and did nothing: another operation at the venue counted, or the settle was not the next one.
+    /// It paid its fee and did nothing: another operation counted (a cancel, a later replacement, one at the venue), or
+    /// the settle was not the next one.
     Void,
     /// It placed an offer.
     Offered {
@@ -145,6 +146,21 @@ pub enum OutcomeBody {
         found: u8,
         /// Offers that it names and that did not rest.
         missing: u8,
+    },
+    /// It replaced an offer.
+    Replaced {
+        /// Units that rested of the old offer.
+        remained: String,
+        /// Units that the new offer sold in this block's batch.
+        sold: String,
+        /// Units received.
+        bought: String,
+        /// Units that rest in the book.
+        left: String,
+        /// Units returned to the account with the batch.
+        returned: String,
+        /// The reason, as of an offer; or `not_placed`: too little was left, and everything went back.
+        why: Cow<'static, str>,
     },
     /// It had no effect.
     Refused {
@@ -189,7 +205,7 @@ pub struct EndedOfferBody {
     pub id: String,
     /// Units returned to the account.
     pub returned: String,
-    /// Why: `cancelled`, `expired` or `one_batch`.
+    /// Why: `cancelled`, `replaced`, `expired` or `one_batch`.
     pub why: Cow<'static, str>,
 }
 

@@ -26,8 +26,8 @@ pub enum OperationBody {
         amount: String,
         /// Minimum units bought per unit sold.
         limit: String,
-        /// How long it rests: `rests` until it is sold or cancelled, `until` and the last height whose batch it is in, or
-        /// `one batch`.
+        /// How long it rests: `rests` until it is sold or cancelled, `until` and the last height whose batch it is
+        /// in, or `one batch`.
         #[serde(default = "rests")]
         life: String,
         /// What its client calls it: 16 bytes in hexadecimal. No state has it.
@@ -38,6 +38,30 @@ pub enum OperationBody {
     Cancel {
         /// Where they rest, 1 to 32 places. What does not rest is skipped; one must.
         offers: Vec<OfferPlaceBody>,
+    },
+    /// Cancels an offer and places another one of the same pair.
+    Replace {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// Limit of the old offer.
+        old_limit: String,
+        /// Id of the old offer.
+        #[serde(deserialize_with = "whole")]
+        offer: String,
+        /// Units that the sender believes rest of it; no more do. The new offer is smaller by what was sold meanwhile.
+        remains: String,
+        /// Units that the new offer sells if `remains` rest.
+        amount: String,
+        /// Limit of the new offer.
+        limit: String,
+        /// How long it rests, as in `create_offer`.
+        #[serde(default = "rests")]
+        life: String,
+        /// What its client calls it: 16 bytes in hexadecimal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
     },
     /// Moves units to another account.
     Pay {
@@ -358,6 +382,7 @@ impl OperationBody {
             OperationBody::CreateAccount { .. } => "create_account",
             OperationBody::CreateOffer { .. } => "create_offer",
             OperationBody::Cancel { .. } => "cancel",
+            OperationBody::Replace { .. } => "replace",
             OperationBody::Pay { .. } => "pay",
             OperationBody::Issue { .. } => "issue",
             OperationBody::Burn { .. } => "burn",

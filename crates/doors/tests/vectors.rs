@@ -6,8 +6,8 @@ use std::path::Path;
 use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
 use primitives::{
     Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, Operation, Price,
-    Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction,
-    TypedData, VoteKind, WalletKey, to_hex,
+    Proposed, PublicKey, Replacement, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake,
+    Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -101,7 +101,6 @@ fn bodies() -> Vec<(u8, Body)> {
         pay([0x11; 20], 0, 1),
         pay([0; 20], 1, 1_250),
         pay([0xff; 20], u32::MAX, most),
-        pay([0xab; 20], 255, 256),
         pay([1; 20], 256, 65_536),
         pay(own(9).0, 2, 1 << 32),
         pay(own(10).0, 65_536, (1 << 56) + 1),
@@ -163,6 +162,14 @@ fn bodies() -> Vec<(u8, Body)> {
     operations.extend([
         withdraw(9, 1, 1_250),
         withdraw(10, u32::MAX, most),
+        Operation::Replace(Box::new(Replacement {
+            old: place(1, 0, "1.0973", 7),
+            remains: most,
+            amount: 100,
+            limit: price("1.1"),
+            life: Life::Until(u64::MAX),
+            client: ClientId([0xc1; 16]),
+        })),
         Operation::Lane(vec![].into()),
         Operation::Lane((0..=255).collect()),
     ]);
@@ -193,8 +200,19 @@ fn operation(operation: &Operation) -> Value {
             "sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string(),
             "life": life.to_string(), "client": client.to_string(),
         }),
+        Operation::Replace(replace) => {
+            let Replacement { old, remains, amount, limit, life, client } = **replace;
+            json!({
+                "sell": old.sell.0, "buy": old.buy.0, "oldLimit": old.limit.to_string(), "offer": old.offer.to_string(),
+                "remains": remains.to_string(), "amount": amount.to_string(), "limit": limit.to_string(),
+                "life": life.to_string(), "client": client.to_string(),
+            })
+        }
         Operation::Cancel(places) => {
-            let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| json!({"sell": sell.0, "buy": buy.0, "limit": limit.to_string(), "offer": offer.to_string()});
+            let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
+                let (limit, offer) = (limit.to_string(), offer.to_string());
+                json!({"sell": sell.0, "buy": buy.0, "limit": limit, "offer": offer})
+            };
             json!({"offers": places.iter().map(place).collect::<Vec<_>>()})
         }
         Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
@@ -336,13 +354,13 @@ fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
     assert_eq!(vectors.len(), 50);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
-    for name in native.into_iter().chain(["withdraw", "lane"]) {
+    for name in native.into_iter().chain(["withdraw", "lane", "replace"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 26);
+    assert_eq!(typed.len(), 27);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 5]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});

@@ -2,8 +2,9 @@
 //!
 //! For a decided block, the filter names the transactions that count. Their offers and cancellations are applied to
 //! the book, the whole book is cleared as one batch, and executed offers leave it, in order of limit price, with at
-//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry of validators processes the block. Each shard of accounts marks
-//! sequence numbers, takes debits, and receives refunds, payments and fills. The auctioneer's surplus is burnt.
+//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry
+//! of validators processes the block. Each shard of accounts marks sequence numbers, takes debits, and receives
+//! refunds, payments and fills. The auctioneer's surplus is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
 //! node that catches up has the batch in the archived receipts; it checks that batch instead of solving
@@ -36,7 +37,7 @@ use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::offers::{OrderBook, Pair, PairChange};
 use crate::places::venues::SettledFills;
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
-use crate::receipt::{Batch, Cancelled, Outcome, PairTrade};
+use crate::receipt::{Batch, Cancelled, Outcome, PairTrade, Replaced, Traded as Met};
 use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
 use crate::{Ledger, Refusal};
@@ -210,7 +211,7 @@ impl Ledger {
         stage(Stage::Signatures);
         let filtered = self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);
-        let mut orders = Orders::of(&transactions, &filtered, &self.places.book);
+        let mut orders = Orders::of(&transactions, &filtered, self);
         let mut before = Undo::default();
         if self.places.contracts.head().is_some() {
             before.valuations = self.assets.iter().map(|asset| asset.valuation).collect();
@@ -221,7 +222,7 @@ impl Ledger {
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
         self.end_offers(block.height, &mut orders, &mut traded);
-        let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs);
+        let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
         let paid =
@@ -560,7 +561,7 @@ fn with_concerned(mut modified: Vec<Address>, concerned: BTreeSet<Address>) -> V
     modified
 }
 
-/// Marks the operations at venues that pay and do nothing.
+/// Marks the operations at venues and the replacements that pay and do nothing.
 fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -570,13 +571,18 @@ fn mark_void(
     for admitted in filtered.admitted.iter().flatten().filter(|admitted| admitted.is_idle || !void.is_empty()) {
         let body = &transactions[admitted.index as usize].body;
         let is_void = admitted.is_idle || void.contains(&(body.account, body.sequence));
-        if is_void && matches!(body.operation, Operation::Venue(_)) {
+        if is_void && matches!(body.operation, Operation::Venue(_) | Operation::Replace(_)) {
             outcomes[admitted.index as usize] = Outcome::Void;
         }
     }
 }
 
-fn outcomes(transactions: &[&Transaction], filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
+fn outcomes(
+    transactions: &[&Transaction],
+    filtered: &Filtered,
+    pairs: &[PairOutcome],
+    replaced: &[(u32, Amount)],
+) -> Vec<Outcome> {
     let refused = |refusal: &Option<Refusal>| refusal.map_or(Outcome::Applied, Outcome::Refused);
     let mut outcomes: Vec<Outcome> = filtered.refusals.iter().map(refused).collect();
     for admitted in filtered.admitted.iter().flatten() {
@@ -587,6 +593,11 @@ fn outcomes(transactions: &[&Transaction], filtered: &Filtered, pairs: &[PairOut
     }
     for (index, traded) in pairs.iter().flat_map(|pair| &pair.met) {
         outcomes[*index as usize] = Outcome::Offered(*traded);
+    }
+    for (index, remained) in replaced {
+        let outcome = &mut outcomes[*index as usize];
+        let met = if let Outcome::Offered(met) = outcome { *met } else { Met::NOT_PLACED };
+        *outcome = Outcome::Replaced(Replaced { remained: *remained, met });
     }
     outcomes
 }

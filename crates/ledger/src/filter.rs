@@ -5,7 +5,8 @@
 //! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
 //! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
 //! the balance covers their fees: they only give money back. Cancels claim nothing: an offer that several of them name
-//! is cancelled once, and each pays.
+//! is cancelled once, and each pays. Of the replacements of one offer that with the highest number counts, unless the
+//! offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
 //! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
 //! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
 //! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
@@ -34,7 +35,7 @@ use smallvec::SmallVec;
 use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
-use crate::places::offers::{ENDS_MAX, LIFE_MAX, Offer, OrderBook, Pair};
+use crate::places::offers::{ENDS_MAX, LIFE_MAX, Offer, OrderBook, Pair, Place};
 use crate::refusal::Refusal;
 use crate::scope::Scope;
 use crate::{Account, Ledger};
@@ -148,6 +149,10 @@ impl<'a> Visitor<'a> for Check<'_> {
                 self.found = places.iter().filter(rests).count() as u8;
                 permit(self.found > 0, Refusal::UNKNOWN_OFFER)
             }
+            Requirement::Remains(replace) => {
+                let rests = ledger.places.book.rests(place_of(*sender, &replace.old)).ok_or(Refusal::UNKNOWN_OFFER)?;
+                permit(rests <= replace.remains, Refusal::REMAINS_TOO_FEW)
+            }
             Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Alive(life) => ledger.check_life(life),
@@ -176,6 +181,8 @@ impl<'a> Visitor<'a> for Opens<'_> {
 struct AccountClaims<'s> {
     sums: SmallVec<[(Sum, u128); 4]>,
     owned: SmallVec<[(Once, u32); 4]>,
+    /// Places that the account cancels.
+    cancelled: SmallVec<[(Pair, Place); 4]>,
     /// Index of the transaction whose footprint is read.
     index: u32,
     /// Collects claims that other accounts may make as well.
@@ -195,10 +202,14 @@ impl<'a> Visitor<'a> for AccountClaims<'_> {
         }
     }
 
+    fn cancel(&mut self, pair: Pair, place: Place) {
+        self.cancelled.push((pair, place));
+    }
+
     #[inline]
     fn once(&mut self, once: Once) {
         match (once.scope(), &mut self.shared) {
-            (Scope::Account(_) | Scope::Sender(_), _) => self.owned.push((once, self.index)),
+            (Scope::Account(_) | Scope::Sender(_) | Scope::Latest, _) => self.owned.push((once, self.index)),
             (_, Some(shared)) => shared.once.push((once, self.index)),
             (_, None) => {}
         }
@@ -225,9 +236,14 @@ impl AccountClaims<'_> {
         self.sums.iter().find(exceeds).map(|(sum, _)| sum.refusal())
     }
 
-    /// Once there is no conflict: the transactions that claim what one with a lower number of the account claims.
+    /// Once there is no conflict: the transactions that claim what another one of the account claims, and that do not
+    /// count; and replacements of offers that the account cancels.
     fn repeated(&self) -> impl Iterator<Item = u32> + '_ {
-        self.owned.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| two[1].1)
+        let twice = self.owned.windows(2).filter(|two| two[0].0 == two[1].0);
+        let lost = twice.map(|two| two[usize::from(two[0].0.scope() != Scope::Latest)].1);
+        let is_cancelled =
+            |once: &Once| matches!(once, Once::Replace(pair, place) if self.cancelled.contains(&(*pair, *place)));
+        lost.chain(self.owned.iter().filter(move |(once, _)| is_cancelled(once)).map(|(_, index)| *index))
     }
 }
 
@@ -255,6 +271,7 @@ impl Ledger {
         let mut idle = idle(shared, &refusals, |index| transactions[index as usize].id());
         idle.extend(judged.iter().flat_map(|judged| &judged.idle));
         idle.sort_unstable();
+        idle.dedup();
         let admit = |candidate: &Candidate| {
             let &Candidate { index, position, found, .. } = candidate;
             let is_idle = !idle.is_empty() && idle.binary_search(&index).is_ok();

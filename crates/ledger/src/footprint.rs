@@ -10,7 +10,9 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
-use primitives::{Address, Amount, AssetId, Body, Life, OfferPlace, Operation, Price, PublicKey, Sequence};
+use primitives::{
+    Address, Amount, AssetId, Body, Life, OfferPlace, Operation, Price, PublicKey, Replacement, Sequence,
+};
 
 use crate::Refusal;
 use crate::contracts::is_reserved;
@@ -31,6 +33,8 @@ pub(crate) enum Requirement<'a> {
     Absent(&'a Address),
     /// An offer of the sender rests at one of these places.
     OneRests(&'a [OfferPlace]),
+    /// The offer rests, and with no more units than the replacement says.
+    Remains(&'a Replacement),
     /// An offer of this size is not below the minimum.
     Size(Pair, Amount, Price),
     /// The book has room for an offer of this pair.
@@ -63,6 +67,8 @@ pub(crate) enum Sum {
 pub(crate) enum Once {
     /// A sequence number of the sender is used.
     Sequence(Sequence),
+    /// An offer of the sender is replaced.
+    Replace(Pair, Place),
     /// The sender's key changes.
     Key,
     /// The sender's stake changes.
@@ -84,6 +90,7 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
+            Once::Replace(..) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
@@ -140,6 +147,9 @@ pub(crate) trait Visitor<'a> {
     /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
 
+    /// An offer takes the place of one that rests before the block; its id is given.
+    fn replace(&mut self, _: &'a Replacement, _: Sequence) {}
+
     /// If an offer of the sender rests there before the block, it is removed from the book, and what it locks is
     /// credited once, however many transactions of the block name it.
     fn cancel(&mut self, _: Pair, _: Place) {}
@@ -190,6 +200,17 @@ impl Footprint for Body {
                     .iter()
                     .map(|named| place_of(sender, named))
                     .for_each(|(pair, place)| visitor.cancel(pair, place));
+            }
+            Operation::Replace(replace) => {
+                let pair = listed(replace.old.sell, replace.old.buy, visitor)?;
+                visitor.require(Requirement::Remains(replace))?;
+                visitor.require(Requirement::Size(pair, replace.amount, replace.limit))?;
+                visitor.require(Requirement::Alive(replace.life))?;
+                visitor.once(Once::Replace(pair, place_of(sender, &replace.old).1));
+                if replace.debit() > 0 {
+                    visitor.sum(Sum::Spent(pair.sell), replace.debit());
+                }
+                visitor.replace(replace, self.sequence);
             }
             &Operation::Pay { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;

@@ -68,7 +68,7 @@ pub use places::venues::{
     SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId,
     VenueTerms, Venues,
 };
-pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Traded, outcomes_by_id};
+pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, Traded, outcomes_by_id};
 pub use receipts_root::{
     EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,
     with_settles,

@@ -1,11 +1,12 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
-use primitives::{Address, Transaction};
+use primitives::{Address, Amount, Replacement, Sequence, Transaction};
 use rayon::prelude::*;
 
+use crate::Ledger;
 use crate::filter::{Admitted, Filtered, visit};
-use crate::footprint::Visitor;
-use crate::places::offers::{Edit, EndReason, Ended, Offer, OrderBook, Pair, Place};
+use crate::footprint::{Visitor, place_of};
+use crate::places::offers::{Edit, EndReason, Ended, Offer, Pair, Place, last_height};
 use crate::places::{PlaceEdit, PlaceEdits};
 use crate::sums::Credit;
 
@@ -24,6 +25,8 @@ pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
     /// Offers that rest before the block and leave before the batch.
     pub leaving: Vec<Ended>,
+    /// Replacements: the index of each, and the units that rested of the old offer.
+    pub replaced: Vec<(u32, Amount)>,
     pub credits: Vec<Credit>,
     /// Operations on places of custody.
     pub edits: PlaceEdits<'a>,
@@ -39,7 +42,7 @@ pub(crate) struct PairOrders<'a> {
 
 /// Reads one transaction's orders.
 struct Reader<'o, 'a> {
-    book: &'o OrderBook,
+    ledger: &'o Ledger,
     orders: &'o mut Orders<'a>,
     index: u32,
     sender: Address,
@@ -55,8 +58,23 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
     }
 
     fn cancel(&mut self, pair: Pair, place: Place) {
-        if let Some(returned) = self.book.rests((pair, place)) {
+        if let Some(returned) = self.ledger.book().rests((pair, place)) {
             self.orders.leaving.push(Ended { pair, place, returned, why: EndReason::Cancelled });
+        }
+    }
+
+    /// What was sold meanwhile is sold: the new offer is smaller by that. If it is too small then, none is placed.
+    fn replace(&mut self, replace: &'a Replacement, id: Sequence) {
+        let (pair, old) = place_of(self.sender, &replace.old);
+        let rests = self.ledger.book().rests((pair, old)).expect("the filter has found it");
+        let (size, limit) = (replace.size(rests), replace.limit);
+        let size = if self.ledger.minima(pair).check(size, limit).is_ok() { size } else { 0 };
+        let returned = rests + replace.debit() - size;
+        self.orders.leaving.push(Ended { pair, place: old, returned, why: EndReason::Replaced });
+        self.orders.replaced.push((self.index, rests));
+        if size > 0 {
+            let place = Place { limit, account: self.sender, id };
+            self.place(pair, Offer { place, amount: size, until: last_height(replace.life) });
         }
     }
 
@@ -66,20 +84,22 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
 }
 
 impl<'a> Orders<'a> {
-    /// The orders of admitted transactions, with the book before the block.
-    pub(crate) fn of(transactions: &[&'a Transaction], filtered: &Filtered, book: &OrderBook) -> Orders<'a> {
+    /// The orders of admitted transactions, with the ledger before the block.
+    pub(crate) fn of(transactions: &[&'a Transaction], filtered: &Filtered, ledger: &Ledger) -> Orders<'a> {
         let by_shard: Vec<Orders> =
-            filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted, book)).collect();
+            filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted, ledger)).collect();
         let count = |len: fn(&Orders) -> usize| by_shard.iter().map(len).sum();
         let mut all = Orders {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             leaving: Vec::with_capacity(count(|orders| orders.leaving.len())),
+            replaced: Vec::new(),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
             edits: PlaceEdits::default(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.leaving.append(&mut orders.leaving);
+            all.replaced.append(&mut orders.replaced);
             all.credits.append(&mut orders.credits);
             all.edits.append(orders.edits);
         }
@@ -89,11 +109,11 @@ impl<'a> Orders<'a> {
         all
     }
 
-    fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted], book: &OrderBook) -> Orders<'a> {
+    fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted], ledger: &Ledger) -> Orders<'a> {
         let mut orders = Orders::default();
         for &Admitted { index, .. } in admitted.iter().filter(|admitted| !admitted.is_idle) {
             let body = &transactions[index as usize].body;
-            visit(body, 0, &mut Reader { book, orders: &mut orders, index, sender: body.account });
+            visit(body, 0, &mut Reader { ledger, orders: &mut orders, index, sender: body.account });
         }
         orders
     }

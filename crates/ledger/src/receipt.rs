@@ -19,11 +19,23 @@ pub enum Outcome {
     Offered(Traded),
     /// It had no effect, and its sequence number is still free.
     Refused(Refusal),
-    /// It paid its fee, its sequence number is used, and it did nothing else: another operation at the venue counted,
-    /// or the settle was not the next one, or the venue's bond was too low for it.
+    /// It paid its fee, its sequence number is used, and it did nothing else: another replacement or a cancel of the
+    /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was
+    /// too low for it.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),
+    /// It replaced an offer, which the batch lists as ended.
+    Replaced(Replaced),
+}
+
+/// What a replacement found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Replaced {
+    /// Units that rested of the old offer.
+    pub remained: Amount,
+    /// How the new offer was executed in the batch of the block.
+    pub met: Traded,
 }
 
 /// What a cancel found.
@@ -65,6 +77,14 @@ pub enum FillReason {
     Rounding,
     /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
     NotTaken,
+    /// Of a replacement: too little was left to place, and everything went back.
+    NotPlaced,
+}
+
+impl Traded {
+    /// Of a replacement that placed nothing.
+    pub(crate) const NOT_PLACED: Traded =
+        Traded { sold: 0, bought: 0, left: 0, returned: 0, why: FillReason::NotPlaced };
 }
 
 /// What one pair traded.
@@ -157,7 +177,9 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) | Outcome::Void | Outcome::Cancelled(_) => None,
+            Outcome::Applied | Outcome::Offered(_) | Outcome::Void | Outcome::Cancelled(_) | Outcome::Replaced(_) => {
+                None
+            }
         }
     }
 

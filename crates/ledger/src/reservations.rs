@@ -238,7 +238,7 @@ impl<'a> Visitor<'a> for Reader<'_> {
                 Part::Bit(Thing::Once(self.sender, once), 1, refusal)
             }
             (_, Scope::Sides(refusal)) => Part::Bit(Thing::Once(Address::default(), once), 1, refusal),
-            (_, Scope::KeepOne) => return,
+            (_, Scope::KeepOne | Scope::Latest) => return,
         };
         self.parts.push(part);
     }

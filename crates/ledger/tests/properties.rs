@@ -14,8 +14,8 @@ use ledger::{
 use model::Model;
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    Operation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake,
-    SubBlock, Superblock, Transaction, VoteKind,
+    Operation, Price, Proposed, Replacement, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence,
+    SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -199,6 +199,19 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
                 offer: *id,
             };
             let absent = OfferPlace { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 };
+            if rng.random_ratio(2, 5) {
+                let old = mine.first().map_or(absent, |mine| named(mine));
+                let rests = mine.first().map_or(9_000, |mine| model.offers[*mine].0);
+                // What the sender believes is often more than what rests.
+                let remains =
+                    rests + [0, 0, 3_000, 20_000][rng.random_range(0..4)] - u64::from(rng.random_ratio(1, 12));
+                let limit = Price::from_f64(f64::from(rng.random_range(900..1_100)) / 1_000.0).expect("in range");
+                let life =
+                    [Life::Rests, Life::Until(model.validators.height + 3), Life::OneBatch][rng.random_range(0..3)];
+                let (amount, client) = (rng.random_range(4_000..40_000), ClientId::NONE);
+                let operation = Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client }));
+                return signed_by(rng, model, person, sequence, operation);
+            }
             // Lists that share offers with other lists of the block, name offers that do not rest, or one twice.
             let mut list: Vec<OfferPlace> = mine.iter().map(|mine| named(mine)).collect();
             list.shuffle(rng);
@@ -241,6 +254,12 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
             Operation::CreateOffer { sell: asset(rng), buy: asset(rng), amount: amount(rng), limit, life, client }
         }
     };
+    signed_by(rng, model, person, sequence, operation)
+}
+
+/// Signs as the person would, sometimes in an invalid way.
+fn signed_by(rng: &mut ChaCha8Rng, model: &Model, person: u8, sequence: Sequence, operation: Operation) -> Transaction {
+    let account = address(person);
     let chain = 7 + u64::from(rng.random_ratio(1, 60));
     let signer = match model.accounts.get(&account).and_then(|a| a.key) {
         Some(registered) => (0..200).find(|p| key(*p).public() == registered).expect("one of the test's keys"),
@@ -585,7 +604,7 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let (met, returned) = run(1, 60, 100, 1, Fraction::power_of_two(15));
+    let (met, returned) = run(3, 60, 100, 1, Fraction::power_of_two(15));
     assert!(returned > 0, "{returned} remainders were returned");
     let all = [
         Refusal::BAD_SIGNATURE,
@@ -627,6 +646,10 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::BOOK_FULL,
         Refusal::TOO_MANY_PAIRS,
         Refusal::REGISTRY_FULL,
+        Refusal::CANCEL_LIST,
+        Refusal::LIFE_ENDED,
+        Refusal::LIFE_TOO_LONG,
+        Refusal::REMAINS_TOO_FEW,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never had {missed:?}");

@@ -8,7 +8,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::hash::{HexError, from_hex, to_hex};
 use crate::height::Height;
 use crate::sequence::Sequence;
-use crate::{AssetId, Price};
+use crate::{Amount, AssetId, Price};
 
 /// The most offers that one cancel names.
 pub const CANCELS_MAX: usize = 32;
@@ -36,6 +36,36 @@ pub enum Life {
     Until(Height),
     /// It is in the batch of its own block alone and never rests.
     OneBatch,
+}
+
+/// What takes the place of a resting offer. `remains` is what the sender believes rests of it; the ledger knows what
+/// does, and makes the new offer smaller by as much as was sold meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Replacement {
+    /// Where the old offer rests; the new one is of the same pair, and its id is the transaction's sequence number.
+    pub old: OfferPlace,
+    /// Units that the sender believes the old offer has for sale; it has no more.
+    pub remains: Amount,
+    /// Units that the new offer would sell if that is so.
+    pub amount: Amount,
+    /// The limit price of the new offer.
+    pub limit: Price,
+    /// How long it rests.
+    pub life: Life,
+    /// What its client calls it.
+    pub client: ClientId,
+}
+
+impl Replacement {
+    /// Units that it takes from the balance, whatever rests.
+    pub fn debit(&self) -> Amount {
+        self.amount.saturating_sub(self.remains)
+    }
+
+    /// Units that the new offer sells if so many of the old one rest, at most [`Replacement::remains`].
+    pub fn size(&self, rests: Amount) -> Amount {
+        self.amount.saturating_sub(self.remains.saturating_sub(rests))
+    }
 }
 
 /// A text that is no [`Life`].

@@ -6,7 +6,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::offer::{ClientId, Life, OfferPlace, is_list};
+use crate::offer::{ClientId, Life, OfferPlace, Replacement, is_list};
 use crate::sequence::Sequence;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
@@ -58,8 +58,8 @@ pub enum Operation {
         /// What its client calls it.
         client: ClientId,
     },
-    /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`], and
-    /// unlocks what is left of them. What does not rest is skipped; one of them must.
+    /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`],
+    /// and unlocks what is left of them. What does not rest is skipped; one of them must.
     Cancel(Box<[OfferPlace]>),
     /// Moves `amount` of `asset` to another account, which need not be registered.
     Pay {
@@ -110,6 +110,9 @@ pub enum Operation {
     Lane(Box<[u8]>),
     /// Does something at a venue of continuous markets.
     Venue(Box<VenueOperation>),
+    /// Cancels one of the sender's offers and places another one of the same pair. Of several in a block that name one
+    /// offer the one with the highest number counts; a cancel of it counts before all.
+    Replace(Box<Replacement>),
 }
 
 /// A transaction before it is signed.
@@ -263,6 +266,9 @@ impl Operation {
             | Operation::Burn { asset, amount }
             | Operation::Withdraw { asset, amount, .. } => Some((asset, amount)),
             Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
+            Operation::Replace(ref replace) => {
+                Some((replace.old.sell, replace.debit())).filter(|(_, units)| *units > 0)
+            }
             Operation::Venue(ref operation) => operation.debit(),
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
@@ -278,6 +284,7 @@ impl Operation {
     pub fn assets(&self) -> [Option<AssetId>; 2] {
         match *self {
             Operation::CreateOffer { sell, buy, .. } => [Some(sell), Some(buy)],
+            Operation::Replace(ref replace) => [Some(replace.old.sell), Some(replace.old.buy)],
             Operation::Pay { asset, .. }
             | Operation::Issue { asset, .. }
             | Operation::Burn { asset, .. }
@@ -301,6 +308,7 @@ impl Operation {
             | Operation::Withdraw { amount, .. }
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
+            Operation::Replace(ref replace) => Some(replace.amount),
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
             | Operation::Stake(_)
@@ -310,7 +318,8 @@ impl Operation {
     }
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
-    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a member's duty in the lane ([`LANE_DUTY`]).
+    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a
+    /// member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
@@ -318,6 +327,7 @@ impl Operation {
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
+            Operation::Replace(replace) => 1 + u64::from(matches!(replace.life, Life::Until(_))),
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }
             | Operation::Pay { .. }
@@ -345,6 +355,7 @@ impl Operation {
             Operation::Withdraw { .. } => "withdraw",
             Operation::Lane(_) => "lane",
             Operation::Venue(_) => "venue",
+            Operation::Replace(_) => "replace",
         }
     }
 }
@@ -380,6 +391,8 @@ impl Transaction {
         }
         match &self.body.operation {
             Operation::CreateOffer { sell, buy, .. } if sell == buy => Err(Malformed::SameAsset),
+            Operation::Replace(replace) if replace.old.sell == replace.old.buy => Err(Malformed::SameAsset),
+            Operation::Replace(replace) if replace.remains > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Cancel(places) if !is_list(places) => Err(Malformed::CancelList),
             Operation::Pay { to, .. } if *to == self.body.account => Err(Malformed::SelfPayment),
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {

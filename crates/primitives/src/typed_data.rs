@@ -10,6 +10,7 @@
 //! | create account | `CreateAccount(address account,uint64 sequence,uint64 until,address registered,bytes32 key)` |
 //! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit,string life,bytes16 client)` |
 //! | cancel | `Cancel(address account,uint64 sequence,uint64 until,Offer[] offers)Offer(uint32 sell,uint32 buy,string limit,uint64 offer)` |
+//! | replace | `Replace(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,string oldLimit,uint64 offer,uint64 remains,uint64 amount,string limit,string life,bytes16 client)` |
 //! | pay | `Pay(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | issue | `Issue(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | burn | `Burn(address account,uint64 sequence,uint64 until,uint32 asset,uint64 amount)` |
@@ -25,7 +26,7 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, OfferPlace, Operation, to_hex};
+use crate::{Address, Body, Digest, OfferPlace, Operation, Replacement, to_hex};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -172,6 +173,15 @@ impl TypedData {
                 ("CreateOffer", pair.into_iter().chain(terms).chain(more).collect())
             }
             Operation::Cancel(places) => ("Cancel", vec![("offers", TypedValue::List(named(places)))]),
+            Operation::Replace(replace) => {
+                let Replacement { old, remains, amount, limit, life, client } = **replace;
+                let pair = [("sell", Uint32(old.sell.0)), ("buy", Uint32(old.buy.0))];
+                let place = [("oldLimit", Text(old.limit.to_string())), ("offer", Uint64(old.offer))];
+                let sizes = [("remains", Uint64(remains)), ("amount", Uint64(amount))];
+                let terms = [("limit", Text(limit.to_string())), ("life", Text(life.to_string()))];
+                let fields = pair.into_iter().chain(place).chain(sizes).chain(terms);
+                ("Replace", fields.chain([("client", Bytes16(client.0))]).collect())
+            }
             Operation::Pay { to, asset, amount } => {
                 ("Pay", vec![("to", TypedValue::Address(*to)), ("asset", Uint32(asset.0)), ("amount", Uint64(*amount))])
             }

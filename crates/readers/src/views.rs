@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::contracts::{ContractReceipts, OfferEvent};
 use ledger::{Applied, Batch, BlockReceipts, Ledger, NO_END, Offer, Outcome, Pair, Place, outcomes_by_id};
-use primitives::{Address, Digest, Height, Life, Operation, Superblock, Transaction, TransactionId};
+use primitives::{Address, Digest, Height, Life, Operation, Replacement, Superblock, Transaction, TransactionId};
 
 use replica::EthereumIndex;
 
@@ -161,6 +161,15 @@ impl Views {
                 let place = Place { limit, account: *account, id: transaction.body.sequence };
                 let until = if let Life::Until(until) = life { until } else { NO_END };
                 self.offers.place(Pair { sell, buy }, Offer { place, amount: met.left, until });
+            }
+        }
+        for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
+            if let (Operation::Replace(replace), Outcome::Replaced(replaced)) = (&transaction.body.operation, outcome) {
+                let Replacement { old, limit, life, .. } = **replace;
+                let place = Place { limit, account: *account, id: transaction.body.sequence };
+                let until = if let Life::Until(until) = life { until } else { NO_END };
+                let pair = Pair { sell: old.sell, buy: old.buy };
+                self.offers.place(pair, Offer { place, amount: replaced.met.left, until });
             }
         }
         let block = VenueBlock { height: committed.summary.height, time_ms: committed.summary.time_ms };

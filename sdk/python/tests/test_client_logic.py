@@ -49,6 +49,7 @@ from walras.client.encoding import (
     OfferPlace,
     Operation,
     Pay,
+    Replace,
     Signed,
     Unstake,
     Withdraw,
@@ -71,6 +72,11 @@ def operation(asked: dict[str, Any]) -> Operation | None:
         case "create_offer":
             pair, terms = (asked["sell"], asked["buy"]), (int(asked["amount"]), Decimal(asked["limit"]))
             return CreateOffer(*pair, *terms, life=asked["life"], client=asked["client"])
+        case "replace":
+            pair, id = (int(asked["sell"]), int(asked["buy"])), int(asked["offer"])
+            old = OfferPlace(*pair, Decimal(asked["oldLimit"]), id)
+            sizes, limit = (int(asked["remains"]), int(asked["amount"])), Decimal(asked["limit"])
+            return Replace(old, *sizes, limit, life=asked["life"], client=asked["client"])
         case "cancel":
             places = [(one["sell"], one["buy"], Decimal(one["limit"]), one["offer"]) for one in asked["offers"]]
             return Cancel(tuple(OfferPlace(int(sell), int(buy), limit, int(id)) for sell, buy, limit, id in places))
@@ -100,12 +106,12 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 8
+    assert len(checked) == 9
 
 
 def of_message(name: str, message: dict[str, Any]) -> Operation | None:
     """The operation of typed data, whose fields have the names of the operation's."""
-    numbers = {"sell", "buy", "asset", "amount", "offer", "units"}
+    numbers = {"sell", "buy", "asset", "amount", "offer", "units", "remains"}
     fields = {key: int(value) if key in numbers else value for key, value in message.items()}
     types = {"CreateAccount": "create_account", "CreateOffer": "create_offer"}
     fields["account"] = fields.get("registered", "")
@@ -124,7 +130,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 8
+    assert checked == 9
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

@@ -68,6 +68,12 @@ def operation(asked: dict) -> bytes:
                 u32(one["sell"]) + u32(one["buy"]) + price(one["limit"]) + u64(one["offer"]) for one in asked["offers"]
             ]
             return u8(2) + u32(len(offers)) + b"".join(offers)
+        case "replace":
+            kind, _, height = asked["life"].partition(" ")
+            life = u8(["rests", "until", "one"].index(kind)) + (u64(height) if kind == "until" else b"")
+            old = u32(asked["sell"]) + u32(asked["buy"]) + price(asked["oldLimit"]) + u64(asked["offer"])
+            terms = u64(asked["remains"]) + u64(asked["amount"]) + price(asked["limit"])
+            return u8(12) + old + terms + life + raw(asked["client"])
         case "pay":
             return u8(3) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "issue":

@@ -135,16 +135,18 @@ export type Validator = {
   peers: Peer[];
 };
 
-export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";
+export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken" | "not_placed";
 export type Outcome =
   | { result: "applied" }
   | { result: "void" }
   | { result: "cancelled"; found: number; missing: number }
+  | { result: "replaced"; remained: Units; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }
   | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText; life: string; client?: string }
+  | { type: "replace"; sell: string; buy: string; old_limit: PriceText; offer: string; remains: Units; amount: Units; limit: PriceText; life: string; client?: string }
   | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }

@@ -47,7 +47,7 @@ export function checkCertificate(body: CertificateBody, network: string, committ
   return height;
 }
 
-const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken"];
+const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken", "not_placed"];
 
 /**
  * Whether an outcome as a node states it is the one that is proved. The codes of refusals are words of the node, so of a
@@ -56,8 +56,9 @@ const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding"
 export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
   if (proved === null) return false;
   if (stated.result === "cancelled") return proved[0] === 4 && proved[1] === stated.found && proved[2] === stated.missing;
-  if (stated.result !== "offered") return proved[0] === { applied: 0, refused: 2, void: 3 }[stated.result];
+  if (stated.result !== "offered" && stated.result !== "replaced") return proved[0] === { applied: 0, refused: 2, void: 3 }[stated.result];
   const reader = new Reader(proved.slice(1));
-  const amounts = [stated.sold, stated.bought, stated.left, stated.returned].map(BigInt);
-  return proved[0] === 1 && amounts.every((amount) => amount === reader.big(8)) && reader.count(1) === REASONS.indexOf(stated.why);
+  const remained = stated.result === "replaced" ? [stated.remained] : [];
+  const amounts = [...remained, stated.sold, stated.bought, stated.left, stated.returned].map(BigInt);
+  return proved[0] === (stated.result === "offered" ? 1 : 5) && amounts.every((amount) => amount === reader.big(8)) && reader.count(1) === REASONS.indexOf(stated.why);
 }

@@ -163,14 +163,32 @@ export class Client {
     return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit) }, options);
   }
 
+  private async resting(offer: models.Offer | bigint): Promise<models.Offer> {
+    const found = typeof offer === "bigint" ? await this.session.offer(this.address, offer) : offer;
+    if (found) return found;
+    const gone = `no offer ${String(offer)} of ${this.address} rests: it has traded, or was cancelled`;
+    throw new NotFoundError(this.server, 404, "unknown_offer", gone);
+  }
+
+  /**
+   * Replaces an own offer by one of another size or price. What is sold of it meanwhile makes the new one smaller: both
+   * together never sell more than `amount` of what rests now.
+   */
+  async replace(offer: models.Offer | bigint, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+    const assets = await this.session.assets();
+    const found = await this.resting(offer);
+    const [sells, buys] = [assets.get(found.sell), assets.get(found.buy)];
+    const limit = limitOf(price, sells, buys);
+    checkSize(assets, sells.number, buys.number, sells.units(amount), limit);
+    const { sell, buy, limit: oldLimit, offer: id } = placeOf(found, assets);
+    const sizes = { remains: sells.units(found.amount), amount: sells.units(amount), limit: plainText(limit) };
+    return this.send({ kind: "Replace", sell, buy, oldLimit, offer: id, ...sizes }, options);
+  }
+
   /** Cancels what rests of an own offer. */
   async cancel(offer: models.Offer | bigint, options: SendOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets();
-    const found = typeof offer === "bigint" ? await this.session.offer(this.address, offer) : offer;
-    if (!found) {
-      const gone = `no offer ${String(offer)} of ${this.address} rests: it has traded, or was cancelled`;
-      throw new NotFoundError(this.server, 404, "unknown_offer", gone);
-    }
+    const found = await this.resting(offer);
     return this.send({ kind: "Cancel", offers: [placeOf(found, assets)] }, options);
   }
 

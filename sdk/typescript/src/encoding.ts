@@ -18,6 +18,7 @@ export type Operation =
   | { kind: "CreateAccount"; registered: string; key: string }
   | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string; life?: Life; client?: string }
   | { kind: "Cancel"; offers: OfferPlace[] }
+  | { kind: "Replace"; sell: number; buy: number; oldLimit: string; offer: bigint; remains: bigint; amount: bigint; limit: string; life?: Life; client?: string }
   | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
   | { kind: "Burn"; asset: number; amount: bigint }
   | { kind: "Unstake"; units: bigint }
@@ -36,6 +37,13 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> =
   CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
   CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")] },
   Cancel: { byte: 2, fields: [field("offers", "Offer[]")] },
+  Replace: {
+    byte: 12,
+    fields: [
+      ...[...pair, field("oldLimit", "string"), field("offer", "uint64"), field("remains", "uint64")],
+      ...[field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")],
+    ],
+  },
   Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
   Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
   Burn: { byte: 5, fields: moved },
@@ -137,7 +145,7 @@ export const signingBytes = (body: Body, network: string): Uint8Array => concatB
 /** What an Ethereum wallet signs (EIP-712). */
 export function typedDataOf(body: Body, network: string): TypedData {
   const { kind, ...given } = body.operation;
-  const values = kind === "CreateOffer" ? { ...USUAL, ...given } : given;
+  const values = kind === "CreateOffer" || kind === "Replace" ? { ...USUAL, ...given } : given;
   const fields = OPERATIONS[kind].fields;
   const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
   const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
@@ -151,7 +159,7 @@ export function typedDataOf(body: Body, network: string): TypedData {
 
 /** The values as text, as typed data has them. */
 function inText(values: object): Record<string, string> {
-  const text = (name: string, value: unknown) => (name === "limit" ? shortest(String(value)) : String(value));
+  const text = (name: string, value: unknown) => (name === "limit" || name === "oldLimit" ? shortest(String(value)) : String(value));
   const entry = ([name, value]: [string, unknown]) => [name, Array.isArray(value) ? value.map((one: object) => inText(one)) : text(name, value)];
   return Object.fromEntries(Object.entries(values).map(entry)) as Record<string, string>;
 }

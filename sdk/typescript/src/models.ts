@@ -43,6 +43,7 @@ export type Fill = { id: bigint; sell: string; buy: string; price: string; sold:
 export type Outcome =
   | { result: "applied" | "void" }
   | { result: "cancelled"; found: number; missing: number }
+  | { result: "replaced"; remained?: string; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "refused"; code: string; message: string };
 
@@ -152,9 +153,10 @@ export const fill = (body: FillBody, assets: Assets): Fill => {
 
 /** `pair` is sold and bought, if the operation is known. */
 export const outcome = (body: bodies.Outcome, assets: Assets, pair: [string, string] | null): Outcome => {
-  if (body.result !== "offered") return body;
-  if (pair === null) return { result: "offered", why: body.why };
+  if (body.result !== "offered" && body.result !== "replaced") return body;
+  if (pair === null) return { result: body.result, why: body.why };
   const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];
   const amounts = { sold: sell.amount(body.sold), bought: buy.amount(body.bought), left: sell.amount(body.left), returned: sell.amount(body.returned) };
-  return { result: "offered", ...amounts, why: body.why };
+  if (body.result === "offered") return { result: "offered", ...amounts, why: body.why };
+  return { result: "replaced", remained: sell.amount(body.remained), ...amounts, why: body.why };
 };

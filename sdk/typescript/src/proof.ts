@@ -108,8 +108,9 @@ export function proveOutcome(id: Uint8Array, root: Uint8Array, proof: Uint8Array
 function readOutcome(reader: Reader): Uint8Array | null {
   if (reader.count(1) === 0) return null;
   const begun = reader.at;
-  // Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing).
-  const length = [0, 4 * 8 + 1, 2, 0, 2][reader.count(1)];
+  // Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
+  // replaced (what remained, and as offered).
+  const length = [0, 4 * 8 + 1, 2, 0, 2, 5 * 8 + 1][reader.count(1)];
   if (length === undefined) throw new ProofError("the proof states no kind of outcome");
   reader.take(length);
   return reader.data.slice(begun, reader.at);

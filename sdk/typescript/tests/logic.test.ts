@@ -38,6 +38,10 @@ function operationOf(asked: Asked): Operation | null {
       return { kind: "CreateAccount", registered: String(asked["account"]), key: String(asked["key"]) };
     case "create_offer":
       return { kind: "CreateOffer", ...pair, amount, life: String(asked["life"]) as Life, client: String(asked["client"]) };
+    case "replace": {
+      const [oldLimit, offer, remains] = [String(asked["oldLimit"]), BigInt(asked["offer"] ?? 0), BigInt(asked["remains"] ?? 0)];
+      return { kind: "Replace", ...pair, oldLimit, offer, remains, amount, life: String(asked["life"]) as Life, client: String(asked["client"]) };
+    }
     case "cancel": {
       const offers = asked["offers"] as unknown as Record<string, string | number>[];
       const place = (one: Record<string, string | number>) => ({
@@ -77,7 +81,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 8);
+  assert.equal(checked.size, 9);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -95,7 +99,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 8);
+  assert.equal(checked, 9);
 });
 
 test("a checksum is in the capitals of an address", () => {

@@ -5,7 +5,7 @@ use api::{
     VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, ClientId, OfferPlace, Operation, Signature, Stake};
+use primitives::{Amount, ClientId, OfferPlace, Operation, Replacement, Signature, Stake};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -82,6 +82,15 @@ impl Api {
             OperationBody::Cancel { offers } => {
                 let place = |(at, body): (usize, &OfferPlaceBody)| self.offer_place(at, body);
                 Operation::Cancel(offers.iter().enumerate().map(place).collect::<Result<_, Failure>>()?)
+            }
+            OperationBody::Replace { sell, buy, old_limit, offer, remains, amount: text, limit, life, client } => {
+                let old_limit = parse("old_limit", &old_limit)?;
+                let (sell, buy, offer) = (asset(&sell)?, asset(&buy)?, number("offer", &offer)?);
+                let old = OfferPlace { sell, buy, limit: old_limit, offer };
+                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
+                let (remains, amount) = (units("remains", &remains)?, amount(&text)?);
+                let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
+                Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client }))
             }
             OperationBody::Pay { to, asset: of, amount: text } => {
                 Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }

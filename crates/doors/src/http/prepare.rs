@@ -5,8 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Life, OfferPlace, Operation, PublicKey, Signature, SignedBy, Transaction, WalletSignature,
-    to_hex,
+    Amount, AssetId, Body, Life, OfferPlace, Operation, PublicKey, Replacement, Signature, SignedBy, Transaction,
+    WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -88,6 +88,19 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             symbol(buy),
             life_in_words(life),
         ),
+        Operation::Replace(replace) => {
+            let Replacement { old, remains, amount, limit, life, .. } = **replace;
+            format!(
+                "replaces offer {}, of which {} or less rests, by one that sells {} less what was sold meanwhile, for \
+                 at least {} {} each; what is not sold {}",
+                old.offer,
+                symbols.money(old.sell, remains),
+                symbols.money(old.sell, amount),
+                symbols.whole_price(&limit.to_string(), old.sell, old.buy),
+                symbol(old.buy),
+                life_in_words(life),
+            )
+        }
         Operation::Cancel(places) => {
             let named = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
                 let price = symbols.whole_price(&limit.to_string(), sell, buy);

@@ -1,9 +1,21 @@
 //! Blocks, batches, transactions and their outcomes.
 
-use ledger::{Cancelled, FillReason, Outcome};
+use ledger::{Cancelled, FillReason, Outcome, Replaced};
 
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
+
+fn why(reason: FillReason) -> &'static str {
+    match reason {
+        FillReason::Filled => "filled",
+        FillReason::Part => "part",
+        FillReason::AtTheMargin => "at_the_margin",
+        FillReason::AboveTheRate => "above_the_rate",
+        FillReason::Rounding => "rounding",
+        FillReason::NotTaken => "not_taken",
+        FillReason::NotPlaced => "not_placed",
+    }
+}
 
 /// An outcome.
 pub fn outcome(outcome: &Outcome) -> OutcomeBody {
@@ -11,20 +23,20 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
         Outcome::Applied => OutcomeBody::Applied,
         Outcome::Void => OutcomeBody::Void,
         Outcome::Cancelled(Cancelled { found, missing }) => OutcomeBody::Cancelled { found: *found, missing: *missing },
+        Outcome::Replaced(Replaced { remained, met }) => OutcomeBody::Replaced {
+            remained: remained.to_string(),
+            sold: met.sold.to_string(),
+            bought: met.bought.to_string(),
+            left: met.left.to_string(),
+            returned: met.returned.to_string(),
+            why: why(met.why).into(),
+        },
         Outcome::Offered(met) => OutcomeBody::Offered {
             sold: met.sold.to_string(),
             bought: met.bought.to_string(),
             left: met.left.to_string(),
             returned: met.returned.to_string(),
-            why: match met.why {
-                FillReason::Filled => "filled",
-                FillReason::Part => "part",
-                FillReason::AtTheMargin => "at_the_margin",
-                FillReason::AboveTheRate => "above_the_rate",
-                FillReason::Rounding => "rounding",
-                FillReason::NotTaken => "not_taken",
-            }
-            .into(),
+            why: why(met.why).into(),
         },
         Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code().into(), message: refusal.to_string() },
     }

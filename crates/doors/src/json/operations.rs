@@ -5,7 +5,7 @@ use api::{
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{ClientId, OfferPlace, Operation, to_hex};
+use primitives::{ClientId, OfferPlace, Operation, Replacement, to_hex};
 
 use super::Symbols;
 
@@ -41,6 +41,21 @@ impl Symbols {
             },
             Operation::Cancel(places) => {
                 OperationBody::Cancel { offers: places.iter().map(|place| self.offer_place(place)).collect() }
+            }
+            Operation::Replace(replace) => {
+                let Replacement { old, remains, amount, limit, life, client } = **replace;
+                let OfferPlaceBody { sell, buy, limit: old_limit, offer } = self.offer_place(&old);
+                OperationBody::Replace {
+                    sell,
+                    buy,
+                    old_limit,
+                    offer,
+                    remains: remains.to_string(),
+                    amount: amount.to_string(),
+                    limit: limit.to_string(),
+                    life: life.to_string(),
+                    client: (client != ClientId::NONE).then(|| client.to_string()),
+                }
             }
             &Operation::Pay { to, asset, amount } => {
                 OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }

@@ -1,12 +1,13 @@
 //! The ledger in its simplest form: maps, one transaction after another, arbitrary precision. Slow, sequential, and
 //! written only from the rules, to compare the real ledger with.
 
+mod exact;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use exact::{asked, at_least, comes_back, payout};
 use ledger::{Asset, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
-use num_bigint::BigUint;
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy,
     Transaction,
@@ -117,6 +118,18 @@ impl Model {
                 let known = places.iter().any(|named| self.offers.contains_key(&key_of(account, named)));
                 if known { Ok(()) } else { Err(Refusal::UNKNOWN_OFFER) }
             }
+            Operation::Replace(replace) => {
+                let (sell, buy) = (replace.old.sell, replace.old.buy);
+                let (sell, buy) = (&self.assets[sell.0 as usize], &self.assets[buy.0 as usize]);
+                match self.offers.get(&key_of(account, &replace.old)) {
+                    None => Err(Refusal::UNKNOWN_OFFER),
+                    Some((rests, _)) if *rests > replace.remains => Err(Refusal::REMAINS_TOO_FEW),
+                    _ if replace.amount < sell.least_units => Err(Refusal::SELLS_TOO_LITTLE),
+                    _ if asked(replace.amount, replace.limit) < buy.least_units.into() => Err(Refusal::ASKS_TOO_LITTLE),
+                    _ if matches!(replace.life, Life::Until(until) if until < height) => Err(Refusal::LIFE_ENDED),
+                    _ => Ok(()),
+                }
+            }
             Operation::CreateOffer { sell, buy, amount, limit, life, .. } => {
                 let pair = Pair { sell: *sell, buy: *buy };
                 let (sell, buy) = (&self.assets[sell.0 as usize], &self.assets[buy.0 as usize]);
@@ -210,6 +223,7 @@ impl Model {
         match &body.operation {
             Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
             Operation::CreateOffer { life: Life::Until(_), .. } => 2 * self.fee,
+            Operation::Replace(replace) if matches!(replace.life, Life::Until(_)) => 2 * self.fee,
             _ => self.fee,
         }
     }
@@ -274,10 +288,16 @@ impl Model {
         let standing: Vec<&Transaction> =
             block.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(t, _)| t).collect();
         let paid = self.validators.apply(&standing, &proposers, seed);
-        // What leaves rested before the block, so cancels act first.
-        let (cancels, others): (Vec<_>, Vec<_>) =
-            standing.iter().partition(|t| matches!(t.body.operation, Operation::Cancel(_)));
-        cancels.into_iter().chain(others).for_each(|t| self.act(t));
+        // What leaves rested before the block, so cancels act first, then replacements by falling number: one that
+        // finds its offer gone pays and does nothing.
+        let turn = |t: &&&Transaction| match t.body.operation {
+            Operation::Cancel(_) => (0, 0),
+            Operation::Replace(_) => (1, u64::MAX - t.body.sequence),
+            _ => (2, 0),
+        };
+        let mut by_turn: Vec<&&Transaction> = standing.iter().collect();
+        by_turn.sort_by_key(turn);
+        by_turn.into_iter().for_each(|t| self.act(t));
         let fills = self.trade();
         self.end();
         for (account, units) in paid {
@@ -310,6 +330,25 @@ impl Model {
                     Life::OneBatch => self.validators.height,
                 };
                 self.offers.insert((Pair { sell: *sell, buy: *buy }, place), (*amount, until));
+            }
+            Operation::Replace(replace) => {
+                let Some((rests, _)) = self.offers.remove(&key_of(account, &replace.old)) else { return };
+                let (pair, _) = key_of(account, &replace.old);
+                // What was sold of the old offer since it had `remains` is not sold again.
+                let size = i128::from(replace.amount) - (i128::from(replace.remains) - i128::from(rests));
+                let least = [pair.sell, pair.buy].map(|asset| self.assets[asset.0 as usize].least_units);
+                let fits = size >= i128::from(least[0]) && asked(size as Amount, replace.limit) >= least[1].into();
+                let size = if fits { size as Amount } else { 0 };
+                self.move_units(account, pair.sell, i128::from(rests) - i128::from(size));
+                if size > 0 {
+                    let until = match replace.life {
+                        Life::Rests => u64::MAX,
+                        Life::Until(until) => until,
+                        Life::OneBatch => self.validators.height,
+                    };
+                    let place = Place { limit: replace.limit, account: *account, id: *sequence };
+                    self.offers.insert((pair, place), (size, until));
+                }
             }
             Operation::Cancel(places) => {
                 for named in places {
@@ -482,49 +521,10 @@ pub fn is_false(refusal: Refusal) -> bool {
         || by_signatures.contains(&refusal)
 }
 
-/// Whether some chain of pairs leads from an asset to others and back.
-fn comes_back(asset: u32, pairs: &[Pair]) -> bool {
-    let mut reached: BTreeSet<u32> = BTreeSet::new();
-    let mut last = [asset].into();
-    while reached != last {
-        reached = last;
-        let next = pairs.iter().filter(|pair| reached.contains(&pair.sell.0)).map(|pair| pair.buy.0);
-        last = reached.iter().copied().chain(next).collect();
-    }
-    pairs.iter().any(|pair| pair.buy.0 == asset && reached.contains(&pair.sell.0))
-}
-
 /// The pair of an offer that a transaction makes.
 fn opens(transaction: &Transaction) -> Option<Pair> {
     match transaction.body.operation {
         Operation::CreateOffer { sell, buy, .. } => Some(Pair { sell, buy }),
         _ => None,
     }
-}
-
-fn big(price: Price) -> (BigUint, BigUint) {
-    let ten = |power: i32| BigUint::from(10u8).pow(power.unsigned_abs());
-    let one = || BigUint::from(1u8);
-    match price.exponent() {
-        e if e >= 0 => (BigUint::from(price.mantissa()) * ten(e), one()),
-        e => (BigUint::from(price.mantissa()), ten(e)),
-    }
-}
-
-fn payout(sold: Amount, sell: Price, buy: Price, epsilon: primitives::Fraction) -> Amount {
-    let ((sell_n, sell_d), (buy_n, buy_d)) = (big(sell), big(buy));
-    let numerator = BigUint::from(sold) * epsilon.complement_units() * sell_n * buy_d;
-    let denominator = BigUint::from(1u64 << 32) * sell_d * buy_n;
-    Amount::try_from(numerator / denominator).unwrap_or(Amount::MAX)
-}
-
-/// The least whole payment that satisfies a limit.
-fn asked(amount: Amount, limit: Price) -> BigUint {
-    let (n, d) = big(limit);
-    (BigUint::from(amount) * n + &d - 1u8) / d
-}
-
-fn at_least(bought: Amount, sold: Amount, limit: Price) -> bool {
-    let (n, d) = big(limit);
-    BigUint::from(bought) * d >= BigUint::from(sold) * n
 }

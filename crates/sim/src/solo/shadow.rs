@@ -235,6 +235,7 @@ impl Shadow {
                 )?;
             }
             Operation::Cancel(_) => {}
+            Operation::Replace(_) => return Err("no client replaces an offer, but a replacement was applied".into()),
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
             Operation::Issue { to, asset, amount } => {
                 self.add(to, asset, i128::from(amount));

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, OfferPlace, Operation, Price, PublicKey, Sequence,
-    Stake, TransactionId,
+    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, LifeError, OfferPlace, Operation, Price,
+    PublicKey, Replacement, Sequence, Stake, TransactionId,
 };
 
 use crate::decimal::{to_unit_price, to_units};
@@ -27,6 +27,11 @@ use client::wallet::NetworkPin;
 use send::{Delivery, Sender};
 use server::Server;
 use show::{show, watch};
+
+/// The life of an offer; a hyphen stands for a space.
+fn life(text: &str) -> Result<Life, LifeError> {
+    text.replace('-', " ").parse()
+}
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
@@ -87,7 +92,7 @@ pub enum WalletCommand {
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
   walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
 The same, if it trades at once, and otherwise not:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life 'one batch'")]
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life one-batch")]
     Offer {
         /// Asset to sell.
         #[arg(long)]
@@ -101,11 +106,33 @@ The same, if it trades at once, and otherwise not:
         /// Minimum price: whole assets bought per whole asset sold, net of commission.
         #[arg(long)]
         limit: Price,
-        /// How long it rests: `rests` until it is sold or cancelled, `until 1234` up to the batch of that height, or
-        /// `one batch`.
-        #[arg(long, default_value_t = Life::Rests)]
+        /// How long it rests: `rests` until it is sold or cancelled, `until-1234` up to the batch of that height, or
+        /// `one-batch`.
+        #[arg(long, default_value = "rests", value_parser = life)]
         life: Life,
         /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
+        #[arg(long)]
+        client: Option<ClientId>,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Replace a resting offer. What was sold of it meanwhile makes the new one smaller: it never sells twice.
+    #[command(after_help = "Example:
+  walras wallet replace --key alice.json --offer 7 --amount 100 --limit 1.12")]
+    Replace {
+        /// The offer's id, as `wallet show` lists it.
+        #[arg(long)]
+        offer: Sequence,
+        /// Amount that the new offer sells, in whole assets, if what rests now rests then.
+        #[arg(long)]
+        amount: String,
+        /// Minimum price: whole assets bought per whole asset sold, net of commission.
+        #[arg(long)]
+        limit: Price,
+        /// How long it rests: `rests`, `until-1234` or `one-batch`.
+        #[arg(long, default_value = "rests", value_parser = life)]
+        life: Life,
+        /// A name of your own for the order, 16 bytes in hexadecimal.
         #[arg(long)]
         client: Option<ClientId>,
         #[command(flatten)]
@@ -272,6 +299,18 @@ impl WalletCommand {
                     );
                     let (sell, buy, client) = (sell.asset, buy.asset, client.unwrap_or_default());
                     Ok(Operation::CreateOffer { sell, buy, amount, limit, life, client })
+                })
+            }
+            WalletCommand::Replace { offer, amount, limit, life, client, sender } => {
+                sender.send(json, |server, account, assets| {
+                    let found = server.node().offer(account, offer)?;
+                    let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
+                    let (sell, buy) = (assets.find(&found.sell)?, assets.find(&found.buy)?);
+                    let old = OfferPlace { sell: sell.asset, buy: buy.asset, limit: found.limit.parse()?, offer };
+                    let amount = to_units(&amount, sell.decimals)?;
+                    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
+                    let (remains, client) = (found.amount.parse()?, client.unwrap_or_default());
+                    Ok(Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client })))
                 })
             }
             WalletCommand::Cancel { offer: ids, sender } => sender.send(json, |server, account, assets| {

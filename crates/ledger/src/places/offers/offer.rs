@@ -152,6 +152,8 @@ pub struct PairChange {
 pub enum EndReason {
     /// Its account cancelled it, before the batch.
     Cancelled,
+    /// Another offer took its place, before the batch.
+    Replaced,
     /// The block was the last one that it is for, after the batch.
     Expired,
     /// It was for the batch of its own block alone, after the batch.
@@ -163,6 +165,7 @@ impl EndReason {
     pub fn name(self) -> &'static str {
         match self {
             EndReason::Cancelled => "cancelled",
+            EndReason::Replaced => "replaced",
             EndReason::Expired => "expired",
             EndReason::OneBatch => "one_batch",
         }
@@ -171,7 +174,7 @@ impl EndReason {
     /// Whether the offer was in the batch of the block that ended it.
     pub fn is_after_batch(self) -> bool {
         match self {
-            EndReason::Cancelled => false,
+            EndReason::Cancelled | EndReason::Replaced => false,
             EndReason::Expired | EndReason::OneBatch => true,
         }
     }
@@ -184,7 +187,8 @@ pub struct Ended {
     pub pair: Pair,
     /// Its place in the book.
     pub place: Place,
-    /// Units that it no longer locks: they are the account's.
+    /// Units that it no longer locks and that are the account's; of a replaced offer those that the new one does not
+    /// lock.
     pub returned: Amount,
     /// Why it left.
     pub why: EndReason,

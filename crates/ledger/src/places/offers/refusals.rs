@@ -38,6 +38,9 @@ refusals! {
     /// The offer would end too far ahead.
     LIFE_TOO_LONG: refused, "life_too_long",
         "the offer ends too far ahead: at most 4194304 heights; sign an earlier end, or one that `rests`";
+    /// More of the offer rests than the replacement says.
+    REMAINS_TOO_FEW: refused, "remains_too_few",
+        "more of the offer rests than `remains` says: read the offer again and sign with what it shows";
     /// As many offers as may end at that height do.
     ENDS_CROWDED: refused, "ends_crowded",
         "524288 offers end at that height already: sign the offer again with another height, such as the next one";

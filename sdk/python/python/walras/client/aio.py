@@ -205,6 +205,9 @@ class AsyncClient:
     async def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
         return await self.run(self._core.cancel(offer, wait))
 
+    async def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True) -> Fate:
+        return await self.run(self._core.replace(offer, amount, price, wait))
+
     async def cancel_all(self, market: str | None = None) -> list[Fate]:
         return await self.run(self._core.cancel_all(market))
 

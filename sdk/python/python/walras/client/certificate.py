@@ -19,7 +19,7 @@ from walras.client.proof import ProofError, Reader, prove, read_outcome
 
 __all__ = ["Committee", "check_certificate", "outcome_bytes", "prove_outcome"]
 
-_REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken"]
+_REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken", "not_placed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,10 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             return proved
         case "void":
             return b"\3"
+        case "replaced":
+            amounts = [int(stated[name]) for name in ("remained", "sold", "bought", "left", "returned")]
+            reason = _REASONS.index(stated["why"])
+            return b"\5" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
         case "cancelled":
             return bytes([4, stated["found"], stated["missing"]])
     return None

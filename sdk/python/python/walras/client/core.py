@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, OfferPlace, Pay, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, OfferPlace, Pay, Replace, address_bytes, raw
 from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
 from walras.client.fate import LASTS_MAX, fate_of, told
 from walras.client.flow import Answer, Flow
@@ -181,17 +181,30 @@ class Core:
 
     def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
         assets = yield from self.session.assets()
-        if isinstance(offer, int):
-            found = yield from self.session.offer(self.sender.account, offer)
-            if found is None:
-                raise NotFoundError(
-                    self.session.server,
-                    404,
-                    "unknown_offer",
-                    f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
-                )
-            offer = found
+        offer = yield from self._resting(offer)
         return (yield from self.sender.send(Cancel((_place_of(offer, assets),)), wait, None))
+
+    def _resting(self, offer: Offer | int) -> Flow[Offer]:
+        if not isinstance(offer, int):
+            return offer
+        found = yield from self.session.offer(self.sender.account, offer)
+        if found is None:
+            raise NotFoundError(
+                self.session.server,
+                404,
+                "unknown_offer",
+                f"no offer {offer} of {self.sender.account} rests: it has traded, or was cancelled",
+            )
+        return found
+
+    def replace(self, offer: Offer | int, amount: Number, price: Number, wait: bool) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        offer = yield from self._resting(offer)
+        sell, buy = assets[offer.sell], assets[offer.buy]
+        limit = limit_of(price, sell, buy)
+        operation = Replace(_place_of(offer, assets), sell.units(offer.amount), sell.units(amount), limit)
+        _check_size(CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
+        return (yield from self.sender.send(operation, wait, None))
 
     def cancel_all(self, market: str | None) -> Flow[list[Fate]]:
         assets = yield from self.session.assets()

@@ -22,6 +22,7 @@ __all__ = [
     "OfferPlace",
     "Operation",
     "Pay",
+    "Replace",
     "Signed",
     "Unstake",
     "Withdraw",
@@ -145,8 +146,8 @@ class CreateOffer:
     amount: int
     limit: Decimal
     life: str = "rests"
-    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in, or
-    ``one batch``."""
+    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in,
+    or ``one batch``."""
     client: str = NO_CLIENT
     """The client's own name of the order, 16 bytes in hexadecimal. It is signed, and no state has it."""
     NAME: ClassVar[str] = "CreateOffer"
@@ -190,6 +191,32 @@ class Cancel:
 
     def fields(self) -> Fields:
         return [("offers", "Offer[]", [offer.fields() for offer in self.offers])]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Cancels an own offer and places another one of the same pair. `remains` is what is believed to rest of the old
+    one, and not less than does; the new one sells `amount` less what was sold meanwhile."""
+
+    old: OfferPlace
+    remains: int
+    amount: int
+    limit: Decimal
+    life: str = "rests"
+    client: str = NO_CLIENT
+    NAME: ClassVar[str] = "Replace"
+
+    def encode(self) -> bytes:
+        terms = u64(self.remains) + u64(self.amount) + price_bytes(self.limit)
+        return b"\x0c" + self.old.encode() + terms + life_bytes(self.life) + raw(self.client)
+
+    def fields(self) -> Fields:
+        old, sizes = self.old, (("remains", self.remains), ("amount", self.amount))
+        pair: Fields = [("sell", "uint32", str(old.sell)), ("buy", "uint32", str(old.buy))]
+        place: Fields = [("oldLimit", "string", plain(old.limit)), ("offer", "uint64", str(old.offer))]
+        units: Fields = [(name, "uint64", str(value)) for name, value in sizes]
+        terms: Fields = [("limit", "string", plain(self.limit)), ("life", "string", self.life)]
+        return [*pair, *place, *units, *terms, ("client", "bytes16", self.client)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +308,7 @@ class Withdraw:
         ]
 
 
-Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Pay | Issue | Burn | Unstake | Withdraw"
+Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
 
 
 def word(kind: str, value: str) -> bytes:

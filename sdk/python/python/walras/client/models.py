@@ -403,7 +403,7 @@ class Block:
 class Outcome:
     """What a block did with a transaction. The amounts are those of an offer in its first batch."""
 
-    result: Literal["applied", "void", "offered", "cancelled", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
@@ -422,10 +422,10 @@ class Outcome:
     def of(body: Json, pair: tuple[Asset, Asset] | None) -> Outcome:
         """`pair` is sold and bought, if the operation is known."""
         match body["result"]:
-            case "offered" if pair is not None:
+            case "offered" | "replaced" as result if pair is not None:
                 sell, buy = pair
                 return Outcome(
-                    "offered",
+                    result,
                     sold=sell.amount(int(body["sold"])),
                     bought=buy.amount(int(body["bought"])),
                     left=sell.amount(int(body["left"])),

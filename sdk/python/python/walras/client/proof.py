@@ -118,8 +118,9 @@ def read_outcome(reader: Reader) -> bytes | None:
     if not reader.number(1):
         return None
     begun, kind = reader.at, reader.number(1)
-    # Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing).
-    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2}
+    # Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
+    # replaced (what remained, and as offered).
+    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2, 5: 5 * 8 + 1}
     if kind not in lengths:
         raise ProofError(f"{kind} is no kind of outcome")
     reader.take(lengths[kind])
