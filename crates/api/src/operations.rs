@@ -26,8 +26,8 @@ pub enum OperationBody {
         amount: String,
         /// Minimum units bought per unit sold.
         limit: String,
-        /// How long it rests: `rests` until it is sold or cancelled, `until` and the last height whose batch it is in, or
-        /// `one batch`.
+        /// How long it rests: `rests` until it is sold or cancelled, `until` and the last height whose batch it is
+        /// in, or `one batch`.
         #[serde(default = "rests")]
         life: String,
         /// What its client calls it: 16 bytes in hexadecimal. No state has it.

@@ -22,8 +22,9 @@ use payments::{
     SpentOutput, dealing, new_log, owner_message, spend_request, spender_request,
 };
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
-    Signature, Stake, SubBlock, Superblock, Transaction, WalletKey, verify_transactions,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
+    Operation, Price, Replacement, Scope, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction, WalletKey,
+    verify_transactions,
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
@@ -63,6 +64,14 @@ fn operations() -> Vec<Operation> {
         Operation::Pay { to, asset: one, amount: units },
         Operation::offer(one, two, units, limit),
         Operation::cancel(one, two, limit, 3),
+        Operation::Replace(Box::new(Replacement {
+            old: OfferPlace { sell: one, buy: two, limit, offer: 3 },
+            remains: units,
+            amount: units + 1,
+            limit,
+            life: Life::Until(9),
+            client: ClientId([5; 16]),
+        })),
         Operation::CreateAccount { account: to, key: key.public() },
         Operation::Stake(Box::new(Stake::new(5, "a.example:9100".into(), 1, &to, &key))),
         Operation::Issue { to, asset: two, amount: units },

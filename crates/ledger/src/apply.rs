@@ -2,8 +2,9 @@
 //!
 //! For a decided block, the filter names the transactions that count. Their offers and cancellations are applied to
 //! the book, the whole book is cleared as one batch, and executed offers leave it, in order of limit price, with at
-//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry of validators processes the block. Each shard of accounts marks
-//! sequence numbers, takes debits, and receives refunds, payments and fills. The auctioneer's surplus is burnt.
+//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry
+//! of validators processes the block. Each shard of accounts marks sequence numbers, takes debits, and receives
+//! refunds, payments and fills. The auctioneer's surplus is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
 //! node that catches up has the batch in the archived receipts; it checks that batch instead of solving

@@ -20,7 +20,8 @@ pub enum Outcome {
     /// It had no effect, and its sequence number is still free.
     Refused(Refusal),
     /// It paid its fee, its sequence number is used, and it did nothing else: another replacement or a cancel of the
-    /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was too low for it.
+    /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was
+    /// too low for it.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),

@@ -604,7 +604,7 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let (met, returned) = run(1, 60, 100, 1, Fraction::power_of_two(15));
+    let (met, returned) = run(3, 60, 100, 1, Fraction::power_of_two(15));
     assert!(returned > 0, "{returned} remainders were returned");
     let all = [
         Refusal::BAD_SIGNATURE,
@@ -646,6 +646,10 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::BOOK_FULL,
         Refusal::TOO_MANY_PAIRS,
         Refusal::REGISTRY_FULL,
+        Refusal::CANCEL_LIST,
+        Refusal::LIFE_ENDED,
+        Refusal::LIFE_TOO_LONG,
+        Refusal::REMAINS_TOO_FEW,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never had {missed:?}");

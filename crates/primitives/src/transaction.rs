@@ -58,8 +58,8 @@ pub enum Operation {
         /// What its client calls it.
         client: ClientId,
     },
-    /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`], and
-    /// unlocks what is left of them. What does not rest is skipped; one of them must.
+    /// Removes those of the sender's offers that rest at these places from the book, at most [`crate::CANCELS_MAX`],
+    /// and unlocks what is left of them. What does not rest is skipped; one of them must.
     Cancel(Box<[OfferPlace]>),
     /// Moves `amount` of `asset` to another account, which need not be registered.
     Pay {
@@ -318,7 +318,8 @@ impl Operation {
     }
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
-    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a member's duty in the lane ([`LANE_DUTY`]).
+    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a
+    /// member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,

@@ -2,9 +2,9 @@
 //! bytes.
 
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, OfferPlace, Operation, Price,
-    Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock,
-    Transaction, VoteKind, WalletKey,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Malformed, OfferPlace,
+    Operation, Price, Proposed, PublicKey, Replacement, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature,
+    Stake, SubBlock, Superblock, Transaction, VoteKind, WalletKey,
 };
 use proptest::prelude::*;
 
@@ -15,6 +15,14 @@ fn operations() -> Vec<Operation> {
         Operation::CreateAccount { account: key.address(), key },
         Operation::offer(sell, buy, 100, limit),
         Operation::cancel(sell, buy, limit, 5),
+        Operation::Replace(Box::new(Replacement {
+            old: OfferPlace { sell, buy, limit, offer: 5 },
+            remains: 90,
+            amount: 100,
+            limit,
+            life: Life::Until(60_000),
+            client: ClientId([3; 16]),
+        })),
         Operation::Pay { to: Address([9; 20]), asset: sell, amount: 12 },
         Operation::Issue { to: Address([9; 20]), asset: sell, amount: 1_000 },
         Operation::Burn { asset: buy, amount: 3 },

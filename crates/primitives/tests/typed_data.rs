@@ -2,15 +2,15 @@
 //! of the usual development keys, chain 31337 and a network of bytes 0x42.
 
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Operation, PublicKey,
-    SecretKey, Signature, SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature, WalletSignatureError,
-    from_hex, to_hex, verify_transactions,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, OfferPlace, Operation,
+    PublicKey, Replacement, SecretKey, Signature, SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature,
+    WalletSignatureError, from_hex, to_hex, verify_transactions,
 };
 
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const NETWORK: Digest = Digest([0x42; 32]);
 
-const VECTORS: [(&str, &str, &str); 11] = [
+const VECTORS: [(&str, &str, &str); 12] = [
     (
         "CreateAccount",
         "0x83094bcb69a2d088fbec0350fff86b0102dd9b844cebc4faff4de83d5fd27781",
@@ -33,6 +33,14 @@ const VECTORS: [(&str, &str, &str); 11] = [
         concat!(
             "0x485d870283980068563b585961a29b0b740c70597f4683fd7f5f2d2cab22c7852d",
             "efe6e1c8215a8d989ed932563c3cfd0b54cb4aaf5edd9e6cff92a66001c8f61b",
+        ),
+    ),
+    (
+        "Replace",
+        "0xe4c98cfb3ddf32eda15a0d1e4d103746b8f5afd5f0a184580ca0bbe026c3f219",
+        concat!(
+            "0x8762b091cd527387aace3de0f39818efa7325a77682126e6f38c52b2ed14a33b32",
+            "095eab029df9491d02fe504c0f9ecdde60ca791ce7ed5fb81cdb50a5d3261c1c",
         ),
     ),
     (
@@ -127,6 +135,14 @@ fn bodies() -> Vec<Body> {
             client: ClientId([0xab; 16]),
         },
         Operation::cancel(one, AssetId(0), limit, 6),
+        Operation::Replace(Box::new(Replacement {
+            old: OfferPlace { sell: one, buy: AssetId(0), limit, offer: 6 },
+            remains: 300,
+            amount,
+            limit: "1.25".parse().expect("a price"),
+            life: Life::OneBatch,
+            client: ClientId([0xcd; 16]),
+        })),
         Operation::Pay { to, asset: one, amount: (1 << 63) - 1 },
         Operation::Issue { to, asset: AssetId(u32::MAX), amount: 1 },
         Operation::Burn { asset: one, amount: 5 },

@@ -149,6 +149,51 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
 }
 
 #[test]
+fn orders_end_and_are_replaced() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let once = issuer.json("offer --sell USD --buy EUR --amount 100 --limit 5 --life one-batch");
+    assert_eq!(once["outcome"]["returned"], "10000");
+    let name = "0x000102030405060708090a0b0c0d0e0f";
+    let rests = issuer.json(&format!("offer --sell USD --buy EUR --amount 100 --limit 5 --client {name}"));
+    assert_eq!((&rests["outcome"]["left"], &rests["operation"]["client"]), (&"10000".into(), &name.into()));
+    let id = rests["sequence"].as_str().expect("a number");
+    let replaced = issuer.json(&format!("replace --offer {id} --amount 150 --limit 4"));
+    let outcome = &replaced["outcome"];
+    assert_eq!((&outcome["result"], &outcome["remained"]), (&"replaced".into(), &"10000".into()));
+    assert_eq!((&outcome["left"], issuer.units("USD").1), (&"15000".into(), 15_000));
+    assert!(bad(issuer.run(&format!("replace --offer {id} --amount 150 --limit 4")), 1).contains("no resting offer"));
+    let id = replaced["sequence"].as_str().expect("a number");
+    let cancelled = issuer.json(&format!("cancel --offer {id},999"));
+    assert_eq!(cancelled["outcome"], serde_json::json!({"result": "cancelled", "found": 1, "missing": 0}));
+    assert_eq!(issuer.units("USD").1, 0);
+    assert_eq!(node.terminate().code(), Some(0));
+}
+
+/// Everybody has the bytes of what was refused. With the money in hand the same command sends them, and they count
+/// once.
+#[test]
+fn a_refused_payment_is_sent_again_with_the_same_bytes() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let (alice, address) = open_account(&world, &issuer, "alice.json");
+    let back = format!("pay --to {} --asset EUR --amount 3", world.issuer);
+    issuer.json(&format!("pay --to {address} --asset USD --amount 9"));
+    let refused = alice.run(&back).expect("walras runs");
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stderr));
+    let id = text(&refused.stdout).trim().to_string();
+    assert!(id.starts_with("transaction 0x"), "{id}");
+    issuer.json(&format!("pay --to {address} --asset EUR --amount 9"));
+    assert!(good(alice.run(&back)).starts_with(&id), "the same bytes");
+    assert_eq!(alice.units("EUR").0, 600);
+    assert!(!good(alice.run(&back)).contains(&id), "what took effect is forgotten, and the same again is new");
+    assert_eq!(alice.units("EUR").0, 300);
+    assert_eq!(node.terminate().code(), Some(0));
+}
+
+#[test]
 fn a_wallets_mistakes_are_named() {
     let world = World::new();
     let node = world.start();

@@ -42,7 +42,7 @@ impl Fate {
         })
     }
 
-    /// Whether the fate is final.
+    /// Whether a block has decided it. What was refused may be sent again, by anybody, until it ends.
     pub fn is_final(&self) -> bool {
         matches!(self, Fate::Committed(_) | Fate::Refused(_))
     }

@@ -1,6 +1,10 @@
 //! Sends transactions so that none is lost track of: each is stored before it is sent; waiting is told and bounded; it
 //! can be sent again unchanged.
 //!
+//! A transaction that was refused uses no number, and everybody who saw its bytes can send it again until it ends. So
+//! it stays stored until then, and the same operation is not signed a second time: the same bytes are sent again,
+//! which take effect once whoever sends them.
+//!
 //! Its sequence number is above those of all transactions that the node knows and that are stored here. If another
 //! wallet with the same key was faster and used the number, the operation is signed again under another one: the first
 //! transaction can never take effect. While another one with the number only waits, either may still take effect, so
@@ -38,6 +42,8 @@ const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(
 const RENUMBERED_MAX: u32 = 20;
 /// A node's codes for a number that another transaction has used.
 const NUMBER_TAKEN: [&str; 2] = ["sequence_used", "sequence_too_old"];
+/// A node's code for a transaction that has ended: it can never count.
+const ENDED: &str = "ended";
 /// A node's code for a number that another transaction has which is pending.
 const NUMBER_CONTESTED: &str = "sequence_conflict";
 
@@ -79,6 +85,14 @@ pub struct Numbering {
     pub until: Option<Height>,
     /// Whether to send although the same operation was sent before and its result is unknown.
     pub again: bool,
+}
+
+/// A stored transaction of an operation that is to be sent.
+enum Same {
+    /// It was refused, and may still count: it is sent again.
+    Refused(Box<Transaction>),
+    /// Its result is not known.
+    Open(TransactionId),
 }
 
 /// What signing needs.
@@ -138,7 +152,8 @@ impl Wallet {
         Err(ClientError::NumbersTaken)
     }
 
-    /// Signs an operation under a free number, and stores it.
+    /// Signs an operation under a free number, and stores it; or returns the stored transaction of this operation that
+    /// was refused and may still count.
     ///
     /// # Errors
     /// [`ClientError`]; then nothing is stored.
@@ -153,8 +168,10 @@ impl Wallet {
         let _reservation = Reservation::wait(&self.key_file)?;
         // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
         let (stored, same) = self.stored(&pending, account, &operation)?;
-        if let Some(id) = same.filter(|_| !numbering.again) {
-            return Err(ClientError::SentBefore(id));
+        match same.filter(|_| !numbering.again) {
+            Some(Same::Open(id)) => return Err(ClientError::SentBefore(id)),
+            Some(Same::Refused(kept)) if numbering.sequence.is_none() && numbering.until.is_none() => return Ok(*kept),
+            Some(Same::Refused(_)) | None => {}
         }
         let sequence = match numbering.sequence {
             Some(sequence) => sequence,
@@ -173,7 +190,7 @@ impl Wallet {
     /// Sends a stored transaction and waits for its fate.
     ///
     /// # Errors
-    /// [`ClientError`] if the node refuses it; then it has no effect and is no longer stored.
+    /// [`ClientError`] if the node refuses it; then it has no effect now, and is stored until it can have none.
     pub fn deliver(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<Fate, ClientError> {
         let (id, pending) = (transaction.id(), Pending::of(&self.key_file));
         tell(Progress::Sending(id));
@@ -182,11 +199,13 @@ impl Wallet {
             Ok(_) => self.follow(transaction, tell),
             Err(error) if error.leaves_doubt() || is_number_contested(&error) => Fate::Unknown(Some(in_full(&error))),
             Err(error) => {
-                pending.forget(&id);
+                if is_number_taken(&error) || error.code() == Some(ENDED) {
+                    pending.forget(&id);
+                }
                 return Err(error);
             }
         };
-        if fate.is_final() {
+        if matches!(fate, Fate::Committed(_)) {
             pending.forget(&id);
         }
         Ok(fate)
@@ -226,23 +245,27 @@ impl Wallet {
     }
 
     /// The highest number of an account's stored transactions, and one of the same operation, if there is one. Those
-    /// with a known result are removed.
+    /// that took effect, and those that were refused and have ended, are removed.
     fn stored(
         &self,
         pending: &Pending,
         account: &Address,
         operation: &Operation,
-    ) -> Result<(Option<Sequence>, Option<TransactionId>), ClientError> {
+    ) -> Result<(Option<Sequence>, Option<Same>), ClientError> {
         let (mut highest, mut same) = (None, None);
-        for kept in pending.all()?.into_iter().filter(|kept| kept.body.account == *account) {
-            let id = kept.id();
-            if Fate::of(&self.node, &id)?.is_final() {
+        let mut all = pending.all()?;
+        all.retain(|kept| kept.body.account == *account);
+        let height = if all.is_empty() { 0 } else { self.node.height()? };
+        for kept in all {
+            let (id, fate) = (kept.id(), Fate::of(&self.node, &kept.id())?);
+            let was_refused = matches!(fate, Fate::Refused(_) | Fate::TurnedAway(_));
+            if matches!(fate, Fate::Committed(_)) || (was_refused && kept.body.until <= height) {
                 pending.forget(&id);
                 continue;
             }
             highest = highest.max(Some(kept.body.sequence));
             if kept.body.operation == *operation {
-                same = Some(id);
+                same = Some(if was_refused { Same::Refused(Box::new(kept)) } else { Same::Open(id) });
             }
         }
         Ok((highest, same))

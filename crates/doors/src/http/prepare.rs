@@ -91,8 +91,8 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::Replace(replace) => {
             let Replacement { old, remains, amount, limit, life, .. } = **replace;
             format!(
-                "replaces offer {}, of which {} or less rests, by one that sells {} less what was sold meanwhile, for at \
-                 least {} {} each; what is not sold {}",
+                "replaces offer {}, of which {} or less rests, by one that sells {} less what was sold meanwhile, for \
+                 at least {} {} each; what is not sold {}",
                 old.offer,
                 symbols.money(old.sell, remains),
                 symbols.money(old.sell, amount),

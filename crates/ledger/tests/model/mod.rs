@@ -1,12 +1,13 @@
 //! The ledger in its simplest form: maps, one transaction after another, arbitrary precision. Slow, sequential, and
 //! written only from the rules, to compare the real ledger with.
 
+mod exact;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use exact::{asked, at_least, comes_back, payout};
 use ledger::{Asset, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
-use num_bigint::BigUint;
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy,
     Transaction,
@@ -287,8 +288,8 @@ impl Model {
         let standing: Vec<&Transaction> =
             block.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(t, _)| t).collect();
         let paid = self.validators.apply(&standing, &proposers, seed);
-        // What leaves rested before the block, so cancels act first, then replacements by falling number: one that finds
-        // its offer gone pays and does nothing.
+        // What leaves rested before the block, so cancels act first, then replacements by falling number: one that
+        // finds its offer gone pays and does nothing.
         let turn = |t: &&&Transaction| match t.body.operation {
             Operation::Cancel(_) => (0, 0),
             Operation::Replace(_) => (1, u64::MAX - t.body.sequence),
@@ -520,49 +521,10 @@ pub fn is_false(refusal: Refusal) -> bool {
         || by_signatures.contains(&refusal)
 }
 
-/// Whether some chain of pairs leads from an asset to others and back.
-fn comes_back(asset: u32, pairs: &[Pair]) -> bool {
-    let mut reached: BTreeSet<u32> = BTreeSet::new();
-    let mut last = [asset].into();
-    while reached != last {
-        reached = last;
-        let next = pairs.iter().filter(|pair| reached.contains(&pair.sell.0)).map(|pair| pair.buy.0);
-        last = reached.iter().copied().chain(next).collect();
-    }
-    pairs.iter().any(|pair| pair.buy.0 == asset && reached.contains(&pair.sell.0))
-}
-
 /// The pair of an offer that a transaction makes.
 fn opens(transaction: &Transaction) -> Option<Pair> {
     match transaction.body.operation {
         Operation::CreateOffer { sell, buy, .. } => Some(Pair { sell, buy }),
         _ => None,
     }
-}
-
-fn big(price: Price) -> (BigUint, BigUint) {
-    let ten = |power: i32| BigUint::from(10u8).pow(power.unsigned_abs());
-    let one = || BigUint::from(1u8);
-    match price.exponent() {
-        e if e >= 0 => (BigUint::from(price.mantissa()) * ten(e), one()),
-        e => (BigUint::from(price.mantissa()), ten(e)),
-    }
-}
-
-fn payout(sold: Amount, sell: Price, buy: Price, epsilon: primitives::Fraction) -> Amount {
-    let ((sell_n, sell_d), (buy_n, buy_d)) = (big(sell), big(buy));
-    let numerator = BigUint::from(sold) * epsilon.complement_units() * sell_n * buy_d;
-    let denominator = BigUint::from(1u64 << 32) * sell_d * buy_n;
-    Amount::try_from(numerator / denominator).unwrap_or(Amount::MAX)
-}
-
-/// The least whole payment that satisfies a limit.
-fn asked(amount: Amount, limit: Price) -> BigUint {
-    let (n, d) = big(limit);
-    (BigUint::from(amount) * n + &d - 1u8) / d
-}
-
-fn at_least(bought: Amount, sold: Amount, limit: Price) -> bool {
-    let (n, d) = big(limit);
-    BigUint::from(bought) * d >= BigUint::from(sold) * n
 }

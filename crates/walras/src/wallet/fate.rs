@@ -41,8 +41,8 @@ fn advice(fate: &Fate) -> Option<&'static str> {
              to another node, use `walras wallet retry`, which sends it unchanged; it takes effect once.",
         ),
         Fate::TurnedAway(_) => Some(
-            "It is not pending at this node and has no effect. Remove the reason and give the command again, which \
-             makes a new transaction.",
+            "It is not pending at this node and has no effect now. Remove the reason and give the command again: it \
+             sends the same bytes, which count once, until they end.",
         ),
         Fate::Unknown(_) => Some(
             "If the command that sent it ended with an error of the node, it was refused and has no effect: give the \
@@ -50,7 +50,11 @@ fn advice(fate: &Fate) -> Option<&'static str> {
              --server, or send it again unchanged with `walras wallet retry`, which is safe: it takes effect once. Do \
              not pay again before.",
         ),
-        Fate::Committed(_) | Fate::Refused(_) => None,
+        Fate::Refused(_) => Some(
+            "It used no number, and everybody has its bytes: they may count until their last height. Remove the reason \
+             and give the command again: it sends the same bytes, which count once.",
+        ),
+        Fate::Committed(_) => None,
     }
 }
 
@@ -137,8 +141,8 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
             format!("{found} cancelled; {missing} had traded or ended before")
         }
         (_, Some(OutcomeBody::Void)) => {
-            "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement of \
-             the offer, or one at the venue), or the venue's bond or its next \
+            "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement \
+             of the offer, or one at the venue), or the venue's bond or its next \
              fill does not fit"
                 .into()
         }

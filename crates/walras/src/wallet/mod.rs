@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, OfferPlace, Operation, Price, PublicKey,
-    Replacement, Sequence, Stake, TransactionId,
+    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, LifeError, OfferPlace, Operation, Price,
+    PublicKey, Replacement, Sequence, Stake, TransactionId,
 };
 
 use crate::decimal::{to_unit_price, to_units};
@@ -27,6 +27,11 @@ use client::wallet::NetworkPin;
 use send::{Delivery, Sender};
 use server::Server;
 use show::{show, watch};
+
+/// The life of an offer; a hyphen stands for a space.
+fn life(text: &str) -> Result<Life, LifeError> {
+    text.replace('-', " ").parse()
+}
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
@@ -87,7 +92,7 @@ pub enum WalletCommand {
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
   walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
 The same, if it trades at once, and otherwise not:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life 'one batch'")]
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life one-batch")]
     Offer {
         /// Asset to sell.
         #[arg(long)]
@@ -101,9 +106,9 @@ The same, if it trades at once, and otherwise not:
         /// Minimum price: whole assets bought per whole asset sold, net of commission.
         #[arg(long)]
         limit: Price,
-        /// How long it rests: `rests` until it is sold or cancelled, `until 1234` up to the batch of that height, or
-        /// `one batch`.
-        #[arg(long, default_value_t = Life::Rests)]
+        /// How long it rests: `rests` until it is sold or cancelled, `until-1234` up to the batch of that height, or
+        /// `one-batch`.
+        #[arg(long, default_value = "rests", value_parser = life)]
         life: Life,
         /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
         #[arg(long)]
@@ -124,8 +129,8 @@ The same, if it trades at once, and otherwise not:
         /// Minimum price: whole assets bought per whole asset sold, net of commission.
         #[arg(long)]
         limit: Price,
-        /// How long it rests: `rests`, `until 1234` or `one batch`.
-        #[arg(long, default_value_t = Life::Rests)]
+        /// How long it rests: `rests`, `until-1234` or `one-batch`.
+        #[arg(long, default_value = "rests", value_parser = life)]
         life: Life,
         /// A name of your own for the order, 16 bytes in hexadecimal.
         #[arg(long)]

@@ -1,10 +1,11 @@
 //! How many resting offers end at each height.
 //!
-//! **Attack.** Who lets 2^25 offers end at one height makes every validator remove all of them in one block: from chunks,
-//! from tries, and with as many credits. An end cannot be put off, or an expired offer would trade. So it is prepaid (an
-//! offer with an end costs two fees), and the number of offers that end at one height is bounded when they are placed:
-//! at most [`ENDS_MAX`] before the block, and what one block adds. Whoever fills a height pays for it, and others take
-//! the next one. How far ahead an end may be is bounded as well ([`LIFE_MAX`]), so that the counts take 16 MiB at most.
+//! **Attack.** Who lets 2^25 offers end at one height makes every validator remove all of them in one block: from
+//! chunks, from tries, and with as many credits. An end cannot be put off, or an expired offer would trade. So it is
+//! prepaid (an offer with an end costs two fees), and the number of offers that end at one height is bounded when
+//! they are placed: at most [`ENDS_MAX`] before the block, and what one block adds. Whoever fills a height pays for
+//! it, and others take the next one. How far ahead an end may be is bounded as well ([`LIFE_MAX`]), so that the
+//! counts take 16 MiB at most.
 //!
 //! **Measured** on two busy cores: 2^20 of 2^21 offers that end in one block, scattered over 2,450 pairs and 200,000
 //! accounts, cost 0.6 s of settlement and 0.6 s of credits; the tries follow in 0.45 s, receipts have 53 MB. It grows

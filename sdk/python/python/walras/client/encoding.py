@@ -146,8 +146,8 @@ class CreateOffer:
     amount: int
     limit: Decimal
     life: str = "rests"
-    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in, or
-    ``one batch``."""
+    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in,
+    or ``one batch``."""
     client: str = NO_CLIENT
     """The client's own name of the order, 16 bytes in hexadecimal. It is signed, and no state has it."""
     NAME: ClassVar[str] = "CreateOffer"
@@ -195,8 +195,8 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Cancels an own offer and places another one of the same pair. `remains` is what is believed to rest of the old one,
-    and not less than does; the new one sells `amount` less what was sold meanwhile."""
+    """Cancels an own offer and places another one of the same pair. `remains` is what is believed to rest of the old
+    one, and not less than does; the new one sells `amount` less what was sold meanwhile."""
 
     old: OfferPlace
     remains: int

@@ -222,12 +222,12 @@ class Client:
         return self.run(self._core.cancel(offer, wait))
 
     def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True) -> Fate:
-        """Replaces an own offer by one of another size or price. What is sold of it meanwhile makes the new one smaller:
-        both together never sell more than `amount` of what rests now."""
+        """Replaces an own offer by one of another size or price. What is sold of it meanwhile makes the new one
+        smaller: both together never sell more than `amount` of what rests now."""
         return self.run(self._core.replace(offer, amount, price, wait))
 
     def cancel_all(self, market: str | None = None) -> list[Fate]:
-        """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left out."""
+        """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left."""
         return self.run(self._core.cancel_all(market))
 
     def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
