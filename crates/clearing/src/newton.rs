@@ -13,8 +13,8 @@
 //! once more from a wider band; then it is the turn of the interior-point method.
 //!
 //! A balance of smoothed demand fills about half of what is offered within the band. Where a book has many offers for
-//! each asset, a narrower band than required is balanced: the amount step has all of the required one to compensate
-//! within, and less is left untraded.
+//! each asset, the first attempt balances a narrower band than required: the amount step has all of the required one
+//! to compensate within, and less is left untraded.
 //!
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
 //! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
@@ -74,14 +74,14 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
-    let (first, target) = (widest(demand), narrowed(demand, target));
+    let (first, narrow) = (widest(demand), narrowed(demand, target));
     let mut search = Search::new(demand, start, most);
-    let mut attempt = |widest| {
+    let mut attempt = |target, widest| {
         let solved = search.continuation(target, widest) || search.is_full(view);
         (solved, search.is_spent())
     };
-    let solved = match attempt(first) {
-        (false, false) => attempt(WIDEST[1]).0,
+    let solved = match attempt(narrow, first) {
+        (false, false) => attempt(target, WIDEST[1]).0,
         (solved, _) => solved,
     };
     search.finish(solved)
