@@ -249,6 +249,11 @@ impl<'a> Demand<'a> {
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
     }
 
+    /// Number of offers.
+    pub(crate) fn offers(&self) -> usize {
+        self.sources.iter().map(Source::offers).sum()
+    }
+
     /// The fewest offers that any asset has, on all its pairs.
     pub(crate) fn fewest_offers(&self) -> usize {
         let mut offers = vec![0; self.part.assets.len()];

@@ -63,6 +63,11 @@ impl Part {
         (Book { assets: self.assets.len() as u32, pairs, pools, ..Book::default() }, links)
     }
 
+    /// Number of offers.
+    pub(crate) fn offers(&self, book: &Book) -> usize {
+        self.pairs.iter().filter_map(|pair| book.pairs.get(pair.index as usize)).map(PairBook::len).sum()
+    }
+
     /// Whether `asset` belongs to this part.
     pub(crate) fn has(&self, asset: AssetId) -> bool {
         self.assets.binary_search(&asset.0).is_ok()

@@ -12,6 +12,10 @@
 //! asset is balanced on its own by bisection, and the steps continue from there. If that fails too, continuation begins
 //! once more from a wider band; then it is the turn of the interior-point method.
 //!
+//! A balance of smoothed demand fills about half of what is offered within the band. Where a book has many offers for
+//! each asset, the first attempt balances a narrower band than required: the amount step has all of the required one
+//! to compensate within, and less is left untraded.
+//!
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
 //! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
 //! tried again. So one asset whose price was driven to the end of the range does not slow down the others. If that
@@ -56,6 +60,13 @@ fn widest(demand: &Demand) -> f64 {
     }
 }
 
+/// The task itself, or that of a narrower band if there are enough offers for it.
+fn narrowed(demand: &Demand, target: Target) -> Target {
+    /// Offers for each asset, on average.
+    const MANY: usize = 1_000;
+    if demand.offers() < MANY * demand.part.assets.len() { target } else { target.narrowed() }
+}
+
 /// The relative shortage that the commission covers, except for what rounding may need.
 fn tolerance(target: Target) -> f64 {
     (0.5 * target.epsilon).max(1e-7)
@@ -63,14 +74,14 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
-    let first = widest(demand);
+    let (first, narrow) = (widest(demand), narrowed(demand, target));
     let mut search = Search::new(demand, start, most);
-    let mut attempt = |widest| {
+    let mut attempt = |target, widest| {
         let solved = search.continuation(target, widest) || search.is_full(view);
         (solved, search.is_spent())
     };
-    let solved = match attempt(first) {
-        (false, false) => attempt(WIDEST[1]).0,
+    let solved = match attempt(narrow, first) {
+        (false, false) => attempt(target, WIDEST[1]).0,
         (solved, _) => solved,
     };
     search.finish(solved)
@@ -82,6 +93,7 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64], most: u64
     const NEAR: f64 = 0.3;
     /// Maximum number of steps.
     const FEW: u32 = 6;
+    let target = narrowed(demand, target);
     let mut search = Search::new(demand, last.to_vec(), most);
     let band = target.band(target.mu);
     search.slopes(band);

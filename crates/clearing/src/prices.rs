@@ -20,7 +20,7 @@
 use primitives::{AssetId, Price};
 use rayon::prelude::*;
 
-use crate::book::{Book, InputError, PairBook, Params, Solver};
+use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
 use crate::interior::{interior, interior_near};
 use crate::market::{Part, Split};
@@ -111,7 +111,7 @@ impl<'a> Market<'a> {
             return tatonnement(view, Target::new(params), last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
         }
         let most = self.budget(part, params);
-        if self.offers_of(part) < THICK * part.assets.len() {
+        if part.offers(self.book) < THICK * part.assets.len() {
             return price_thin(view, most);
         }
         price_thick(view, last, most)
@@ -119,12 +119,7 @@ impl<'a> Market<'a> {
 
     /// The looks that all attempts at prices of `part` may spend together.
     pub(crate) fn budget(&self, part: &Part, params: &Params) -> u64 {
-        params.budget.price_looks(part.assets.len(), self.offers_of(part))
-    }
-
-    /// Number of offers of `part`.
-    fn offers_of(&self, part: &Part) -> usize {
-        part.pairs.iter().filter_map(|pair| self.book.pairs.get(pair.index as usize)).map(PairBook::len).sum()
+        params.budget.price_looks(part.assets.len(), part.offers(self.book))
     }
 }
 

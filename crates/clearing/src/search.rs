@@ -29,6 +29,13 @@ impl Target {
         Target { epsilon, mu, inset: (mu - epsilon) * INSET }
     }
 
+    /// The task with a band that is narrower than required.
+    pub(crate) fn narrowed(self) -> Target {
+        /// The part of the band that is left.
+        const NARROW: f64 = 0.4;
+        Target { mu: self.epsilon + NARROW * (self.mu - self.epsilon), inset: NARROW * self.inset, ..self }
+    }
+
     /// The band from `mu` to where offers stop trading.
     pub(crate) fn band(&self, mu: f64) -> Band {
         Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - self.inset }
