@@ -19,7 +19,8 @@
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
 //! from them suffice. If that fails, prices that the book contradicts are replaced by the book's own, and the same is
 //! tried again. So one asset whose price was driven to the end of the range does not slow down the others. If that
-//! fails too, the search begins at the book's own, as if there were no others.
+//! fails too, the search begins from these prices, if they are nearer to balance than the book's own; and then, as if
+//! there were no others, at the book's own.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when the imbalance is a small
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
@@ -110,6 +111,17 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64], most: u64
         }
     }
     None
+}
+
+/// Whether `last` is nearer to balance than `start`, with the wide band.
+pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
+    let band = target.band(WIDEST[1].max(target.mu));
+    let mut flows = Flows::default();
+    let mut merit = |prices: &[f64]| {
+        demand.flows(prices, band, &mut flows);
+        flows.merit()
+    };
+    merit(last) < merit(start)
 }
 
 struct Search<'a, 'b> {

@@ -24,7 +24,7 @@ use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
 use crate::interior::{interior, interior_near};
 use crate::market::{Part, Split};
-use crate::newton::{again, newton};
+use crate::newton::{again, is_nearer, newton};
 use crate::outcome::Obstacle;
 use crate::rate::approx;
 use crate::search::{Found, PartView, Target};
@@ -160,8 +160,8 @@ fn newton_cold(view: PartView, most: u64) -> Found {
     newton(view, Target::new(view.params), demand, start, most)
 }
 
-/// Prices of one part by a few steps of Newton's method from those of the last batch, or from these where the book
-/// contradicts them mended.
+/// Prices of one part by Newton's method from those of the last batch, or from these where the book contradicts them
+/// mended: a few steps, or more from those that are nearer to balance than the book's own.
 ///
 /// # Errors
 /// The looks spent, if that does not suffice.
@@ -171,6 +171,18 @@ fn newton_warm(view: PartView, last: &[f64], most: u64) -> Result<Found, u64> {
     if let Some(found) = again(target, demand, last, most) {
         return Ok(found);
     }
-    let mended = mended(last, &start(demand));
-    mended.and_then(|mended| again(target, demand, &mended, most)).ok_or(demand.looks)
+    let start = start(demand);
+    let mended = mended(last, &start);
+    if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
+        return Ok(found);
+    }
+    let mut nearest: Option<Vec<f64>> = None;
+    for other in mended.into_iter().chain([last.to_vec()]) {
+        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
+            nearest = Some(other);
+        }
+    }
+    let looks = demand.looks;
+    let found = nearest.map(|nearest| newton(view, target, demand, nearest, most)).ok_or(looks)?;
+    if found.is_settled() { Ok(found) } else { Err(found.looks) }
 }
