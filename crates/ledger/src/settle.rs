@@ -248,7 +248,9 @@ impl OrderBook {
             .iter_mut()
             .filter_map(|(of, book)| work.next_if(|work| pair(work) == of).map(|work| (of, book, work)))
             .collect();
-        let changes: Vec<(Pair, i128, Vec<(Height, i32)>)> = books
+        /// The change of what a pair locks, and of how many offers end at heights.
+        type Changed = (Pair, i128, Vec<(Height, i32)>);
+        let changes: Vec<Changed> = books
             .into_par_iter()
             .map_init(Workspace::default, |workspace, (pair, book, work)| {
                 let change = change(Arc::make_mut(book), workspace, work);
