@@ -59,7 +59,7 @@ pub use places::bridge::{
     BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
 };
 pub use places::offers::{
-    ENDS_MAX, Edit, EndReason, Ended, Fill, LEAST_UNITS, LIFE_MAX, NO_END, Offer, OrderBook, Pair, PairChange,
+    ENDS_MAX, Edit, EndReason, EndedOffer, Fill, LEAST_UNITS, LIFE_MAX, NO_END, Offer, OrderBook, Pair, PairChange,
     PairOffers, Place, Rest, offer_value,
 };
 pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::Ledger;
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{Visitor, place_of};
-use crate::places::offers::{Edit, EndReason, Ended, Offer, Pair, Place, last_height};
+use crate::places::offers::{Edit, EndReason, EndedOffer, Offer, Pair, Place, last_height};
 use crate::places::{PlaceEdit, PlaceEdits};
 use crate::sums::Credit;
 
@@ -24,7 +24,7 @@ pub(crate) struct NewOffer {
 pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
     /// Offers that rest before the block and leave before the batch.
-    pub leaving: Vec<Ended>,
+    pub leaving: Vec<EndedOffer>,
     /// Replacements: the index of each, and the units that rested of the old offer.
     pub replaced: Vec<(u32, Amount)>,
     pub credits: Vec<Credit>,
@@ -37,7 +37,7 @@ pub(crate) struct Orders<'a> {
 pub(crate) struct PairOrders<'a> {
     pub pair: Pair,
     pub offers: &'a [NewOffer],
-    pub leaving: &'a [Ended],
+    pub leaving: &'a [EndedOffer],
 }
 
 /// Reads one transaction's orders.
@@ -59,7 +59,7 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
 
     fn cancel(&mut self, pair: Pair, place: Place) {
         if let Some(returned) = self.ledger.book().rests((pair, place)) {
-            self.orders.leaving.push(Ended { pair, place, returned, why: EndReason::Cancelled });
+            self.orders.leaving.push(EndedOffer { pair, place, returned, why: EndReason::Cancelled });
         }
     }
 
@@ -70,7 +70,7 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
         let (size, limit) = (replace.size(rests), replace.limit);
         let size = if self.ledger.minima(pair).check(size, limit).is_ok() { size } else { 0 };
         let returned = rests + replace.debit() - size;
-        self.orders.leaving.push(Ended { pair, place: old, returned, why: EndReason::Replaced });
+        self.orders.leaving.push(EndedOffer { pair, place: old, returned, why: EndReason::Replaced });
         self.orders.replaced.push((self.index, rests));
         if size > 0 {
             let place = Place { limit, account: self.sender, id };

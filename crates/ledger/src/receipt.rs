@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::contracts::ContractReceipts;
-use crate::places::offers::{Edit, Ended, Fill, NO_END, Pair, PairOffers};
+use crate::places::offers::{Edit, EndedOffer, Fill, NO_END, Pair, PairOffers};
 use crate::places::venues::SettledFills;
 use crate::refusal::Refusal;
 
@@ -108,7 +108,7 @@ pub struct Batch {
     /// Every fill, by pair and place.
     pub fills: Vec<Fill>,
     /// Every offer that left the book otherwise than by trading, by pair and place.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedOffer>,
     /// Whether every offer better than the rate by more than μ was sold in full.
     pub full: bool,
     /// Units burnt of each asset: commission, rounding and fees; only assets with a nonzero amount.

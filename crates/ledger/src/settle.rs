@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
 use crate::places::offers::{
-    Edit, EndReason, Ended, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace,
+    Edit, EndReason, EndedOffer, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace,
 };
 use crate::receipt::{FillReason, Traded};
 use crate::sums::Sums;
@@ -136,7 +136,7 @@ impl PairOutcome {
     }
 
     /// Adds what ended after the batch, by place, to the pair's change.
-    fn end(&mut self, orders: &PairOrders, ended: &[Ended]) {
+    fn end(&mut self, orders: &PairOrders, ended: &[EndedOffer]) {
         let leaving = ended.iter().map(|ended| Edit::leaves(ended.place));
         self.change.edits = merged(self.change.edits.iter().copied(), leaving);
         // A new offer that ends with its block was never in the book before it.
@@ -208,7 +208,7 @@ impl OrderBook {
 
     /// Removes the offers whose last height is at most `height`, after the batch of that height; returns them by pair
     /// and place, and the change of what is locked.
-    pub(crate) fn end(&mut self, height: Height) -> (Vec<Ended>, Sums) {
+    pub(crate) fn end(&mut self, height: Height) -> (Vec<EndedOffer>, Sums) {
         let late = self.iter().filter(|(_, offers)| offers.ends() <= height);
         let due: Vec<(Pair, Vec<Offer>)> = late.map(|(pair, offers)| (pair, offers.due(height))).collect();
         let locked = self.change_pairs(
@@ -222,7 +222,7 @@ impl OrderBook {
             },
         );
         let ended = |(pair, offers): &(Pair, Vec<Offer>)| {
-            let ended = |offer: &Offer| Ended {
+            let ended = |offer: &Offer| EndedOffer {
                 pair: *pair,
                 place: offer.place,
                 returned: offer.amount,
@@ -268,7 +268,7 @@ impl OrderBook {
 }
 
 /// Adds what ended after the batch to the outcomes of pairs; both are by pair.
-pub(crate) fn with_ended(pairs: Vec<PairOutcome>, ended: &[Ended], orders: &Orders) -> Vec<PairOutcome> {
+pub(crate) fn with_ended(pairs: Vec<PairOutcome>, ended: &[EndedOffer], orders: &Orders) -> Vec<PairOutcome> {
     if ended.is_empty() {
         return pairs;
     }

@@ -1,6 +1,6 @@
 //! Symbols of the assets, for writing JSON.
 
-use ledger::{Asset, Ended, Pair};
+use ledger::{Asset, EndedOffer, Pair};
 use primitives::{Amount, AssetId, format_units};
 
 use api::{BatchBody, EndedOfferBody, SolverBody, TradeBody};
@@ -61,8 +61,8 @@ impl Symbols {
     }
 
     /// An offer that left the book.
-    pub fn ended(&self, ended: &Ended) -> EndedOfferBody {
-        let Ended { pair, place, returned, why } = ended;
+    pub fn ended(&self, ended: &EndedOffer) -> EndedOfferBody {
+        let EndedOffer { pair, place, returned, why } = ended;
         EndedOfferBody {
             sell: self.get(pair.sell).into(),
             buy: self.get(pair.buy).into(),

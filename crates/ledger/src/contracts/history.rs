@@ -28,7 +28,7 @@ use super::shown::{fact_slot, shown_code, shown_code_of};
 use super::slots::{GAS_ASSET, SlotKey, slot_key};
 use super::state::{EthereumAccount, seen, units_slot};
 use super::tokens::{TokenFacts, balance_slot, holder_of, token_address, token_at};
-use crate::places::offers::{Ended, Fill, OrderBook, Pair, Place};
+use crate::places::offers::{EndedOffer, Fill, OrderBook, Pair, Place};
 use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
@@ -102,8 +102,8 @@ impl Undo {
     }
 
     /// Records which offers of contracts are cancelled natively; `book` is the one before the block.
-    pub fn note_leaving(&mut self, leaving: &[Ended], book: &OrderBook) {
-        for Ended { pair, place, .. } in leaving.iter().filter(|ended| ended.place.id >= FIRST_CONTRACT_OFFER) {
+    pub fn note_leaving(&mut self, leaving: &[EndedOffer], book: &OrderBook) {
+        for EndedOffer { pair, place, .. } in leaving.iter().filter(|ended| ended.place.id >= FIRST_CONTRACT_OFFER) {
             self.native_offers.insert((*pair, *place), book.rests((*pair, *place)));
         }
     }

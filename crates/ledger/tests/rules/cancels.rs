@@ -1,6 +1,6 @@
 //! Cancels of many offers: what rests before the block is cancelled once, and what does not rest is counted.
 
-use ledger::{Applied, Cancelled, EndReason, Ended, Outcome, Pair, Place, Refusal};
+use ledger::{Applied, Cancelled, EndReason, EndedOffer, Outcome, Pair, Place, Refusal};
 use primitives::{Amount, OfferPlace, Operation, Price, Sequence};
 
 use crate::world::{EUR, FEE, START, USD, World, address, genesis};
@@ -25,9 +25,9 @@ fn found(found: u8, missing: u8) -> Outcome {
     Outcome::Cancelled(Cancelled { found, missing })
 }
 
-fn ended(id: Sequence, returned: Amount) -> Ended {
+fn ended(id: Sequence, returned: Amount) -> EndedOffer {
     let place = Place { limit: Price::ONE, account: address(ALICE), id };
-    Ended { pair: Pair { sell: EUR, buy: USD }, place, returned, why: EndReason::Cancelled }
+    EndedOffer { pair: Pair { sell: EUR, buy: USD }, place, returned, why: EndReason::Cancelled }
 }
 
 /// Alice's offers 1 to `count` rest.

@@ -1,6 +1,6 @@
 //! Lives of offers: they rest, end with a block, or are for one batch; what ends goes back once.
 
-use ledger::{Applied, EndReason, Ended, LIFE_MAX, Offer, Outcome, Pair, Place, Refusal};
+use ledger::{Applied, EndReason, EndedOffer, LIFE_MAX, Offer, Outcome, Pair, Place, Refusal};
 use primitives::{Amount, ClientId, Life, Operation, Price, Sequence};
 
 use crate::world::{EUR, FEE, START, USD, World, address, genesis};
@@ -25,11 +25,11 @@ fn buys(amount: Amount) -> Operation {
     Operation::CreateOffer { sell: USD, buy: EUR, amount, limit, life, client: ClientId::NONE }
 }
 
-fn ended(id: Sequence, returned: Amount, why: EndReason) -> Ended {
-    Ended { pair: SELL_EUR, place: Place { limit: Price::ONE, account: address(ALICE), id }, returned, why }
+fn ended(id: Sequence, returned: Amount, why: EndReason) -> EndedOffer {
+    EndedOffer { pair: SELL_EUR, place: Place { limit: Price::ONE, account: address(ALICE), id }, returned, why }
 }
 
-fn of_alice(applied: &Applied) -> Vec<Ended> {
+fn of_alice(applied: &Applied) -> Vec<EndedOffer> {
     applied.batch.ended.iter().filter(|ended| ended.place.account == address(ALICE)).copied().collect()
 }
 

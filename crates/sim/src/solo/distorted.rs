@@ -3,7 +3,9 @@
 use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
-use ledger::{AccountState, Applied, Ended, Fault, Ledger, NO_END, Offer, Pair, Place, Restore, Signatures, Snapshot};
+use ledger::{
+    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Pair, Place, Restore, Signatures, Snapshot,
+};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Price, Superblock, Transaction};
 
 use crate::kernel::{EngineMistake, Mistake};
@@ -33,7 +35,9 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
             edit(ledger, &first.body.account, |account| account.window = old, None);
         }
         EngineMistake::RefundTwice => {
-            let Some(Ended { pair, place, returned: units, .. }) = applied.batch.ended.first().copied() else { return };
+            let Some(EndedOffer { pair, place, returned: units, .. }) = applied.batch.ended.first().copied() else {
+                return;
+            };
             let (account, asset) = (place.account, pair.sell);
             edit(ledger, &account, |account| credit(account, asset, units), Some((asset, units)));
         }

@@ -477,9 +477,13 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
     def cancel_all_orders(self, symbol: Any = None, params: Any = None) -> Any:
         self.load_markets()
         client = self._sender()
+        orders = self.fetch_open_orders(symbol)
         with _translated():
             fates = client.cancel_all(self.market(symbol)["symbol"] if symbol else None)
-        return [self.safe_order({"status": "canceled", "symbol": symbol, "info": fate}) for fate in fates]
+        # What traded meanwhile was not there to be cancelled; a list of cancels does not say which.
+        whole = all(fate.outcome is not None and not fate.outcome.missing for fate in fates)
+        status = "canceled" if whole else None
+        return [self.safe_order({**order, "status": status, "info": fates}) for order in orders]
 
     def fetch_my_trades(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
         raise ccxt.NotSupported(

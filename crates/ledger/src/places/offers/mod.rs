@@ -19,7 +19,7 @@ use ends::Ends;
 pub use ends::{ENDS_MAX, LIFE_MAX};
 pub use minima::LEAST_UNITS;
 pub(crate) use offer::last_height;
-pub use offer::{Edit, EndReason, Ended, Fill, NO_END, Offer, Pair, PairChange, Place, Rest};
+pub use offer::{Edit, EndReason, EndedOffer, Fill, NO_END, Offer, Pair, PairChange, Place, Rest};
 pub use pair_offers::PairOffers;
 pub(crate) use pair_offers::Workspace;
 

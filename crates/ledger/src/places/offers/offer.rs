@@ -182,7 +182,7 @@ impl EndReason {
 
 /// An offer that left the book, with what was left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
-pub struct Ended {
+pub struct EndedOffer {
     /// The offer's pair.
     pub pair: Pair,
     /// Its place in the book.

@@ -68,7 +68,8 @@ proptest! {
             ends.retain(|_, count| *count != 0);
             prop_assert_eq!(ends, by_end(&plain), "the ends are counted");
             for height in [0, 3, 8] {
-                let due: Vec<Place> = plain.iter().filter(|(_, rest)| rest.until <= height).map(|(place, _)| *place).collect();
+                let is_due = |(_, rest): &(&Place, &Rest)| rest.until <= height;
+                let due: Vec<Place> = plain.iter().filter(is_due).map(|(place, _)| *place).collect();
                 prop_assert_eq!(offers.due(height).iter().map(|offer| offer.place).collect::<Vec<_>>(), due);
             }
             prop_assert!(offers.is_sound());
