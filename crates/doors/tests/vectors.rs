@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, Operation, Price,
-    Proposed, PublicKey, Replacement, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake,
+    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, OfferReplacement,
+    Operation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake,
     Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
@@ -162,7 +162,7 @@ fn bodies() -> Vec<(u8, Body)> {
     operations.extend([
         withdraw(9, 1, 1_250),
         withdraw(10, u32::MAX, most),
-        Operation::Replace(Box::new(Replacement {
+        Operation::Replace(Box::new(OfferReplacement {
             old: place(1, 0, "1.0973", 7),
             remains: most,
             amount: 100,
@@ -201,7 +201,7 @@ fn operation(operation: &Operation) -> Value {
             "life": life.to_string(), "client": client.to_string(),
         }),
         Operation::Replace(replace) => {
-            let Replacement { old, remains, amount, limit, life, client } = **replace;
+            let OfferReplacement { old, remains, amount, limit, life, client } = **replace;
             json!({
                 "sell": old.sell.0, "buy": old.buy.0, "oldLimit": old.limit.to_string(), "offer": old.offer.to_string(),
                 "remains": remains.to_string(), "amount": amount.to_string(), "limit": limit.to_string(),

@@ -23,8 +23,8 @@ use payments::{
 };
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    Operation, Price, Replacement, Scope, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction, WalletKey,
-    verify_transactions,
+    OfferReplacement, Operation, Price, Scope, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
+    WalletKey, verify_transactions,
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
@@ -64,7 +64,7 @@ fn operations() -> Vec<Operation> {
         Operation::Pay { to, asset: one, amount: units },
         Operation::offer(one, two, units, limit),
         Operation::cancel(one, two, limit, 3),
-        Operation::Replace(Box::new(Replacement {
+        Operation::Replace(Box::new(OfferReplacement {
             old: OfferPlace { sell: one, buy: two, limit, offer: 3 },
             remains: units,
             amount: units + 1,

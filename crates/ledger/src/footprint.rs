@@ -11,7 +11,7 @@
 
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{
-    Address, Amount, AssetId, Body, Life, OfferPlace, Operation, Price, PublicKey, Replacement, Sequence,
+    Address, Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, Price, PublicKey, Sequence,
 };
 
 use crate::Refusal;
@@ -34,7 +34,7 @@ pub(crate) enum Requirement<'a> {
     /// An offer of the sender rests at one of these places.
     OneRests(&'a [OfferPlace]),
     /// The offer rests, and with no more units than the replacement says.
-    Remains(&'a Replacement),
+    Remains(&'a OfferReplacement),
     /// An offer of this size is not below the minimum.
     Size(Pair, Amount, Price),
     /// The book has room for an offer of this pair.
@@ -148,7 +148,7 @@ pub(crate) trait Visitor<'a> {
     fn place(&mut self, _: Pair, _: Offer) {}
 
     /// An offer takes the place of one that rests before the block; its id is given.
-    fn replace(&mut self, _: &'a Replacement, _: Sequence) {}
+    fn replace(&mut self, _: &'a OfferReplacement, _: Sequence) {}
 
     /// If an offer of the sender rests there before the block, it is removed from the book, and what it locks is
     /// credited once, however many transactions of the block name it.

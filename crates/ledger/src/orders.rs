@@ -1,6 +1,6 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
-use primitives::{Address, Amount, Replacement, Sequence, Transaction};
+use primitives::{Address, Amount, OfferReplacement, Sequence, Transaction};
 use rayon::prelude::*;
 
 use crate::Ledger;
@@ -64,7 +64,7 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
     }
 
     /// What was sold meanwhile is sold: the new offer is smaller by that. If it is too small then, none is placed.
-    fn replace(&mut self, replace: &'a Replacement, id: Sequence) {
+    fn replace(&mut self, replace: &'a OfferReplacement, id: Sequence) {
         let (pair, old) = place_of(self.sender, &replace.old);
         let rests = self.ledger.book().rests((pair, old)).expect("the filter has found it");
         let (size, limit) = (replace.size(rests), replace.limit);

@@ -14,7 +14,7 @@ use ledger::{
 use model::Model;
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    Operation, Price, Proposed, Replacement, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence,
+    OfferReplacement, Operation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence,
     SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
 };
 use proptest::prelude::*;
@@ -209,7 +209,8 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
                 let life =
                     [Life::Rests, Life::Until(model.validators.height + 3), Life::OneBatch][rng.random_range(0..3)];
                 let (amount, client) = (rng.random_range(4_000..40_000), ClientId::NONE);
-                let operation = Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client }));
+                let operation =
+                    Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }));
                 return signed_by(rng, model, person, sequence, operation);
             }
             // Lists that share offers with other lists of the block, name offers that do not rest, or one twice.

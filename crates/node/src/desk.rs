@@ -14,7 +14,7 @@ use pit::ChainState;
 use primitives::{Height, Superblock, TransactionId};
 use readers::Outline;
 use replica::life::JOBS_MAX;
-use replica::{Agreed, BlockJob, BlockWorker, Life, LifeInput, LifeSettings, LifeStart};
+use replica::{Agreed, BlockJob, BlockLife, BlockWorker, LifeInput, LifeSettings, LifeStart};
 
 use crate::locks::poisoned;
 
@@ -46,7 +46,7 @@ pub(crate) struct Shelf {
 }
 
 struct OnDesk {
-    life: Life,
+    life: BlockLife,
     shelf: Shelf,
     /// Empty before the workers start and once nothing follows.
     queues: BTreeMap<BlockWorker, SyncSender<BlockJob>>,
@@ -58,12 +58,12 @@ pub(crate) struct Desk(Mutex<OnDesk>);
 impl Desk {
     /// A desk without workers.
     pub fn new() -> Desk {
-        let life = Life::new(LifeSettings::default(), LifeStart::default());
+        let life = BlockLife::new(LifeSettings::default(), LifeStart::default());
         Desk(Mutex::new(OnDesk { life, shelf: Shelf::default(), queues: BTreeMap::new() }))
     }
 
     /// Begins a life; returns the queues of the workers, in this order.
-    pub fn open<const N: usize>(&self, life: Life, workers: [BlockWorker; N]) -> [Receiver<BlockJob>; N] {
+    pub fn open<const N: usize>(&self, life: BlockLife, workers: [BlockWorker; N]) -> [Receiver<BlockJob>; N] {
         let mut desk = poisoned(self.0.lock());
         desk.life = life;
         workers.map(|worker| {

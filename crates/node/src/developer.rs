@@ -39,7 +39,7 @@ use doors::{DeveloperCommand, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
-use replica::{BlockJob, Life, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedSection};
+use replica::{BlockJob, BlockLife, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedSection};
 use store::StoreError;
 
 use crate::candles::remember_candles;
@@ -137,9 +137,9 @@ fn is_nothing(entries: &[PoolEntry], ethereum: &ProposedSection) -> bool {
 }
 
 /// The life of the blocks above a state. There are no checkpoints: the chain may revert to below them.
-fn life_above(height: Height) -> Life {
+fn life_above(height: Height) -> BlockLife {
     let start = LifeStart { height, handover: None, certified: Height::MAX };
-    Life::new(LifeSettings::default(), start)
+    BlockLife::new(LifeSettings::default(), start)
 }
 
 /// What the next block consists of.
@@ -155,7 +155,7 @@ struct Contents {
 struct DevelopersChain<'a> {
     shared: &'a Arc<Shared>,
     genesis: Genesis,
-    life: Life,
+    life: BlockLife,
     executor: Executor<'a>,
     mining: Mining,
     /// When the next block of an interval is due.

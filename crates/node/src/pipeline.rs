@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use ledger::{Changes, Ledger};
 use primitives::{Digest, Height};
-use replica::{BlockJob, BlockWorker, Input, Life, LifeInput, LifeSettings, LifeStart, ReplicaError};
+use replica::{BlockJob, BlockLife, BlockWorker, Input, LifeInput, LifeSettings, LifeStart, ReplicaError};
 
 use crate::executor::{Executor, milliseconds};
 use crate::inbox::InboxSender;
@@ -47,7 +47,7 @@ pub(crate) fn start_workers(
     use BlockWorker::{Checkpointer, Logger, Publisher, Roots};
     let store = &shared.config.store;
     let (checkpoint_blocks, keep_blocks) = (store.checkpoint_blocks, store.keep_blocks);
-    let life = Life::new(LifeSettings { checkpoint_blocks, keep_blocks, mistake: None }, start);
+    let life = BlockLife::new(LifeSettings { checkpoint_blocks, keep_blocks, mistake: None }, start);
     let workers = [BlockWorker::Executor, Logger, Publisher, Roots, Checkpointer];
     let [executor, to_log, to_publish, to_hash, to_keep] = shared.desk.open(life, workers);
     let (published, rooted) = (consensus.cloned(), consensus.cloned());

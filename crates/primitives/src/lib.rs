@@ -30,7 +30,7 @@ pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
-pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, Replacement};
+pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};
 pub use price::{Price, PriceError};
 pub use scientific::plain_decimal;
 pub use sequence::Sequence;

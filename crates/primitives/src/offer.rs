@@ -41,7 +41,7 @@ pub enum Life {
 /// What takes the place of a resting offer. `remains` is what the sender believes rests of it; the ledger knows what
 /// does, and makes the new offer smaller by as much as was sold meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Replacement {
+pub struct OfferReplacement {
     /// Where the old offer rests; the new one is of the same pair, and its id is the transaction's sequence number.
     pub old: OfferPlace,
     /// Units that the sender believes the old offer has for sale; it has no more.
@@ -56,13 +56,13 @@ pub struct Replacement {
     pub client: ClientId,
 }
 
-impl Replacement {
+impl OfferReplacement {
     /// Units that it takes from the balance, whatever rests.
     pub fn debit(&self) -> Amount {
         self.amount.saturating_sub(self.remains)
     }
 
-    /// Units that the new offer sells if so many of the old one rest, at most [`Replacement::remains`].
+    /// Units that the new offer sells if so many of the old one rest, at most [`OfferReplacement::remains`].
     pub fn size(&self, rests: Amount) -> Amount {
         self.amount.saturating_sub(self.remains.saturating_sub(rests))
     }

@@ -6,7 +6,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::offer::{ClientId, Life, OfferPlace, Replacement, is_list};
+use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
 use crate::sequence::Sequence;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
@@ -112,7 +112,7 @@ pub enum Operation {
     Venue(Box<VenueOperation>),
     /// Cancels one of the sender's offers and places another one of the same pair. Of several in a block that name one
     /// offer the one with the highest number counts; a cancel of it counts before all.
-    Replace(Box<Replacement>),
+    Replace(Box<OfferReplacement>),
 }
 
 /// A transaction before it is signed.

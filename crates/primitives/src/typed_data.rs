@@ -26,7 +26,7 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, OfferPlace, Operation, Replacement, to_hex};
+use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, to_hex};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -174,7 +174,7 @@ impl TypedData {
             }
             Operation::Cancel(places) => ("Cancel", vec![("offers", TypedValue::List(named(places)))]),
             Operation::Replace(replace) => {
-                let Replacement { old, remains, amount, limit, life, client } = **replace;
+                let OfferReplacement { old, remains, amount, limit, life, client } = **replace;
                 let pair = [("sell", Uint32(old.sell.0)), ("buy", Uint32(old.buy.0))];
                 let place = [("oldLimit", Text(old.limit.to_string())), ("offer", Uint64(old.offer))];
                 let sizes = [("remains", Uint64(remains)), ("amount", Uint64(amount))];

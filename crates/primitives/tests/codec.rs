@@ -3,8 +3,8 @@
 
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Malformed, OfferPlace,
-    Operation, Price, Proposed, PublicKey, Replacement, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature,
-    Stake, SubBlock, Superblock, Transaction, VoteKind, WalletKey,
+    OfferReplacement, Operation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey,
+    Signature, Stake, SubBlock, Superblock, Transaction, VoteKind, WalletKey,
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn operations() -> Vec<Operation> {
         Operation::CreateAccount { account: key.address(), key },
         Operation::offer(sell, buy, 100, limit),
         Operation::cancel(sell, buy, limit, 5),
-        Operation::Replace(Box::new(Replacement {
+        Operation::Replace(Box::new(OfferReplacement {
             old: OfferPlace { sell, buy, limit, offer: 5 },
             remains: 90,
             amount: 100,

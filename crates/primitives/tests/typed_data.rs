@@ -2,8 +2,8 @@
 //! of the usual development keys, chain 31337 and a network of bytes 0x42.
 
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, OfferPlace, Operation,
-    PublicKey, Replacement, SecretKey, Signature, SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, OfferPlace, OfferReplacement,
+    Operation, PublicKey, SecretKey, Signature, SignedBy, Stake, Transaction, TypedData, WalletKey, WalletSignature,
     WalletSignatureError, from_hex, to_hex, verify_transactions,
 };
 
@@ -135,7 +135,7 @@ fn bodies() -> Vec<Body> {
             client: ClientId([0xab; 16]),
         },
         Operation::cancel(one, AssetId(0), limit, 6),
-        Operation::Replace(Box::new(Replacement {
+        Operation::Replace(Box::new(OfferReplacement {
             old: OfferPlace { sell: one, buy: AssetId(0), limit, offer: 6 },
             remains: 300,
             amount,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::contracts::{ContractReceipts, OfferEvent};
 use ledger::{Applied, Batch, BlockReceipts, Ledger, NO_END, Offer, Outcome, Pair, Place, outcomes_by_id};
-use primitives::{Address, Digest, Height, Life, Operation, Replacement, Superblock, Transaction, TransactionId};
+use primitives::{Address, Digest, Height, Life, OfferReplacement, Operation, Superblock, Transaction, TransactionId};
 
 use replica::EthereumIndex;
 
@@ -165,7 +165,7 @@ impl Views {
         }
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
             if let (Operation::Replace(replace), Outcome::Replaced(replaced)) = (&transaction.body.operation, outcome) {
-                let Replacement { old, limit, life, .. } = **replace;
+                let OfferReplacement { old, limit, life, .. } = **replace;
                 let place = Place { limit, account: *account, id: transaction.body.sequence };
                 let until = if let Life::Until(until) = life { until } else { NO_END };
                 let pair = Pair { sell: old.sell, buy: old.buy };

@@ -82,7 +82,7 @@ pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, Pending
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
-pub use life::{BlockJob, BlockWorker, Life, LifeInput, LifeMistake, LifeSettings, LifeStart};
+pub use life::{BlockJob, BlockLife, BlockWorker, LifeInput, LifeMistake, LifeSettings, LifeStart};
 pub use machine::opening::{Opened, check_payload, create_votes};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};

@@ -3,7 +3,7 @@
 //!
 //! # The protocol
 //!
-//! A [`Life`] knows heights, and where the state is. Its inputs are a height that is decided and the results of jobs;
+//! A [`BlockLife`] knows heights, and where the state is. Its inputs are a height that is decided and the results of jobs;
 //! its outputs are jobs. The shell performs a job wherever it likes, keeps what one job leaves for the next (the
 //! block, what applying it gave, the changes of its state), and returns the result.
 //!
@@ -47,7 +47,7 @@
 //! # What a crash leaves
 //!
 //! A restart takes the newest checkpoint, applies the logged blocks above it, archives their receipts, and begins a
-//! new `Life` at the last logged height ([`recover_state`](crate::recover_state)). A crash
+//! new `BlockLife` at the last logged height ([`recover_state`](crate::recover_state)). A crash
 //!
 //! | after | leaves |
 //! |---|---|
@@ -166,7 +166,7 @@ enum CheckpointAt {
 
 /// The state machine; see the module's text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Life {
+pub struct BlockLife {
     settings: LifeSettings,
     /// Decided heights that have not begun, in order.
     decided: VecDeque<Height>,
@@ -184,11 +184,11 @@ pub struct Life {
     has_ended: bool,
 }
 
-impl Life {
+impl BlockLife {
     /// The life of the blocks above a state.
-    pub fn new(settings: LifeSettings, start: LifeStart) -> Life {
+    pub fn new(settings: LifeSettings, start: LifeStart) -> BlockLife {
         let LifeStart { height, handover, certified } = start;
-        Life {
+        BlockLife {
             settings,
             decided: VecDeque::new(),
             ledger: LedgerAt::Home,

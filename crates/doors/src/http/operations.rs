@@ -5,7 +5,7 @@ use api::{
     VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, ClientId, OfferPlace, Operation, Replacement, Signature, Stake};
+use primitives::{Amount, ClientId, OfferPlace, OfferReplacement, Operation, Signature, Stake};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ impl Api {
                 let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
                 let (remains, amount) = (units("remains", &remains)?, amount(&text)?);
                 let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
-                Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client }))
+                Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }))
             }
             OperationBody::Pay { to, asset: of, amount: text } => {
                 Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }

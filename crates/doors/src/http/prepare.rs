@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Life, OfferPlace, Operation, PublicKey, Replacement, Signature, SignedBy, Transaction,
+    Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Signature, SignedBy, Transaction,
     WalletSignature, to_hex,
 };
 
@@ -89,7 +89,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             life_in_words(life),
         ),
         Operation::Replace(replace) => {
-            let Replacement { old, remains, amount, limit, life, .. } = **replace;
+            let OfferReplacement { old, remains, amount, limit, life, .. } = **replace;
             format!(
                 "replaces offer {}, of which {} or less rests, by one that sells {} less what was sold meanwhile, for \
                  at least {} {} each; what is not sold {}",

@@ -5,7 +5,7 @@ use api::{
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{ClientId, OfferPlace, Operation, Replacement, to_hex};
+use primitives::{ClientId, OfferPlace, OfferReplacement, Operation, to_hex};
 
 use super::Symbols;
 
@@ -43,7 +43,7 @@ impl Symbols {
                 OperationBody::Cancel { offers: places.iter().map(|place| self.offer_place(place)).collect() }
             }
             Operation::Replace(replace) => {
-                let Replacement { old, remains, amount, limit, life, client } = **replace;
+                let OfferReplacement { old, remains, amount, limit, life, client } = **replace;
                 let OfferPlaceBody { sell, buy, limit: old_limit, offer } = self.offer_place(&old);
                 OperationBody::Replace {
                     sell,

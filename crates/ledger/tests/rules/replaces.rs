@@ -1,7 +1,7 @@
 //! Replacements: whatever was sold before they counted, a chain of them never sells more than was stated.
 
 use ledger::{Applied, EndReason, FillReason, Outcome, Refusal, Replaced};
-use primitives::{Amount, ClientId, Life, OfferPlace, Operation, Price, Replacement, Sequence};
+use primitives::{Amount, ClientId, Life, OfferPlace, OfferReplacement, Operation, Price, Sequence};
 
 use crate::world::{EUR, FEE, START, USD, World, address, genesis};
 
@@ -26,7 +26,7 @@ fn buys(amount: Amount) -> Operation {
 fn replace(offer: Sequence, remains: Amount, amount: Amount) -> Operation {
     let old = OfferPlace { sell: EUR, buy: USD, limit: Price::ONE, offer };
     let (limit, life, client) = (Price::ONE, Life::Rests, ClientId([3; 16]));
-    Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client }))
+    Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }))
 }
 
 fn cancel(offer: Sequence) -> Operation {

@@ -86,7 +86,7 @@ impl Reference {
 struct Shell<'a> {
     reference: &'a Reference,
     disk: FaultDisk,
-    life: Life,
+    life: BlockLife,
     out: Vec<BlockJob>,
     ledger: Ledger,
     roots: Roots,
@@ -104,7 +104,7 @@ impl Shell<'_> {
     fn start(reference: &Reference, disk: FaultDisk, told: Height) -> Shell<'_> {
         let Restored { ledger, roots, root, store, .. } = reference.recover(&disk, told);
         let start = LifeStart { height: ledger.height(), handover: None, certified: Height::MAX };
-        let life = Life::new(SETTINGS, start);
+        let life = BlockLife::new(SETTINGS, start);
         let (made, changes) = (BTreeMap::new(), BTreeMap::new());
         let (block, applied, state, out) = (None, None, None, Vec::new());
         Shell { reference, disk, life, out, ledger, roots, root, store, block, applied, made, changes, state, told }

@@ -99,14 +99,14 @@ fn result(job: BlockJob) -> Option<LifeInput> {
 /// One place in the tree of interleavings.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct At {
-    life: Life,
+    life: BlockLife,
     record: Record,
     out: BTreeSet<BlockJob>,
 }
 
 impl At {
     fn begin(mistake: Option<LifeMistake>) -> At {
-        let life = Life::new(LifeSettings { mistake, ..SETTINGS }, LifeStart::default());
+        let life = BlockLife::new(LifeSettings { mistake, ..SETTINGS }, LifeStart::default());
         At { life, record: Record::default(), out: BTreeSet::new() }
     }
 
@@ -186,7 +186,7 @@ fn every_mistake_in_the_life_of_a_block_breaks_the_order() {
 #[test]
 fn heights_decided_again_after_a_restart_are_compared_and_change_nothing() {
     let start = LifeStart { height: 7, ..LifeStart::default() };
-    let mut life = Life::new(SETTINGS, start);
+    let mut life = BlockLife::new(SETTINGS, start);
     assert_eq!(life.step(LifeInput::Decided(6)), [BlockJob::Compare(6)]);
     assert_eq!(life.step(LifeInput::Decided(7)), []);
     assert_eq!(life.step(LifeInput::Decided(8)), []);
@@ -198,7 +198,7 @@ fn heights_decided_again_after_a_restart_are_compared_and_change_nothing() {
 #[test]
 fn a_handover_that_a_crash_prevented_is_stored_at_the_restart() {
     let start = LifeStart { height: 7, handover: Some(3), certified: 0 };
-    let mut life = Life::new(SETTINGS, start);
+    let mut life = BlockLife::new(SETTINGS, start);
     assert_eq!(life.step(LifeInput::Decided(8)), [BlockJob::Keep { epoch: 3, height: 7 }]);
     assert_eq!(life.step(LifeInput::Kept(3)), [BlockJob::Build(8)]);
 }
@@ -206,5 +206,5 @@ fn a_handover_that_a_crash_prevented_is_stored_at_the_restart() {
 #[test]
 #[should_panic(expected = "height 3 is decided, and 1 is not")]
 fn a_height_that_is_skipped_is_a_mistake_of_the_shell() {
-    Life::new(SETTINGS, LifeStart::default()).step(LifeInput::Decided(3));
+    BlockLife::new(SETTINGS, LifeStart::default()).step(LifeInput::Decided(3));
 }

@@ -9,8 +9,8 @@ use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, S
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_transactions};
 use replica::life::Durable;
 use replica::{
-    BlockJob, BlockWorker, EthereumReject, Foundation, Life, LifeInput, LifeMistake, LifeSettings, LifeStart, Mempool,
-    PoolEntry, Reject, ReplicaError, Restored,
+    BlockJob, BlockLife, BlockWorker, EthereumReject, Foundation, LifeInput, LifeMistake, LifeSettings, LifeStart,
+    Mempool, PoolEntry, Reject, ReplicaError, Restored,
 };
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
@@ -84,7 +84,7 @@ pub(crate) struct SimNode {
     mempool: Mempool,
     store: Store<FaultDisk>,
     index: HashMap<TransactionId, (Height, Outcome)>,
-    life: Life,
+    life: BlockLife,
     jobs: Vec<BlockJob>,
     /// Whether a block is due or in progress.
     is_making: bool,
@@ -133,7 +133,7 @@ impl SimNode {
             mempool: Mempool::new(setup.mempool),
             store: restored.store,
             index,
-            life: Life::new(settings, start),
+            life: BlockLife::new(settings, start),
             jobs: Vec::new(),
             is_making: false,
             is_locked: false,

@@ -6,8 +6,8 @@ use consensus::Index;
 use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
-    Agreed, HandoverLog, Home, Input, Life, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch, Opened,
-    Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
+    Agreed, BlockLife, HandoverLog, Home, Input, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch,
+    Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
@@ -46,7 +46,7 @@ pub(super) struct Process {
     pub certified_durably: Height,
     pub inbox: Vec<Input>,
     /// The life of the blocks.
-    pub life: Life,
+    pub life: BlockLife,
     /// Decided superblocks that are not built yet, in order.
     pub agreed: VecDeque<Agreed>,
     /// The block in progress, and what applying it gave.
@@ -108,7 +108,7 @@ impl Process {
             states,
             certified_durably,
             inbox: Vec::new(),
-            life: Life::new(life, start),
+            life: BlockLife::new(life, start),
             agreed: VecDeque::new(),
             block: None,
             applied: None,

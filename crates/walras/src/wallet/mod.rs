@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, LifeError, OfferPlace, Operation, Price,
-    PublicKey, Replacement, Sequence, Stake, TransactionId,
+    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, LifeError, OfferPlace, OfferReplacement,
+    Operation, Price, PublicKey, Sequence, Stake, TransactionId,
 };
 
 use crate::decimal::{to_unit_price, to_units};
@@ -310,7 +310,7 @@ impl WalletCommand {
                     let amount = to_units(&amount, sell.decimals)?;
                     let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
                     let (remains, client) = (found.amount.parse()?, client.unwrap_or_default());
-                    Ok(Operation::Replace(Box::new(Replacement { old, remains, amount, limit, life, client })))
+                    Ok(Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client })))
                 })
             }
             WalletCommand::Cancel { offer: ids, sender } => sender.send(json, |server, account, assets| {
