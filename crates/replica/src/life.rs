@@ -3,8 +3,8 @@
 //!
 //! # The protocol
 //!
-//! A [`BlockLife`] knows heights, and where the state is. Its inputs are a height that is decided and the results of jobs;
-//! its outputs are jobs. The shell performs a job wherever it likes, keeps what one job leaves for the next (the
+//! A [`BlockLife`] knows heights, and where the state is. Its inputs are a height that is decided and the results of
+//! jobs; its outputs are jobs. The shell performs a job wherever it likes, keeps what one job leaves for the next (the
 //! block, what applying it gave, the changes of its state), and returns the result.
 //!
 //! ```text
