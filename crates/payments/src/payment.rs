@@ -150,9 +150,17 @@ impl Payment {
 
     /// Whether it is the exit of its only input.
     pub fn is_exit(&self) -> bool {
-        let exit = |input: &SpentOutput| Payment::exit(self.network, self.home, self.owner, *input);
-        self.inputs.len() == 1 && *self == exit(&self.inputs[0])
+        let [input] = self.inputs[..] else { return false };
+        let [output] = self.outputs[..] else { return false };
+        self.into == self.home && goes_home(&self.owner, &input, &output)
     }
+}
+
+/// Whether an output takes all of an input to the ledger account of its owner, as in [`Payment::exit`].
+fn goes_home(owner: &PublicKey, input: &SpentOutput, output: &Output) -> bool {
+    let takes_all = (output.asset, output.amount) == (input.asset, input.amount);
+    // The address is a hash: it is not computed for a payment to a key.
+    takes_all && matches!(output.to, Recipient::Account(to) if to == owner.address())
 }
 
 /// A payment with its digest, as the ledger handles it.
@@ -306,12 +314,7 @@ impl<'a> PaymentView<'a> {
         if (self.inputs.len(), self.outputs.len()) != (INPUT_BYTES, OUTPUT_BYTES) || self.into != self.home {
             return false;
         }
-        let goes_home = |output: Output, input: SpentOutput| {
-            let moves_all = (output.asset, output.amount) == (input.asset, input.amount);
-            // The address is a hash: it is not computed for a payment to a key.
-            moves_all && matches!(output.to, Recipient::Account(to) if to == self.owner.address())
-        };
-        self.outputs().zip(self.inputs()).all(|(output, input)| goes_home(output, input))
+        self.inputs().zip(self.outputs()).all(|(input, output)| goes_home(&self.owner, &input, &output))
     }
 
     /// Checks it against the rules of a network: network, least amounts, number of assets, and for each asset that

@@ -124,6 +124,9 @@ pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<
     bytes
 }
 
+const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: ask \
+    for the fill over HTTP";
+
 /// What the participant is told of a message of the venue, and the report that it has.
 pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
     // What this program does not know is passed on: the participant may.
@@ -132,7 +135,8 @@ pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
     if let Some(options) = &mut message.options {
         options.retain(|option| match option {
             OuchOption::Unknown { tag: FILL_REPORT, value } => {
-                report = borsh::from_slice(value).ok();
+                let read = borsh::from_slice(value);
+                report = read.inspect_err(|error| tracing::warn!(%error, "{UNREADABLE}")).ok();
                 false
             }
             OuchOption::Unknown { tag: SETTLED, .. } => {
