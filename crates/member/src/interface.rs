@@ -18,6 +18,8 @@ pub struct MemberSettings {
     pub has_registrar: bool,
     /// The account that pays for its posts.
     pub account: Address,
+    /// The height that the node recovered when it started. Blocks may have been applied since.
+    pub recovered: Height,
     /// A mistake seeded by the simulator; `None` everywhere else.
     pub mistake: Option<MemberMistake>,
 }

@@ -133,8 +133,8 @@ impl LaneMember {
     fn prepare_first(&mut self, ledger: &Ledger) {
         let epoch = lane(ledger).bridge().clock().epoch();
         let makes_again = self.has(MemberMistake::LogMadeAgain);
-        // Before the first block, no shard can have signed anything that a block backs.
-        let first = if ledger.height() == 0 || makes_again { 0 } else { epoch + 1 };
+        // A node that had no block when it started has never started a shard. What it has applied since does not matter.
+        let first = if self.settings.recovered == 0 || makes_again { 0 } else { epoch + 1 };
         (first..=epoch + 1).for_each(|home| self.prepare(home, home == epoch + 1));
     }
 

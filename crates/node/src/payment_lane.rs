@@ -64,6 +64,7 @@ impl LaneHost {
             shards: seat.shards(),
             has_registrar: matches!(seat.keys, LaneKeys::Registrar(_)),
             account: seat.account.public().address(),
+            recovered: shared.recovered,
             mistake: None,
         };
         let (member, first) = LaneMember::new(settings, &shared.read_ledger(), lane_keys::homes(&directory));

@@ -152,6 +152,8 @@ pub(crate) struct Shared {
     /// Whether it is a developers' chain.
     pub is_developers: bool,
     pub started: Instant,
+    /// The height that the node had when it started.
+    pub recovered: Height,
     pub metrics: Metrics,
     pub ledger: Ranked<RwLock<Ledger>>,
     pub roots: Ranked<Mutex<RootsAt>>,
@@ -204,6 +206,7 @@ impl Shared {
             network,
             is_developers,
             started: Instant::now(),
+            recovered: ledger.height(),
             metrics: Metrics::new(),
             ledger: Ranked::shared(Rank::Ledger, ledger),
             roots: Ranked::mutex(Rank::Roots, roots),

@@ -26,7 +26,7 @@ mod shares;
 mod visitors;
 
 pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
-pub use ports::{free_address, free_ports};
+pub use ports::{free_address, free_ports, reserve_door};
 pub use proxies::{Networks, ProxyError, read_proxy_header};
 pub use shares::{Holder, Share, Shares};
 pub use visitors::{Acquaintances, Visit, Visitors};

@@ -12,6 +12,12 @@ pub fn free_address() -> io::Result<SocketAddr> {
     free_ports(1)
 }
 
+/// Reserves a port for an interface: true if nothing listens at the address and no other process has reserved the port
+/// with this function or [`free_ports`]. Two demos that start at once do not choose the same door.
+pub fn reserve_door(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_ok() && reserve(address.port())
+}
+
 /// The first of `count` consecutive loopback ports that are unused by UDP and TCP. They belong to this process until it
 /// ends, also while nothing listens at them: systems do not assign them automatically, because they are between 10,000
 /// and 32,000, and on Linux this function gives them to no other process.

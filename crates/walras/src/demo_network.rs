@@ -1,7 +1,7 @@
 //! The demo's validators: separate processes, restarted when they end, and accessed over HTTP like any node.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -321,7 +321,7 @@ fn spawn(home: &Path) -> anyhow::Result<Child> {
 pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
     let ports = (0..count as u16).map(|index| listen.port().checked_add(index));
     let wanted = ports.map(|port| port.map(|port| SocketAddr::new(listen.ip(), port))).collect::<Option<Vec<_>>>();
-    let is_free = |wanted: &Vec<SocketAddr>| wanted.iter().all(|address| TcpListener::bind(address).is_ok());
+    let is_free = |wanted: &Vec<SocketAddr>| wanted.iter().all(|door| sockets::reserve_door(*door));
     match wanted.filter(|wanted| listen.port() != 0 && is_free(wanted)) {
         Some(wanted) => Ok(wanted),
         None => {

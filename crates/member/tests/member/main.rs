@@ -78,9 +78,9 @@ struct World {
     logs: BTreeSet<HomeEpoch>,
 }
 
-fn settings(has_registrar: bool, mistake: Option<MemberMistake>) -> MemberSettings {
+fn settings(has_registrar: bool, recovered: Height, mistake: Option<MemberMistake>) -> MemberSettings {
     let account = key(2).public().address();
-    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, mistake }
+    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, recovered, mistake }
 }
 
 impl World {
@@ -90,7 +90,7 @@ impl World {
 
     fn among(has_registrar: bool, others: u8, mistake: Option<MemberMistake>) -> World {
         let ledger = Ledger::new(&genesis(has_registrar, others)).expect("sound");
-        let (member, first) = LaneMember::new(settings(has_registrar, mistake), &ledger, []);
+        let (member, first) = LaneMember::new(settings(has_registrar, 0, mistake), &ledger, []);
         let mut world = World {
             ledger,
             member,
@@ -108,7 +108,8 @@ impl World {
 
     /// The process ends, and starts again with the present state, of which blocks up to a height are certified.
     fn restart(&mut self, certified: Height) {
-        let (member, first) = LaneMember::new(settings(true, None), &self.ledger, &self.keys | &self.logs);
+        let settings = settings(true, self.ledger.height(), None);
+        let (member, first) = LaneMember::new(settings, &self.ledger, &self.keys | &self.logs);
         self.member = member;
         self.running.clear();
         self.effects.clear();
@@ -456,6 +457,19 @@ fn a_log_of_an_epoch_that_has_begun_is_never_made() {
         })
         .collect();
     assert_eq!(prepared, [2]);
+}
+
+/// Blocks may pass between the start of a node and that of its lane: the log of the first epoch is made all the same.
+#[test]
+fn a_new_node_makes_the_log_of_its_first_epoch_after_blocks_have_passed() {
+    let mut world = World::new(false);
+    world.pass(1);
+    let (_, first) = LaneMember::new(settings(true, 0, None), &world.ledger, []);
+    let prepared = |effect: &MemberEffect| match effect {
+        MemberEffect::Prepare { home, .. } => Some(*home),
+        _ => None,
+    };
+    assert_eq!(first.iter().filter_map(prepared).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]

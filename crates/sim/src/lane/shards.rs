@@ -100,9 +100,10 @@ fn now(ledger: &Ledger) -> HomeEpoch {
     lane(ledger).bridge().clock().epoch()
 }
 
-fn settings(index: u8, mistake: Option<Mistake>) -> MemberSettings {
+fn settings(index: u8, recovered: Height, mistake: Option<Mistake>) -> MemberSettings {
     let account = secret(2, index.into()).public().address();
-    MemberSettings { index, shards: 1, has_registrar: true, account, mistake: mistake.and_then(Mistake::of_member) }
+    let mistake = mistake.and_then(Mistake::of_member);
+    MemberSettings { index, shards: 1, has_registrar: true, account, recovered, mistake }
 }
 
 impl SimValidator {
@@ -112,8 +113,11 @@ impl SimValidator {
         let owner = LogOwner { network: lane(genesis).network(), home: 0, validator: index, shard: 0 };
         let logs: BTreeMap<HomeEpoch, LogDisk> =
             (genesis.height() > 0).then(|| (0, LogDisk::new(&owner, dice))).into_iter().collect();
-        let (member, first) =
-            LaneMember::new(settings(index, mistake), genesis, logs.keys().copied().collect::<Vec<_>>());
+        let (member, first) = LaneMember::new(
+            settings(index, genesis.height(), mistake),
+            genesis,
+            logs.keys().copied().collect::<Vec<_>>(),
+        );
         let mut validator = SimValidator {
             index,
             mistake,
@@ -458,7 +462,8 @@ impl SimValidator {
         self.begun = self.ledger.height();
         self.pool = Mempool::new(POOL);
         let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).copied().collect();
-        let (member, first) = LaneMember::new(settings(self.index, self.mistake), &self.ledger, stored);
+        let settings = settings(self.index, self.ledger.height(), self.mistake);
+        let (member, first) = LaneMember::new(settings, &self.ledger, stored);
         self.member = member;
         self.perform_all(first);
         self.give(MemberInput::Certified(self.certified));
