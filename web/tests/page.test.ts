@@ -486,7 +486,7 @@ describe.runIf(given)("orders from the page", () => {
     await order("buy", "1", 1.2 * ask);
     await state(/executed, 1 of it settled; ended/).waitFor();
     await order("sell", "1", 1.4 * ask);
-    await state(/1 open, \d+ ahead in the queue/).waitFor();
+    await state(/1 open, (first in its|\d+ ahead in the) queue/).waitFor();
     await picture("venue");
     // The trading key is derived again: nothing but the orders is kept.
     await page.reload();

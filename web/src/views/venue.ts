@@ -161,7 +161,7 @@ function bookPanel() {
     sells.show(rows(book.asks).reverse());
     buys.show(rows(book.bids));
     const [bid, ask] = [book.bids[0]?.[0], book.asks[0]?.[0]];
-    setText(middle, bid === undefined || ask === undefined ? book.phase : `Spread ${formatPrice(priceOf(ask - bid, market, pair))} ${pair.quote.symbol}`);
+    setText(middle, bid === undefined || ask === undefined ? book.phase : `Spread ${shown(priceOf(ask - bid, market, pair))} ${pair.quote.symbol}`);
   }
 
   return { element: panel("Book", { class: "book" }, sells.element, middle, buys.element), show };
@@ -364,7 +364,7 @@ function ordersTable(cancel: (order: KeptVenueOrder) => void) {
     if (standing.standing === "overtaken") return "Void: a higher number was filled";
     const parts = [
       ...(executed > 0 ? [`${lots(executed)} executed, ${lots(settled)} of it settled${bust > 0 ? `, ${lots(bust)} bust` : ""}`] : []),
-      ...(standing.standing === "open" ? [`${lots(open)} open${ahead === null ? "" : `, ${count(ahead)} ahead in the queue`}`] : [`ended${standing.why ? `: ${standing.why.replace(/_/g, " ")}` : ""}`]),
+      ...(standing.standing === "open" ? [`${lots(open)} open${ahead === null ? "" : ahead === 0 ? ", first in its queue" : `, ${count(ahead)} ahead in the queue`}`] : [`ended${standing.why ? `: ${standing.why.replace(/_/g, " ")}` : ""}`]),
     ];
     return parts.join("; ");
   }
