@@ -14,6 +14,7 @@ import { marketsView } from "./views/markets";
 import { overviewView } from "./views/overview";
 import { transactionView } from "./views/transaction";
 import { validatorsView } from "./views/validators";
+import { venueView } from "./views/venue";
 import type { View } from "./views/view";
 import { count, explain } from "./words";
 
@@ -22,6 +23,7 @@ const main = h("main", { id: "main" });
 const links = [
   navLink("Overview", href.overview, ["overview"]),
   navLink("Markets", href.markets, ["markets", "market"]),
+  navLink("Continuous", href.venues, ["venue"]),
   navLink("Blocks", href.blocks, ["blocks", "block", "transaction", "ethereum"]),
   navLink("Validators", href.validators, ["validators"]),
   navLink("Lane", href.lane, ["lane"]),
@@ -80,6 +82,8 @@ function makeView(route: Route): View {
       return blocksView(live, route.before);
     case "block":
       return blockView(live, route.height);
+    case "venue":
+      return venueView(live, route.market);
     case "validators":
       return validatorsView(live);
     case "lane":

@@ -6,6 +6,7 @@ export type Route =
   | { view: "market"; base: string; quote: string }
   | { view: "blocks"; before: number | null }
   | { view: "block"; height: number }
+  | { view: "venue"; market: number | null }
   | { view: "validators" }
   | { view: "lane" }
   | { view: "account"; address: string | null }
@@ -18,6 +19,8 @@ export const href = {
   markets: "#/markets",
   blocks: "#/blocks",
   blocksBefore: (height: number) => `#/blocks/${height}`,
+  venues: "#/venue",
+  venue: (market: number) => `#/venue/${market}`,
   validators: "#/validators",
   lane: "#/lane",
   accounts: "#/account",
@@ -30,6 +33,7 @@ export const href = {
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const DIGEST = /^0x[0-9a-f]{64}$/;
+const MARKET = /^\d{1,9}$/;
 const HEIGHT = /^\d{1,15}$/;
 
 export function parseRoute(hash: string): Route {
@@ -40,6 +44,8 @@ export function parseRoute(hash: string): Route {
   if (name === "blocks" && a === undefined) return { view: "blocks", before: null };
   if (name === "blocks" && a && HEIGHT.test(a)) return { view: "blocks", before: Number(a) };
   if (name === "block" && a && HEIGHT.test(a)) return { view: "block", height: Number(a) };
+  if (name === "venue" && a === undefined) return { view: "venue", market: null };
+  if (name === "venue" && a && MARKET.test(a)) return { view: "venue", market: Number(a) };
   if (name === "validators" && a === undefined) return { view: "validators" };
   if (name === "lane" && a === undefined) return { view: "lane" };
   if (name === "account" && a === undefined) return { view: "account", address: null };

@@ -337,7 +337,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account"]) {
       await open(hash);
       await state("live");
       await page.waitForTimeout(700);
@@ -359,7 +359,7 @@ describe("the page", () => {
     for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
       page = await browser.newPage({ viewport, colorScheme });
       page.setDefaultTimeout(PATIENCE_MS);
-      for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account", "#/nowhere"]) {
+      for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account", "#/nowhere"]) {
         await open(hash);
         await state("live");
         await until("there is text", async () => (await page.innerText("main")).length > 10);
@@ -377,7 +377,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account", "#/nowhere"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account", "#/nowhere"]) {
       await open(hash);
       await state("live");
       await until("there is text", async () => (await page.innerText("main")).length > 10);
@@ -458,6 +458,45 @@ describe.runIf(given)("orders from the page", () => {
     await page.locator(".notice", { hasText: "places after the point" }).first().waitFor();
     expect(quote).not.toBe(base);
     expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+  });
+
+  it("are executed in a continuous market, settled by the ledger, and cancelled", async () => {
+    await open("#/venue/0");
+    await page.locator("[data-standing]", { hasText: "The venue matches." }).waitFor();
+    await until("the book has levels", async () => (await page.locator(".book tbody tr").count()) > 1);
+    const [base, quote] = (await page.innerText("h1")).replace(", continuous", "").split("/") as [string, string];
+    await page.selectOption("#trader", { label: await page.locator("#trader option", { hasText: "Public demo account 2" }).innerText() });
+    const deposited = page.locator("[data-deposits]");
+    for (const asset of [base, quote]) {
+      await page.selectOption("#venue-asset", asset);
+      await page.fill("#venue-units", "500");
+      await page.locator("form button", { hasText: "Deposit" }).click();
+      await deposited.filter({ hasText: new RegExp(`500[.0]* ${asset}`) }).waitFor();
+    }
+    await page.locator("button", { hasText: "Let this page trade here" }).click();
+    await page.waitForSelector("#venue-amount", { state: "visible" });
+    const ask = Number(await page.inputValue("#venue-price"));
+    const order = async (side: "buy" | "sell", amount: string, price: number) => {
+      await page.locator(`input[name=venue-side][value=${side}] + span`).click();
+      await page.fill("#venue-amount", amount);
+      await page.fill("#venue-price", price.toFixed(3));
+      await page.locator("form .place").click();
+    };
+    const state = (text: string | RegExp) => page.locator(".own-orders tbody tr", { hasText: text }).first();
+    await order("buy", "1", 1.2 * ask);
+    await state(/executed, 1 of it settled; ended/).waitFor();
+    await order("sell", "1", 1.4 * ask);
+    await state(/1 open, (first in its|\d+ ahead in the) queue/).waitFor();
+    await picture("venue");
+    // The trading key is derived again: nothing but the orders is kept.
+    await page.reload();
+    await state(/1 open/).waitFor();
+    await state(/1 open/).locator("button", { hasText: "Cancel" }).click();
+    await state("ended: cancelled").waitFor();
+    await page.fill("#venue-price", "0.00001");
+    await page.fill("#venue-amount", "1");
+    await page.locator(".preview", { hasText: "The limit moves in steps of" }).waitFor();
+    expect(complaints).toEqual([]);
   });
 
   it("are signed by a key that the browser keeps encrypted", async () => {

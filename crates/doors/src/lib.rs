@@ -26,6 +26,7 @@ mod side_door;
 mod tls;
 mod turns;
 
+pub use axum::Router;
 pub use backend::{Answer, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
 pub use door::Visitor;
 pub use page::is_embedded as page_is_embedded;
@@ -100,6 +101,7 @@ pub struct Bound {
     access: Access,
     known: Arc<Acquaintances>,
     tls: Option<TlsAcceptor>,
+    beside: Router,
 }
 
 /// Open doors.
@@ -134,7 +136,8 @@ impl Bound {
             }
             None => None,
         };
-        Ok(Bound { settings, listener, probes, ethereum: None, address, access, known: Arc::new(known), tls })
+        let (known, beside) = (Arc::new(known), Router::new());
+        Ok(Bound { settings, listener, probes, ethereum: None, address, access, known, tls, beside })
     }
 
     /// Also binds an address for Ethereum's JSON-RPC, under the same rules and limits.
@@ -149,9 +152,16 @@ impl Bound {
         Ok(Bound { ethereum: Some(TcpListener::bind(listen).await.map_err(failed)?), ..self })
     }
 
+    /// Also answers the calls of another part of this process, such as a venue, so that the page reaches it at the node's
+    /// own address. They are guarded like the node's calls; who may make them they decide themselves. They have no
+    /// fallback.
+    pub fn beside(self, calls: Router) -> Bound {
+        Bound { beside: calls, ..self }
+    }
+
     /// Opens the doors.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
-        let Bound { settings, listener, probes, ethereum, address, access, known, tls } = self;
+        let Bound { settings, listener, probes, ethereum, address, access, known, tls, beside } = self;
         let (stop, stopped) = watch::channel(false);
         let limits = door::DoorLimits::new(&settings);
         let api = http::Api::new(backend, settings, access);
@@ -169,7 +179,7 @@ impl Bound {
             Some(address)
         });
         let is_tls = tls.is_some();
-        servers.push(tokio::spawn(door::serve(listener, tls, http::router(api), limits, known, stopped)));
+        servers.push(tokio::spawn(door::serve(listener, tls, http::router(api, beside), limits, known, stopped)));
         tracing::info!(%address, tls = is_tls, page = page::is_embedded(), "listening");
         Doors { address, ethereum, stop, servers }
     }

@@ -91,6 +91,20 @@ impl Node {
         data: &Path,
         network: Option<Network>,
     ) -> Result<Node, StartError> {
+        Node::start_beside(config, genesis, data, network, doors::Router::new()).await
+    }
+
+    /// Like [`Node::start`], and answers the calls of another part of this process at the node's address.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start_beside(
+        config: Config,
+        genesis: &Genesis,
+        data: &Path,
+        network: Option<Network>,
+        calls: doors::Router,
+    ) -> Result<Node, StartError> {
         let is_open = |listen: &SocketAddr| config.http.behind_proxy || !listen.ip().is_loopback();
         if let Some(listen) = [config.http.listen, config.ethereum.listen].into_iter().find(is_open)
             && genesis.is_developers
@@ -104,7 +118,7 @@ impl Node {
             false => bound,
         };
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
-        let doors = bound.open(Arc::new(Reads::new(exchange.clone(), data)));
+        let doors = bound.beside(calls).open(Arc::new(Reads::new(exchange.clone(), data)));
         Ok(Node { exchange, doors })
     }
 

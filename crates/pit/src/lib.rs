@@ -81,6 +81,7 @@ pub struct Pit {
     shared: Arc<PitShared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     stop: watch::Sender<bool>,
+    calls: axum::Router,
     address: SocketAddr,
     ouch_address: SocketAddr,
 }
@@ -126,16 +127,21 @@ impl Pit {
         let thread = Mutex::new(Some(run.map_err(PitError::Thread)?));
         let (stop, stopped) = watch::channel(false);
         let address = door.address();
-        let router = door::router(shared.clone(), door.operator_check());
-        tokio::spawn(door.serve(router, stopped.clone()));
+        let calls = door::calls(shared.clone(), door.operator_check());
+        tokio::spawn(door.serve(door::router(calls.clone()), stopped.clone()));
         tokio::spawn(ouch::door::serve(ouch, shared.clone(), stopped));
         tracing::info!(%address, ouch = %ouch_address, "the venue's doors are open");
-        Ok(Pit { shared, thread, stop, address, ouch_address })
+        Ok(Pit { shared, thread, stop, calls, address, ouch_address })
     }
 
     /// The address of orders over HTTP and WebSocket.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What is answered over HTTP and WebSocket, for another door of this process.
+    pub fn calls(&self) -> axum::Router {
+        self.calls.clone()
     }
 
     /// The address of OUCH.

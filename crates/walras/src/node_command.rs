@@ -77,7 +77,8 @@ impl NodeCommand {
             // Its markets survive when the pipeline begins again.
             let venue = HostedVenue::start(&self.home, &config, &self.passphrase).await?;
             loop {
-                let start = || Node::start(config.clone(), &genesis, &data, network.clone());
+                let calls = || venue.as_ref().map(HostedVenue::calls).unwrap_or_default();
+                let start = || Node::start_beside(config.clone(), &genesis, &data, network.clone(), calls());
                 let node = start_within(patience, start).await?;
                 lane::start(&node, member.as_ref(), &data);
                 venue.iter().for_each(|venue| venue.connect(&node, &data));

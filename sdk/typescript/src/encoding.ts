@@ -80,7 +80,7 @@ export function plainAddress(address: string): string {
   return address.toLowerCase();
 }
 
-function little(value: bigint | number, bytes: number): Uint8Array {
+export function little(value: bigint | number, bytes: number): Uint8Array {
   const made = new Uint8Array(bytes);
   let rest = BigInt(value);
   if (rest < 0n || rest >= 1n << BigInt(8 * bytes)) throw new AmountError(`${value} does not fit in ${bytes} bytes`);

@@ -27,3 +27,4 @@ export type { SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
+export { TradingKey, type SignedOrder, type VenueAsk, type VenueOrder, type VenueRequest, type VenueScope } from "./venue.js";

@@ -1,5 +1,6 @@
 /** The client without a node: bytes, amounts, numbers, stores and the stream's logic. */
 import assert from "node:assert/strict";
+import { ed25519 } from "@noble/curves/ed25519.js";
 import { readFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +19,8 @@ import { isFree, windowOf } from "../src/proof.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
 import type { Message } from "../src/stream.js";
-import { hashTypedData, toHex, type TypedData } from "../src/typed.js";
+import { fromHex, hashTypedData, toHex, type TypedData } from "../src/typed.js";
+import { TradingKey, orderBytes, type OrderNumber, type VenueOrder } from "../src/venue.js";
 
 const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json", import.meta.url), "utf8")) as {
   vectors: Record<string, unknown>[];
@@ -319,4 +321,27 @@ test("a key file of the command line's form opens with its passphrase alone", as
   const seed = new Uint8Array(32).fill(7);
   const text = await sealKey(seed, "secret", [1 << 10, 1]);
   assert.equal((await openKey(text, "secret")).address, new Ed25519Key(seed).address);
+});
+
+test("orders at venues have the published bytes, and their keys sign them", () => {
+  type Published = { number: OrderNumber; floor: OrderNumber; side: number; life: number; self_trade: number; expiry: string; signing_bytes: string };
+  const told = JSON.parse(readFileSync(new URL("../../../../docs/venue-vectors.json", import.meta.url), "utf8")) as {
+    network: string;
+    venue: number;
+    orders: (Published & Pick<VenueOrder, "market" | "tick" | "lots" | "fee_cap_ppm"> & { until_ms: string | null })[];
+    possession: string;
+  };
+  const lives = ["rests", "post_only", "immediate_or_cancel", "fill_or_kill"] as const;
+  const rules = ["expire_maker", "expire_taker", "expire_both"] as const;
+  for (const { side, life, self_trade, expiry, until_ms, signing_bytes, ...rest } of told.orders) {
+    const order: VenueOrder = {
+      ...{ ...rest, side: side === 0 ? "buy" : "sell", life: lives[life]!, self_trade: rules[self_trade]! },
+      ...{ expiry: Number(expiry), until_ms: until_ms == null ? null : Number(until_ms) },
+    };
+    const head = "0x" + Buffer.from("walras venue order v1\0").toString("hex") + told.network.slice(2);
+    assert.equal(head + "0" + String(told.venue) + "000000" + toHex(orderBytes(order)).slice(2), signing_bytes);
+    const key = new TradingKey(new Uint8Array(32).fill(7));
+    const signed = key.order(order, { network: told.network, venue: told.venue, incarnation: 2 });
+    assert.ok(ed25519.verify(fromHex(signed.signature), fromHex(signing_bytes), fromHex(key.public)));
+  }
 });

@@ -244,8 +244,8 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(operator::resume))
 }
 
-/// All routes, with the page at the root.
-pub(crate) fn router(api: Api) -> Router {
+/// All routes, with the page at the root, and the calls of another part of this process.
+pub(crate) fn router(api: Api, beside: Router) -> Router {
     let (router, description) = described().split_for_parts();
     let body_bytes = api.settings.body_bytes;
     let document = description::document(&description);
@@ -255,6 +255,9 @@ pub(crate) fn router(api: Api) -> Router {
         let text = text.clone();
         async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
     };
+    let beside = beside
+        .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(middleware::from_fn_with_state(api.clone(), guard::guard));
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
         .route("/v1/stream", axum::routing::get(stream::open))
@@ -269,6 +272,7 @@ pub(crate) fn router(api: Api) -> Router {
         .layer(middleware::from_fn_with_state(api.clone(), guard::check_role))
         .with_state(api.clone())
         .merge(probes(api.clone()))
+        .merge(beside)
         .layer(middleware::from_fn_with_state(api, guard::cors))
         .layer(compression())
 }

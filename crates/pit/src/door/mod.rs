@@ -47,7 +47,8 @@ pub(crate) struct Api {
     requests: Shares,
 }
 
-pub(crate) fn router(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
+/// The calls of the table above.
+pub(crate) fn calls(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
     let api = Api { shared, operator, streams: Shares::new(STREAMS), requests: Shares::new(REQUESTS) };
     let limited = Router::new()
         .route("/v1/venue", get(status))
@@ -58,12 +59,14 @@ pub(crate) fn router(shared: Arc<PitShared>, operator: OperatorCheck) -> Router 
         .route("/v1/venue/requests", post(orders::request))
         .route("/v1/venue/operator", post(operator::operate))
         .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
-    limited
-        .route("/v1/venue/stream", get(stream::open))
-        .fallback(async || {
-            Failure::new(StatusCode::NOT_FOUND, "not_found", "there is no such call; see docs/venue-api.md")
-        })
-        .with_state(api)
+    limited.route("/v1/venue/stream", get(stream::open)).with_state(api)
+}
+
+/// The venue's own door.
+pub(crate) fn router(calls: Router) -> Router {
+    calls.fallback(async || {
+        Failure::new(StatusCode::NOT_FOUND, "not_found", "there is no such call; see docs/venue-api.md")
+    })
 }
 
 /// Serves so many requests at once, of one address at most what it leaves.

@@ -113,6 +113,11 @@ impl HostedVenue {
         Ok(Some(HostedVenue { pit: Arc::new(pit), account }))
     }
 
+    /// The venue's calls, which the node answers at its own address too: the page makes them.
+    pub fn calls(&self) -> doors::Router {
+        self.pit.calls()
+    }
+
     /// Gives the venue the pipeline of a node.
     pub fn connect(&self, node: &Node, data: &Path) {
         let serve = || node.exchange().serve_venue(&self.pit, self.account, data);
