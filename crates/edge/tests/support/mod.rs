@@ -192,6 +192,11 @@ impl Edge {
         }));
     }
 
+    /// Waits until so many orders are in bundles, or something is wrong.
+    pub fn until_bundled(&self, orders: usize) {
+        drop(self.watch.until(|seen| seen.audit.bundled() >= orders || !seen.audit.violations().is_empty()));
+    }
+
     /// What was wrong.
     pub fn finish(self) -> Vec<String> {
         let gateways = self.gateways();
@@ -229,6 +234,7 @@ fn observer(member: MemberId, watch: Arc<Watch>) -> EdgeObserver {
             seen.audit.made(member, *stamp, &body(member, *number));
         }),
         EdgeEffect::Acknowledged(_) => watch.change(|seen| *seen.acknowledged.entry(member).or_default() += 1),
+        EdgeEffect::Bundle(bundle) => watch.change(|seen| seen.audit.closed(bundle)),
         EdgeEffect::Engine(order) => watch.change(|seen| seen.audit.handed_on(order)),
         _ => {}
     })

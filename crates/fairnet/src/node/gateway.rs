@@ -143,6 +143,8 @@ impl GatewayNode {
                 self.clock = clock;
                 self.hold(now, HoldInput::Clock(clock), out);
             }
+            // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
+            EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
             EdgeInput::Publish(_) | EdgeInput::Ready(_) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),

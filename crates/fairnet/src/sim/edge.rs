@@ -280,6 +280,10 @@ impl World {
                 self.trace.update(&order.key.stamp.to_be_bytes()).update(&order.item.body);
                 self.audit.handed_on(&order);
             }
+            EdgeEffect::Bundle(bundle) => {
+                self.trace.update(&bundle.bundle.digest());
+                self.audit.closed(&bundle);
+            }
             _ => {}
         }
     }
