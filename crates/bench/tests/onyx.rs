@@ -22,8 +22,11 @@ fn exhibits_are_found_by_their_numbers() {
     };
     assert_eq!(names(&[15, 7], &[4]), ["table-4", "figure-15", "figure-7"]);
     assert_eq!(chosen(&[], &[], &[], true).expect("all").len(), EXHIBITS.len());
-    let refused = chosen(&[8], &[], &[], false).err().expect("it is not there yet").to_string();
-    assert!(refused.starts_with("no figure-8"), "{refused}");
+    let refused = chosen(&[32], &[], &[], false).err().expect("the paper has 31").to_string();
+    assert!(refused.starts_with("no figure-32"), "{refused}");
+    let missing = (1..=31).filter(|number| chosen(&[*number], &[], &[], false).is_err());
+    assert_eq!(missing.collect::<Vec<u32>>(), Vec::<u32>::new());
+    assert!(chosen(&[], &[1, 2, 3, 4], &[], false).is_ok());
 }
 
 #[test]
@@ -67,6 +70,44 @@ fn figure_15_has_the_known_means_of_both_kinds_of_draw() {
         let found = row(&figure, &format!("D=3 H={hedging} tree"))["mean"].as_f64().expect("a number");
         assert!((found - mean).abs() < 0.03, "H = {hedging}: {found}");
     }
+}
+
+#[test]
+fn designs_of_the_way_in_rank_as_in_the_paper_on_the_same_orders() {
+    let figure = shown("figure-31");
+    let find = |design: &str, column: &str| {
+        let rows = figure["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["design"] == design).expect("a design");
+        row[column].as_f64().expect("a number")
+    };
+    let rate = |design| find(design, "in bursts");
+    assert!(rate("Onyx") > 1.5 * rate("CloudEx") && rate("CloudEx") > rate("DBO"), "{figure}");
+    assert!(find("Onyx", "latency p50 ms") < find("CloudEx", "latency p50 ms") / 10.0, "{figure}");
+    // Everybody had the same orders.
+    assert_eq!(find("Onyx", "orders made"), find("DBO", "orders made"));
+}
+
+#[test]
+fn sequencer_that_waits_for_ever_lets_nothing_overtake_and_costs_throughput() {
+    let figure = shown("figure-12");
+    let number = |row: usize, column: &str| figure["rows"][row][column].as_f64().expect("a number");
+    assert_eq!(number(2, "overtaken orders"), 0.0);
+    assert!(number(2, "received/s") < 0.9 * number(0, "received/s"));
+    assert!(number(1, "received/s") > number(2, "received/s"));
+    assert!(number(0, "overtaken orders") > number(1, "overtaken orders"));
+}
+
+#[test]
+fn validations_hold_and_figures_that_rest_on_them_run_the_first_three() {
+    for name in ["validation-a", "validation-c", "validation-e", "validation-f"] {
+        let checks = shown(name);
+        assert_eq!(checks["holds"], true, "{checks}");
+    }
+    let exhibits = chosen(&[3], &[], &[], false).expect("exhibits");
+    let mut said = Vec::new();
+    run(&exhibits, &QUICK, None, &mut |line| said.push(line.to_string())).expect("no file is written");
+    let names: Vec<&str> = said.iter().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names, ["validation-a", "validation-b", "validation-c", "figure-3"]);
 }
 
 #[test]
