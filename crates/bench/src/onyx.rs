@@ -152,19 +152,14 @@ pub fn list() -> Value {
 /// A validation that has run.
 type Validated = (&'static str, Chart);
 
-/// Runs the validations that are asked for, and those that what is asked for rests on.
-fn validate(exhibits: &[&Exhibit], options: &OnyxOptions, say: &mut dyn FnMut(&str)) -> Vec<Validated> {
+/// The validations that are asked for, and those that what is asked for rests on.
+fn due(exhibits: &[&Exhibit]) -> impl Iterator<Item = &'static Exhibit> {
     let is_resting = exhibits.iter().any(|exhibit| RESTING.contains(&exhibit.name));
-    let is_due = |(place, name): &(usize, &str)| {
+    let is_due = move |(place, name): &(usize, &str)| {
         (is_resting && *place < ALWAYS) || exhibits.iter().any(|exhibit| exhibit.name == *name)
     };
-    let due = VALIDATIONS.into_iter().enumerate().filter(is_due).map(|(_, name)| name);
-    let exhibit = |name| EXHIBITS.iter().find(|exhibit| exhibit.name == name);
-    let run = |exhibit: &Exhibit| {
-        say(&format!("{}: {}", exhibit.name, exhibit.title));
-        (exhibit.name, (exhibit.run)(options))
-    };
-    due.filter_map(exhibit).map(run).collect()
+    let names = VALIDATIONS.into_iter().enumerate().filter(is_due).map(|(_, name)| name);
+    names.filter_map(|name| EXHIBITS.iter().find(|exhibit| exhibit.name == name))
 }
 
 /// An exhibit, unless a validation that it rests on has failed.
@@ -187,7 +182,11 @@ pub fn run(
 ) -> std::io::Result<Value> {
     folder.map_or(Ok(()), std::fs::create_dir_all)?;
     let mut shown = Vec::new();
-    let validated = validate(exhibits, options, say);
+    let mut run = |exhibit: &'static Exhibit| {
+        say(&format!("{}: {}", exhibit.name, exhibit.title));
+        (exhibit.name, (exhibit.run)(options))
+    };
+    let validated: Vec<Validated> = due(exhibits).map(&mut run).collect();
     for exhibit in exhibits {
         if !VALIDATIONS.contains(&exhibit.name) {
             say(&format!("{}: {}", exhibit.name, exhibit.title));
@@ -222,6 +221,9 @@ mod tests {
         assert!(!chart_of(find("table-4"), &options, &failed).table.is_empty(), "it rests on nothing simulated");
         let held = [("validation-d", Chart { holds: Some(true), ..Chart::default() })];
         assert!(!chart_of(find("table-3"), &options, &held).table.is_empty());
+        let names = |exhibits: &[&Exhibit]| due(exhibits).map(|exhibit| exhibit.name).collect::<Vec<_>>();
+        assert_eq!(names(&[find("figure-3")]), VALIDATIONS[..ALWAYS]);
+        assert_eq!(names(&[find("validation-d"), find("figure-9")]), ["validation-d"]);
         let known = VALIDATIONS.iter().chain(&RESTING);
         assert!(known.clone().all(|name| EXHIBITS.iter().any(|exhibit| exhibit.name == *name)));
     }

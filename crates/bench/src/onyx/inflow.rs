@@ -393,3 +393,29 @@ pub(super) fn outcome(inflow: &Inflow, arrived: &Arrived) -> Outcome {
     let drain = (times.at(0.999) - seconds).max(0.0);
     Outcome { rate, burst_rate, received, burst_received, latency: [latency.at(0.5), latency.at(0.99)], drain }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequencer_that_waits_for_ever_lets_nothing_overtake_and_bounded_waits_do_where_packets_are_lost() {
+        let run_by = |rules| {
+            let sequencing = Sequencing::Watermarks(QueuePolicy::ByStamp, rules);
+            run(&Inflow { is_tree: true, sequencing, levels: (1, 7), period: 40_000_000, periods: 1 }, 1)
+        };
+        let (patient, bounded) = (run_by(PATIENT), run_by(MergeRules::default()));
+        assert_eq!((patient.overtaken, patient.made), (0, bounded.made));
+        assert!(bounded.dropped > 0 && bounded.overtaken > 0);
+        assert!(bounded.received.len() >= patient.received.len());
+    }
+
+    #[test]
+    fn connections_bring_every_order_once_although_ingress_drops() {
+        let inflow =
+            Inflow { is_tree: false, sequencing: Sequencing::Arrival, levels: (1, 1), period: 40_000_000, periods: 1 };
+        let arrived = run(&inflow, 2);
+        assert!(arrived.dropped > 0);
+        assert_eq!(arrived.received.len() as u64, arrived.made);
+    }
+}

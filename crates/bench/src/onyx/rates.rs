@@ -12,7 +12,7 @@ use super::{Chart, ChartSeries, OnyxOptions};
 const CLOUDEX_WAIT: u64 = 1_000_000;
 
 fn inflow(is_tree: bool, sequencing: Sequencing, options: &OnyxOptions) -> Inflow {
-    let (period, periods) = if options.is_quick { (250_000_000, 1) } else { (1_000_000_000, 4) };
+    let (period, periods) = if options.is_quick { (120_000_000, 1) } else { (1_000_000_000, 4) };
     Inflow { is_tree, sequencing, levels: (1, 7), period, periods }
 }
 
