@@ -189,6 +189,8 @@ pub struct NewEdgeOrder {
     pub class: OrderClass,
     /// What the engine shall get.
     pub body: Vec<u8>,
+    /// When it was made, if a gateway knows better than that it is made now: strategies that share a core.
+    pub made: Option<Nanos>,
 }
 
 /// What a node is told.

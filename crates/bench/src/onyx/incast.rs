@@ -67,11 +67,6 @@ impl<T: Clone> Connection<T> {
         self.unsent.push_back(item);
     }
 
-    /// What is on its way or waits to be sent.
-    pub fn pending(&self) -> usize {
-        self.unsent.len() + self.flight.len()
-    }
-
     /// The sender's step: answers, time-outs, new segments.
     fn send(&mut self, now: Nanos) {
         let mut out = Vec::new();

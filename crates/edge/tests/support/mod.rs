@@ -169,7 +169,7 @@ impl Edge {
     /// The next orders of a gateway.
     pub fn order(&self, gateway: MemberId, numbers: std::ops::Range<u64>) {
         for number in numbers {
-            let order = NewEdgeOrder { class: OrderClass::Critical, body: body(gateway, number) };
+            let order = NewEdgeOrder { class: OrderClass::Critical, body: body(gateway, number), made: None };
             self.send(gateway, EdgeCommand::Order(order));
         }
     }

@@ -337,7 +337,7 @@ impl GatewayNode {
             self.counters.orders_refused += 1;
             return out.push(EdgeEffect::OrderRefused);
         };
-        let stamp = self.stamps.next(now);
+        let stamp = self.stamps.next(order.made.unwrap_or(now));
         let key = MergeKey { mid: self.mid, stamp, source: self.presence.member as u32, sub: 0 };
         let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
         let item = EdgeOrder { participant, session, token, md_seq, body };

@@ -416,7 +416,7 @@ impl World {
         let is_critical = self.dice.happens(0.5);
         let class = if is_critical { OrderClass::Critical } else { OrderClass::Other };
         if self.machines[&gateway].is_alive {
-            self.order(now, gateway, NewEdgeOrder { class, body });
+            self.order(now, gateway, NewEdgeOrder { class, body, made: None });
         }
         let left = self.left.get_mut(&gateway).expect("a gateway's orders");
         *left -= 1;

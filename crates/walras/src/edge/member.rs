@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use edge::{EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station};
+use edge::{
+    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station, Strategy, StrategyError, StrategyLimits,
+};
 use fairnet::{
     EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
     OrderClass, ProxyNode, ShownPacket,
@@ -85,6 +87,7 @@ impl ProxyCommand {
 #[command(after_help = "Examples:
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
   walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
 pub struct GatewayCommand {
     /// Number of the first gateway, unique among all members.
@@ -103,18 +106,28 @@ pub struct GatewayCommand {
     /// Run a sample strategy at each gateway: it answers each packet with one order.
     #[arg(long, conflicts_with = "orders")]
     sample: bool,
+    /// Run this strategy at each gateway: a WebAssembly module, binary or as text, that is called with each packet.
+    #[arg(long, conflicts_with_all = ["orders", "sample"])]
+    strategy: Option<PathBuf>,
     #[command(flatten)]
     args: MemberArgs,
 }
 
 impl GatewayCommand {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let GatewayCommand { member, count, feed, orders, sample, args } = self;
+        let GatewayCommand { member, count, feed, orders, sample, strategy, args } = self;
+        let module =
+            strategy.map(|path| std::fs::read(&path).with_context(|| path.display().to_string())).transpose()?;
+        let load = || module.as_ref().map(|module| Strategy::new(module, StrategyLimits::default())).transpose();
         let make =
             |now, member, place, secret, rules| EdgeNode::Gateway(GatewayNode::new(now, member, place, secret, rules));
         let stations = (0..count).map(|number| {
             let own = MemberId::from(member) + MemberId::from(number);
-            station(&args, (own, number), make, participant(feed && number == 0, sample))
+            let observer = match load().context("--strategy")? {
+                Some(strategy) => run_strategy(strategy, own, participant(feed && number == 0, false)),
+                None => participant(feed && number == 0, sample),
+            };
+            station(&args, (own, number), make, observer)
         });
         run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(count))
     }
@@ -132,7 +145,28 @@ fn participant(is_printing: bool, is_sample: bool) -> EdgeObserver {
         }
         if is_sample {
             let body = format!("quote upon {}", packet.sequence).into_bytes();
-            commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+            commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
+        }
+    })
+}
+
+/// Calls a strategy with each packet that a gateway shows. Its orders count as made when the packet was released (its
+/// deadline, if that was kept), plus what the call has cost.
+fn run_strategy(mut strategy: Strategy, gateway: MemberId, mut observer: EdgeObserver) -> EdgeObserver {
+    Box::new(move |now, effect, commands| {
+        observer(now, effect, commands);
+        let EdgeEffect::Show(packet) = effect else { return };
+        if packet.payload.is_empty() {
+            return;
+        }
+        match strategy.on_packet(packet) {
+            Ok(turn) => {
+                let released = if packet.unfair.is_none() { packet.deadline } else { now };
+                commands.extend(turn.made_upon(released).map(EdgeCommand::Order));
+            }
+            // It was told once, with the reason.
+            Err(StrategyError::Stopped) => {}
+            Err(error) => tracing::error!(gateway, sequence = packet.sequence, %error, "the strategy failed"),
         }
     })
 }
@@ -168,7 +202,7 @@ fn read_orders(handle: &HostHandle, count: usize) -> anyhow::Result<()> {
         if number.is_multiple_of(TOGETHER) {
             (0..count).try_for_each(|gateway| wait_for_room(handle, gateway))?;
         }
-        handle.send(number % count, EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+        handle.send(number % count, EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
     }
     Ok(())
 }
