@@ -6,8 +6,8 @@
 //!
 //! The simulator is calibrated on two cells of the paper, the median and the 99th percentile of table 2 without
 //! receiver hedging (139 and 248 µs, taken as H = 0), which therefore are no results here. What it says rests on the
-//! validations (a) to (f): (a) to (c) run whenever one of its figures is shown, the others when they are asked for, as by
-//! `--all`. A figure one of whose validations fails is withdrawn.
+//! validations (a) to (f): (a) to (c) run whenever one of its figures is shown, the others when they are asked for, as
+//! by `--all`. A figure one of whose validations fails is withdrawn.
 
 mod chart;
 mod engine;

@@ -13,8 +13,8 @@
 //! |---|---|
 //! | `walras.order(class: i32, at: i32, length: i32) -> i32` | an order: class 0 critical, 1 other; 0 if it is taken |
 //!
-//! There is nothing else to import: no clock, no randomness, no network. Time is the deadline of the packet. Two machines
-//! that run one module see the same packets and issue the same orders.
+//! There is nothing else to import: no clock, no randomness, no network. Time is the deadline of the packet. Two
+//! machines that run one module see the same packets and issue the same orders.
 //!
 //! # Properties
 //!

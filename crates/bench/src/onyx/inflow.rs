@@ -1,5 +1,5 @@
-//! Orders of 100 participants on their way to one engine, by four designs: Onyx, its parts switched off, and CloudEx and
-//! DBO rebuilt from their descriptions (§2, §6.4, §6.6, appendix P).
+//! Orders of 100 participants on their way to one engine, by four designs: Onyx, its parts switched off, and CloudEx
+//! and DBO rebuilt from their descriptions (§2, §6.4, §6.6, appendix P).
 //!
 //! All designs get the same orders and run over the same connections into machines of the same ingress ([`Ingress`]),
 //! in front of the same engine.

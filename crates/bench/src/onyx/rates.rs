@@ -22,9 +22,9 @@ fn by_watermarks(policy: QueuePolicy) -> Sequencing {
 
 const METHOD: &str = "100 gateways, 100,000 orders/s in all, 20 times as many in the last fifth of each second; machines \
                       that receive a million packets/s and keep 16 more (there is no incast on loopback, so this is \
-                      simulated); connections as TCP with tail loss probes after 8 ms; an engine that takes 800,000 orders/s; \
-                      one of seven price levels trades. Neither rates of machines nor of the engine are stated by the \
-                      paper";
+                      simulated); connections as TCP with tail loss probes after 8 ms; an engine that takes 800,000 \
+                      orders/s; one of seven price levels trades. Neither rates of machines nor of the engine are \
+                      stated by the paper";
 
 const COLUMNS: [&str; 11] = [
     "design",
@@ -100,8 +100,8 @@ pub(super) fn figure_31(options: &OnyxOptions) -> Chart {
     let (mut chart, _) = compare(&[onyx(), twin, CLOUDEX, DBO], METHOD.into(), false, options);
     chart.method += ". DBO, rebuilt: direct connections; market data each 200 µs to one participant after the other; \
                      orders by (last message, response time), released once every participant has passed, however \
-                     long that takes; orders that its own order puts behind later stamps count as overtaken. The paper: \
-                     Onyx above CloudEx above DBO";
+                     long that takes; orders that its own order puts behind later stamps count as overtaken. The \
+                     paper: Onyx above CloudEx above DBO";
     chart
 }
 

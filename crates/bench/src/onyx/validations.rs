@@ -1,5 +1,5 @@
-//! What a simulated figure rests on: closed forms, queueing theory, direct sampling, seeds, ablations. Each row is a check
-//! with what it allows; an exhibit whose validation fails is withdrawn.
+//! What a simulated figure rests on: closed forms, queueing theory, direct sampling, seeds, ablations. Each row is a
+//! check with what it allows; an exhibit whose validation fails is withdrawn.
 
 use fairnet::Plan;
 use fairnet::sim::{

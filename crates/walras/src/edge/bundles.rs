@@ -84,7 +84,7 @@ fn written(bundle: &Bundle, signature: &Signature) -> Value {
 
 /// What bundles that hold come to.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct TrueBundles {
     pub bundles: u64,
     pub orders: u64,
     pub late: u64,
@@ -94,9 +94,9 @@ pub struct Verified {
 ///
 /// # Errors
 /// The first thing that does not hold, and of which bundle.
-pub fn verify(page: &Value, key: &PublicKey) -> anyhow::Result<Verified> {
+pub fn verify(page: &Value, key: &PublicKey) -> anyhow::Result<TrueBundles> {
     let bundles = page["bundles"].as_array().context("`bundles` is missing: give what /v1/bundles answers")?;
-    let mut found = Verified { bundles: 0, orders: 0, late: 0 };
+    let mut found = TrueBundles { bundles: 0, orders: 0, late: 0 };
     let (mut before, mut last) = (None, (0, 0, [0; 32]));
     for (place, value) in bundles.iter().enumerate() {
         let bundle = read(value).with_context(|| format!("bundle {place} of the file"))?;
@@ -225,7 +225,7 @@ mod tests {
     fn bundles_that_were_shown_hold_and_every_alteration_of_them_is_found() {
         let (shelf, key) = (shelf(), SecretKey::from_seed([3; 32]).public());
         let page = shelf.page();
-        assert_eq!(verify(&page, &key).expect("true"), Verified { bundles: 3, orders: 4, late: 1 });
+        assert_eq!(verify(&page, &key).expect("true"), TrueBundles { bundles: 3, orders: 4, late: 1 });
         assert_eq!(shelf.take().len(), 3);
         assert!(verify(&page, &SecretKey::from_seed([4; 32]).public()).is_err());
         let alterations: [(&str, fn(&mut Value)); 6] = [

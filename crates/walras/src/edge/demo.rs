@@ -1,5 +1,5 @@
-//! The demo's edge: 20 participants behind two layers of proxies, fed with the batch prices of each block. Orders for the
-//! batch market come back through the tree, in bundles that the root signs.
+//! The demo's edge: 20 participants behind two layers of proxies, fed with the batch prices of each block. Orders for
+//! the batch market come back through the tree, in bundles that the root signs.
 
 use std::fs::File;
 use std::io::Write;

@@ -8,7 +8,7 @@ use fairnet::{Plan, PlanRequest, TreeCost};
 use primitives::{PublicKey, from_hex};
 use serde_json::{Value, json};
 
-use super::bundles::{Verified, verify};
+use super::bundles::{TrueBundles, verify};
 use crate::tables;
 
 /// The tree of the market edge: plan it, make its secret.
@@ -85,7 +85,7 @@ fn verify_file(path: &Path, key: Option<&str>, json: bool) -> anyhow::Result<()>
     let page: Value = serde_json::from_str(&file).with_context(|| name.to_string())?;
     let text = key.or(page["key"].as_str()).context("the file names no key: give --key")?;
     let key = PublicKey(from_hex(text).context("--key")?);
-    let Verified { bundles, orders, late } = verify(&page, &key).with_context(|| name.to_string())?;
+    let TrueBundles { bundles, orders, late } = verify(&page, &key).with_context(|| name.to_string())?;
     if json {
         println!("{}", json!({ "bundles": bundles, "orders": orders, "late": late, "key": text }));
     } else {
