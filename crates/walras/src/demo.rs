@@ -294,7 +294,7 @@ impl Demo {
         traders: &mut Traders,
         acts: Vec<(Sent, Transaction)>,
     ) -> u64 {
-        let is_behind = |act: &(Sent, Transaction)| act.1.body.account.0[1] % 4 == 0;
+        let is_behind = |act: &(Sent, Transaction)| act.1.body.account.0[1].is_multiple_of(4);
         let (behind, others): (Vec<_>, Vec<_>) = acts.into_iter().partition(is_behind);
         edge.order(behind.iter().map(|(_, transaction)| transaction));
         let mut rejected = 0;

@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(verify(&page, &key).expect("true"), TrueBundles { bundles: 3, orders: 4, late: 1 });
         assert_eq!(shelf.take().len(), 3);
         assert!(verify(&page, &SecretKey::from_seed([4; 32]).public()).is_err());
-        let alterations: [(&str, fn(&mut Value)); 6] = [
+        type Alter = fn(&mut Value);
+        let alterations: [(&str, Alter); 6] = [
             ("has not signed", |page| page["bundles"][0]["orders"][0]["stamp_ns"] = "51".into()),
             ("has not signed", |page| page["bundles"][1]["orders"][0]["late"] = false.into()),
             ("the one before it is 1", |page| drop(page["bundles"].as_array_mut().map(|all| all.remove(1)))),
