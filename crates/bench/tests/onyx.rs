@@ -22,8 +22,11 @@ fn exhibits_are_found_by_their_numbers() {
     };
     assert_eq!(names(&[15, 7], &[4]), ["table-4", "figure-15", "figure-7"]);
     assert_eq!(chosen(&[], &[], &[], true).expect("all").len(), EXHIBITS.len());
-    let refused = chosen(&[8], &[], &[], false).err().expect("it is not there yet").to_string();
-    assert!(refused.starts_with("no figure-8"), "{refused}");
+    let refused = chosen(&[32], &[], &[], false).err().expect("the paper has 31").to_string();
+    assert!(refused.starts_with("no figure-32"), "{refused}");
+    let missing = (1..=31).filter(|number| chosen(&[*number], &[], &[], false).is_err());
+    assert_eq!(missing.collect::<Vec<u32>>(), Vec::<u32>::new());
+    assert!(chosen(&[], &[1, 2, 3, 4], &[], false).is_ok());
 }
 
 #[test]
@@ -66,6 +69,29 @@ fn figure_15_has_the_known_means_of_both_kinds_of_draw() {
     for (hedging, mean) in means {
         let found = row(&figure, &format!("D=3 H={hedging} tree"))["mean"].as_f64().expect("a number");
         assert!((found - mean).abs() < 0.03, "H = {hedging}: {found}");
+    }
+}
+
+#[test]
+fn designs_of_the_way_in_rank_as_in_the_paper_on_the_same_orders() {
+    let figure = shown("figure-31");
+    let find = |design: &str, column: &str| {
+        let rows = figure["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["design"] == design).expect("a design");
+        row[column].as_f64().expect("a number")
+    };
+    let rate = |design| find(design, "in bursts");
+    assert!(rate("Onyx") > 1.2 * rate("CloudEx") && rate("CloudEx") > rate("DBO"), "{figure}");
+    assert!(find("Onyx", "latency p50 ms") < find("CloudEx", "latency p50 ms"), "{figure}");
+    // Everybody had the same orders.
+    assert_eq!(find("Onyx", "orders made"), find("DBO", "orders made"));
+}
+
+#[test]
+fn validations_by_the_closed_form_and_by_ablation_hold() {
+    for name in ["validation-a", "validation-f"] {
+        let checks = shown(name);
+        assert_eq!(checks["holds"], true, "{checks}");
     }
 }
 

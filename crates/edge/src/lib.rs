@@ -11,6 +11,7 @@ mod datagrams;
 mod emulator;
 mod host;
 mod station;
+mod strategy;
 mod streams;
 
 pub use clock::EdgeClock;
@@ -18,4 +19,5 @@ pub use datagrams::{BATCH, DATAGRAM_BYTES, DatagramLosses, DatagramSocket};
 pub use emulator::EmulatedLinks;
 pub use host::{EdgeHost, HostHandle, HostOptions};
 pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, EdgeStatus, RootStatus, Station, WINDOW_TARGET};
+pub use strategy::{Strategy, StrategyError, StrategyLimits, StrategyTurn};
 pub use streams::{MemberStream, StreamError, StreamEvent, UNSENT_BYTES};

@@ -16,7 +16,8 @@ const FINE: Vec<String> = Vec::new();
 
 #[test]
 fn every_message_reaches_every_receiver_once_in_order_at_its_deadline_and_orders_come_back_by_stamp() {
-    let mut edge = Edge::new(6, 8, patient(), CALM);
+    let bundles = Some(BundleRules { edge: 1, period: 10_000_000, most: 64 });
+    let mut edge = Edge::new(6, 8, EdgeRules { bundles, ..patient() }, CALM);
     edge.send(0, EdgeCommand::Ready(u64::MAX));
     for round in 0..10 {
         edge.publish(20);
@@ -24,6 +25,7 @@ fn every_message_reaches_every_receiver_once_in_order_at_its_deadline_and_orders
         edge.until_shown();
     }
     edge.until_taken(8 * 50);
+    edge.until_bundled(8 * 50);
     assert_eq!(edge.sum(|counters| counters.restamped) + edge.sum(|counters| counters.orders_resent), 0);
     assert_eq!(edge.root().widths, [1, 2, 4, 8]);
     assert_eq!(edge.finish(), FINE);

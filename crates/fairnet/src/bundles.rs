@@ -4,6 +4,9 @@
 //! stamped before T comes any more, the orders before T make a *bundle*, in the order (stamp, gateway). Its digest is
 //! what the root signs, and it is sent to f + 1 validators. Stamps are never inputs of consensus.
 //!
+//! [`Bundles`] knows stamps and digests alone. [`Collector`] is what the root runs around it: it keeps the orders'
+//! bodies until their bundle is closed, and reads the cut-off from the sequencer's promises of both classes.
+//!
 //! # Properties
 //!
 //! - Of two orders of one edge, the one stamped earlier is not in a later bundle, unless it is flagged as late.
@@ -15,6 +18,8 @@
 use std::collections::BTreeMap;
 
 use crate::Nanos;
+use crate::link::EdgeOrder;
+use crate::merge::{MergeKey, OrderClass, Sequenced};
 
 /// An order in a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,5 +141,78 @@ impl Bundles {
         let bundle = Bundle { edge: self.edge, number: self.number, from, until, previous: self.previous, orders };
         (self.previous, self.until) = (bundle.digest(), until);
         out.push(bundle);
+    }
+}
+
+/// When an edge closes bundles.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRules {
+    /// Which edge.
+    pub edge: u32,
+    /// Between two cut-offs, ns.
+    pub period: Nanos,
+    /// Orders in a bundle at most.
+    pub most: usize,
+}
+
+/// A bundle that is closed, with what its orders say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedBundle {
+    /// Stamps and digests: what is signed.
+    pub bundle: Bundle,
+    /// The body of each of its orders, in the same order.
+    pub bodies: Vec<Vec<u8>>,
+}
+
+/// Collects the orders that a root's sequencer releases, and closes bundles by its promises.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    bundles: Bundles,
+    bodies: BTreeMap<(Nanos, u32, [u8; 32]), Vec<u8>>,
+    /// What the sequencer promises in each class.
+    promised: [MergeKey; 2],
+}
+
+impl Collector {
+    /// A collector that begins now.
+    pub fn new(now: Nanos, rules: &BundleRules) -> Collector {
+        let bundles = Bundles::new(rules.edge, now, rules.period, rules.most);
+        Collector { bundles, bodies: BTreeMap::new(), promised: [MergeKey::default(); 2] }
+    }
+
+    /// Orders that wait for their cut-off.
+    pub fn waiting(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// An order that the sequencer released. It counts by the stamp that its gateway gave it.
+    pub fn order(&mut self, order: &Sequenced<EdgeOrder>) {
+        let stamp = order.restamped.unwrap_or(order.key).stamp;
+        let EdgeOrder { participant, body, .. } = &order.item;
+        let (source, digest) = (*participant as u32, *blake3::hash(body).as_bytes());
+        if self.bodies.insert((stamp, source, digest), body.clone()).is_none() {
+            self.bundles.step(BundleInput::Order(stamp, source, digest), &mut Vec::new());
+        }
+    }
+
+    /// The sequencer promises something in a class.
+    pub fn promise(&mut self, class: OrderClass, key: MergeKey, out: &mut Vec<ClosedBundle>) {
+        self.promised[class as usize] = key;
+        let passed = self.promised[0].stamp.min(self.promised[1].stamp);
+        self.cut(passed, out);
+    }
+
+    /// Closes every bundle up to a time.
+    pub fn cut(&mut self, passed: Nanos, out: &mut Vec<ClosedBundle>) {
+        let mut closed = Vec::new();
+        self.bundles.step(BundleInput::Watermark(passed), &mut closed);
+        for bundle in closed {
+            let mut body = |order: &BundledOrder| {
+                let id = (order.stamp, order.source, order.digest);
+                self.bodies.remove(&id).expect("an order is collected with its body")
+            };
+            let bodies = bundle.orders.iter().map(&mut body).collect();
+            out.push(ClosedBundle { bundle, bodies });
+        }
     }
 }

@@ -223,14 +223,15 @@ impl Stamps {
         self.floor = self.floor.max(deadline);
     }
 
-    /// The stamp of an order that is made now.
+    /// The stamp of an order that is made at this time.
     pub fn next(&mut self, now: Nanos) -> Nanos {
         self.last = now.max(self.floor).max(self.last.saturating_add(1));
         self.last
     }
 
-    /// What can be promised now: no later stamp is below it.
-    pub fn promise(&self, now: Nanos) -> Nanos {
-        now.max(self.floor).max(self.last.saturating_add(1))
+    /// Promises that no later stamp is below this, whenever an order counts as made.
+    pub fn promise(&mut self, now: Nanos) -> Nanos {
+        self.floor = now.max(self.floor).max(self.last.saturating_add(1));
+        self.floor
     }
 }

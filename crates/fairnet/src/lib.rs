@@ -17,7 +17,7 @@
 //! | [`FeedMerge`], [`Tokens`], [`Duplicates`] | hedged receivers, root | two machines issue one participant's orders |
 //! | [`Stamps`], [`MidHistory`], [`OrderClasses`] | gateways | stamps, classes, the action window |
 //! | [`Merge`], [`Loq`], [`Hop`] | proxies, root | orders in sequence, urgent ones first |
-//! | [`Bundles`] | root | orders for the batch market, cut off by stamps |
+//! | [`Collector`], [`Bundles`] | root | orders for the batch market, cut off by stamps |
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
 //! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
 //! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
@@ -52,7 +52,7 @@ pub mod sim;
 mod tokens;
 mod winner;
 
-pub use bundles::{Bundle, BundleInput, BundledOrder, Bundles};
+pub use bundles::{Bundle, BundleInput, BundleRules, BundledOrder, Bundles, ClosedBundle, Collector};
 pub use classes::{ClassRequest, KillBarrier, MidHistory, MidState, OrderClasses, QuoteSide, Stamps};
 pub use deadlines::{DeadlineRules, Deadlines, DelayFold, DelayMeter, FoldEffect, percentile};
 pub use estimator::{ClockEstimate, Estimator, EstimatorRules, ProbePair};

@@ -10,6 +10,7 @@
 //!    hold them until their deadlines and show them.
 //! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom they
 //!    take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
+//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises pass.
 //! 4. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
 //!
@@ -29,6 +30,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::Nanos;
+use crate::bundles::{BundleRules, ClosedBundle};
 use crate::deadlines::DeadlineRules;
 use crate::gaps::GapRules;
 use crate::hold::{ClockState, HoldRules, Unfair};
@@ -54,12 +56,19 @@ pub enum EdgeMistake {
     CopiesTaken,
     /// Hops do not say of whom they take nothing, so a burst looks like slowness.
     HoldForgotten,
+    /// The root closes bundles by its clock, whatever may still come.
+    BundleCutEarly,
 }
 
 impl EdgeMistake {
     /// All of them.
-    pub const ALL: [EdgeMistake; 4] =
-        [EdgeMistake::MacUnchecked, EdgeMistake::ShownEarly, EdgeMistake::CopiesTaken, EdgeMistake::HoldForgotten];
+    pub const ALL: [EdgeMistake; 5] = [
+        EdgeMistake::MacUnchecked,
+        EdgeMistake::ShownEarly,
+        EdgeMistake::CopiesTaken,
+        EdgeMistake::HoldForgotten,
+        EdgeMistake::BundleCutEarly,
+    ];
 }
 
 /// Limits and times of an edge; the same at all its members.
@@ -101,6 +110,8 @@ pub struct EdgeRules {
     pub children: usize,
     /// Gateways report every so many packets when they showed it.
     pub sample: u64,
+    /// At the root: orders are for the batch market, and are collected in bundles.
+    pub bundles: Option<BundleRules>,
     /// What is done wrong on purpose.
     pub mistake: Option<EdgeMistake>,
 }
@@ -127,6 +138,7 @@ impl Default for EdgeRules {
             settle: 5_000_000,
             children: 64,
             sample: 16,
+            bundles: None,
             mistake: None,
         }
     }
@@ -177,6 +189,8 @@ pub struct NewEdgeOrder {
     pub class: OrderClass,
     /// What the engine shall get.
     pub body: Vec<u8>,
+    /// When it was made, if a gateway knows better than that it is made now: strategies that share a core.
+    pub made: Option<Nanos>,
 }
 
 /// What a node is told.
@@ -240,6 +254,8 @@ pub enum EdgeEffect {
     Acknowledged(u32),
     /// At the root: the next order for the engine.
     Engine(Box<Sequenced<EdgeOrder>>),
+    /// At the root: the orders of a cut-off, for the batch market.
+    Bundle(Box<ClosedBundle>),
     /// At the root: no order below this key comes any more in this class.
     Promise(OrderClass, crate::merge::MergeKey),
     /// At the root: an entry of the log of fairness.
@@ -294,6 +310,10 @@ counters! {
     orders,
     /// Orders stamped anew.
     restamped,
+    /// Bundles that were closed.
+    bundles,
+    /// Orders that came after their cut-off, and are flagged in a later bundle.
+    bundled_late,
     /// Copies of orders that were dropped.
     order_copies,
     /// Orders sent again.

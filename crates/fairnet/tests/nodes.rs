@@ -72,6 +72,23 @@ fn held_burst_beyond_the_engine_restamps_nothing() {
     }
 }
 
+/// An edge of a batch market whose proxies and gateways die and whose links lose.
+fn batches(mistake: Option<EdgeMistake>) -> EdgeSetup {
+    let faults = EdgeFaults { loss: 0.02, proxy_deaths: 2, gateway_deaths: 1, ..CALM };
+    let edge = EdgeSetup { payloads: 2_600, orders: 400, ..setup(2, faults) };
+    let bundles = Some(BundleRules { edge: 1, period: 10_000_000, most: 64 });
+    EdgeSetup { rules: EdgeRules { bundles, mistake, ..edge.rules }, ..edge }
+}
+
+#[test]
+fn bundles_of_an_edge_cut_off_in_stamp_order_and_flag_what_came_late() {
+    let report = check(&batches(None));
+    assert!(report.count("bundles") > 100, "{} bundles", report.count("bundles"));
+    assert!(report.count("bundled_late") <= report.count("restamped"));
+    let calm = check(&EdgeSetup { faults: CALM, ..batches(None) });
+    assert_eq!(calm.count("bundled_late"), 0);
+}
+
 #[test]
 fn drawn_edges_hold_under_whatever_faults() {
     for seed in 0..4 {
@@ -85,6 +102,7 @@ fn edge_mistakes_are_found() {
     for mistake in EdgeMistake::ALL {
         let report = match mistake {
             EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
+            EdgeMistake::BundleCutEarly => run_edge(&batches(Some(mistake))),
             _ => run_edge(&EdgeSetup { payloads: 1_000, orders: 400, ..setup(1, faults) }.with(mistake)),
         };
         let is_found = match mistake {

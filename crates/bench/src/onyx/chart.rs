@@ -57,6 +57,8 @@ pub struct Chart {
     pub axes: (&'static str, &'static str),
     /// Curves, if it is a figure.
     pub series: Vec<ChartSeries>,
+    /// Of a validation: whether all its checks hold.
+    pub holds: Option<bool>,
 }
 
 /// Points of a curve.
@@ -90,6 +92,12 @@ pub(super) fn distribution(name: &str, spread: &Spread) -> ChartSeries {
 }
 
 impl Chart {
+    /// In place of a figure whose validation failed.
+    pub fn withdrawn(failed: &[&str]) -> Chart {
+        let method = format!("withdrawn: in this run {} failed, on which it rests", failed.join(", "));
+        Chart { method, columns: vec!["withdrawn"], ..Chart::default() }
+    }
+
     /// Rows of the table as objects.
     pub fn rows(&self) -> Vec<Value> {
         let object = |row: &Vec<Value>| {

@@ -111,6 +111,28 @@ pub(super) fn figure_1(_: &OnyxOptions) -> Chart {
     ])
 }
 
+/// The paper's drawings have no numbers of their own: what they show, and where it is here.
+pub(super) fn figure_2(_: &OnyxOptions) -> Chart {
+    quoted(&[
+        ("tree of proxies from the exchange to gateways, both ways", "fairnet::Plan, Seating"),
+        ("hedged copies from aunts", "fairnet::Relay, FirstCopy"),
+        ("sequencer and LOQ at each hop", "fairnet::Hop, Merge, Loq"),
+        ("gateway beside each trading algorithm", "fairnet::GatewayNode"),
+    ])
+}
+
+pub(super) fn figure_4(_: &OnyxOptions) -> Chart {
+    quoted(&[("bids and asks by price level, the mid between the best of both", "matching::Book, fairnet::MidHistory")])
+}
+
+pub(super) fn figure_19(_: &OnyxOptions) -> Chart {
+    quoted(&[
+        ("trust model 1: the exchange runs the participant's algorithm", "the strategy is loaded into the gateway"),
+        ("trust model 2: the participant runs it elsewhere", "the gateway holds and releases, and stamps"),
+        ("trust model 3: an enclave on the participant's machine", "not built"),
+    ])
+}
+
 pub(super) fn figure_18(_: &OnyxOptions) -> Chart {
     quoted(&[
         ("total losses without redundancy, 175,000 messages/s, 60 minutes", "at most 0.005 %"),

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 
-use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, SelfTrade, Side, TimeInForce};
 use fairnet::sim::{SimDice, Spread};
 use fairnet::{
     Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
@@ -14,6 +13,7 @@ use fairnet::{
 use serde_json::Value;
 
 use super::chart::rounded;
+use super::engine::{Engine, Quote};
 use super::{Chart, ChartSeries, OnyxOptions};
 
 /// One step of the simulation, and the delay of a hop, in steps.
@@ -41,20 +41,8 @@ struct Rush {
     policy: QueuePolicy,
 }
 
-#[derive(Clone, Copy)]
-struct Quote {
-    side: Side,
-    tick: u32,
-    stamp: Nanos,
-    number: u32,
-}
-
-/// What became of the orders that traded.
-struct Traded {
-    /// Stamp and time of each.
-    orders: Vec<(Nanos, Nanos)>,
-    events: usize,
-}
+/// Stamp and time of each order that traded; fairness events.
+type Traded = (Vec<(Nanos, Nanos)>, usize);
 
 /// One link: what is on its way, by step.
 type Link = VecDeque<Vec<MergeInput<Quote>>>;
@@ -69,9 +57,9 @@ struct World {
     up: Vec<Link>,
     /// Orders that each proxy may still send, and that are on their way to the root.
     granted: Vec<u64>,
-    book: Book,
-    waiting: Vec<Option<Nanos>>,
-    traded: Traded,
+    engine: Engine,
+    /// Fairness events.
+    unfair: usize,
     tokens: f64,
 }
 
@@ -88,7 +76,6 @@ impl World {
                 .for_each(|child| hop.step(0, HopInput::Child(MergeInput::Join(child)), &mut Vec::new()));
             hop
         };
-        let limits = BookLimits { orders: 1 << 22, owners: 2, orders_of_owner: 1 << 22, ..BookLimits::default() };
         World {
             rush,
             dice: SimDice::new(seed),
@@ -98,13 +85,13 @@ impl World {
             down: (0..rush.proxies).map(|_| link()).collect(),
             up: (0..rush.proxies).map(|_| link()).collect(),
             granted: vec![0; rush.proxies as usize],
-            book: Book::new(BookLimits { window_base: 1, window_ticks: 4_096, ..limits }, 1).expect("possible limits"),
-            waiting: Vec::new(),
-            traded: Traded { orders: Vec::new(), events: 0 },
+            engine: Engine::new(),
+            unfair: 0,
             tokens: 0.0,
         }
     }
 
+    /// Stamp and time of each order that traded, and how many fairness events there were.
     fn run(mut self) -> Traded {
         let end = self.rush.periods * PERIOD;
         let mut now = STEP;
@@ -114,7 +101,7 @@ impl World {
             self.step_root(now);
             now += STEP;
         }
-        self.traded
+        (self.engine.traded, self.unfair)
     }
 
     /// Gateways stamp orders within this step, then promise that it is over.
@@ -143,21 +130,12 @@ impl World {
         self.down[proxy as usize].back_mut().expect("a link has steps").push(input);
     }
 
-    /// Bids from the lower levels, asks from the upper ones; those that overlap are critical.
     fn order(&mut self, stamp: Nanos, gateway: u32) -> Sequenced<Quote> {
-        let (overlap, all) = self.rush.levels;
-        let (each, bits) = ((all + overlap) / 2, self.dice.bits());
-        let level = (self.dice.bits() % u64::from(each)) as u32;
-        let first = all - each;
-        let (side, tick) = if bits & 1 == 0 { (Side::Buy, level) } else { (Side::Sell, first + level) };
-        let is_critical = (first..each).contains(&tick);
-        let class = if is_critical { OrderClass::Critical } else { OrderClass::Other };
-        let number = self.waiting.len() as u32;
-        self.waiting.push(Some(stamp));
-        let key = MergeKey { mid: 0, stamp, source: gateway, sub: 0 };
+        let (quote, is_critical) = self.engine.quote(stamp, self.rush.levels, &mut self.dice);
         // The twin knows no classes.
-        let class = if self.rush.policy == QueuePolicy::ByStamp { OrderClass::Critical } else { class };
-        Sequenced { class, key, restamped: None, item: Quote { side, tick: tick + 1, stamp, number } }
+        let is_first = is_critical || self.rush.policy == QueuePolicy::ByStamp;
+        let class = if is_first { OrderClass::Critical } else { OrderClass::Other };
+        Sequenced { class, key: MergeKey { mid: 0, stamp, source: gateway, sub: 0 }, restamped: None, item: quote }
     }
 
     fn step_proxy(&mut self, now: Nanos, proxy: usize) {
@@ -179,7 +157,7 @@ impl World {
                 }
                 HopEffect::Watermark(class, key) => MergeInput::Watermark(proxy as u32, class, key),
                 HopEffect::Event(_) => {
-                    self.traded.events += 1;
+                    self.unfair += 1;
                     continue;
                 }
             };
@@ -201,8 +179,8 @@ impl World {
         self.root.step(now, HopInput::Ready(ready), &mut out);
         for effect in out {
             match effect {
-                HopEffect::Order(order) => self.execute(now, order.item),
-                HopEffect::Event(_) => self.traded.events += 1,
+                HopEffect::Order(order) => self.engine.execute(now, order.item),
+                HopEffect::Event(_) => self.unfair += 1,
                 HopEffect::Watermark(..) => {}
             }
         }
@@ -221,29 +199,6 @@ impl World {
         self.climb(proxy, out);
         let hold = MergeInput::Hold(proxy as u32, self.granted[proxy] == 0);
         self.root.step(now, HopInput::Child(hold), &mut Vec::new());
-    }
-
-    fn execute(&mut self, now: Nanos, quote: Quote) {
-        let new = NewOrder {
-            owner: quote.side as u32,
-            reference: quote.number,
-            side: quote.side,
-            tick: quote.tick,
-            lots: 1,
-            time_in_force: TimeInForce::GoodTillCancelled,
-            post_only: false,
-            self_trade: SelfTrade::ExpireTaker,
-        };
-        let mut events: Vec<BookEvent> = Vec::new();
-        self.book.apply(&Command::New(new), &mut events);
-        for event in events {
-            let BookEvent::Executed { maker, taker, .. } = event else { continue };
-            for number in [maker.reference, taker.reference] {
-                let stamp = self.waiting[number as usize].take();
-                self.traded.orders.extend(stamp.map(|stamp| (stamp, now)));
-            }
-        }
-        debug_assert!(quote.stamp <= now);
     }
 }
 
@@ -270,11 +225,11 @@ fn outcome(rush: &Rush, traded: &Traded) -> Outcome {
     let is_burst = |order: &&(Nanos, Nanos)| order.1 % PERIOD < BURST;
     let (seconds, bursts) = ((rush.periods * PERIOD) as f64 / 1e9, (rush.periods * BURST) as f64 / 1e9);
     Outcome {
-        rate: traded.orders.len() as f64 / seconds,
-        burst_rate: traded.orders.iter().filter(is_burst).count() as f64 / bursts,
-        latency: latency(&mut traded.orders.iter()),
-        burst_latency: latency(&mut traded.orders.iter().filter(is_burst)),
-        events: traded.events,
+        rate: traded.0.len() as f64 / seconds,
+        burst_rate: traded.0.iter().filter(is_burst).count() as f64 / bursts,
+        latency: latency(&mut traded.0.iter()),
+        burst_latency: latency(&mut traded.0.iter().filter(is_burst)),
+        events: traded.1,
     }
 }
 
@@ -303,7 +258,7 @@ pub(super) fn figure_9(options: &OnyxOptions) -> Chart {
         chart.table.push(row.collect());
         let slices = (rush.periods * PERIOD / SLICE) as usize;
         let mut counts = vec![0.0; slices];
-        traded.orders.iter().for_each(|order| counts[((order.1 / SLICE) as usize).min(slices - 1)] += 1.0);
+        traded.0.iter().for_each(|order| counts[((order.1 / SLICE) as usize).min(slices - 1)] += 1.0);
         let per_second = SLICE as f64 / 1e6;
         let points = counts.iter().enumerate().map(|(at, count)| (at as f64 * 10.0, count / per_second)).collect();
         chart.series.push(ChartSeries { name: name.into(), points });

@@ -93,10 +93,10 @@ fn simulated(plan: Plan, packets: u32, seed: u64) -> Spread {
 
 /// Sockets on emulated links against the simulation of the same plan and law.
 pub(super) fn validation_d(options: &OnyxOptions) -> Chart {
-    let columns = vec!["receivers", "percentile", "sockets, µs", "simulated, µs", "off, %", "allowed, %"];
+    let columns = vec!["receivers", "percentile", "sockets, µs", "simulated, µs", "off, %", "allowed, %", "holds"];
     let method = "log-normal links with a median of 4 ms; the whole edge in two threads of this machine; simulated with \
                   the same plan and law, nothing else. Beyond what is allowed, simulated latencies are withdrawn";
-    let mut chart = Chart { method: method.into(), columns, axes: ("", ""), ..Chart::default() };
+    let mut chart = Chart { method: method.into(), columns, axes: ("", ""), holds: Some(true), ..Chart::default() };
     for (gateways, proxies) in [(10u64, 4u64), (100, 10)] {
         let packets = u64::from(options.of(1_000));
         let pause = Duration::from_millis(10);
@@ -113,6 +113,9 @@ pub(super) fn validation_d(options: &OnyxOptions) -> Chart {
             let mut row = vec![Value::from(gateways), Value::from(format!("p{}", share * 100.0))];
             row.extend([ours, theirs, 100.0 * (ours / theirs - 1.0)].map(rounded));
             row.push(Value::from(allowed));
+            let is_within = (ours / theirs - 1.0).abs() <= f64::from(allowed) / 100.0;
+            row.push(Value::from(is_within));
+            chart.holds = Some(chart.holds == Some(true) && is_within);
             chart.table.push(row);
         }
     }

@@ -25,12 +25,12 @@ pub(super) const COSTS: TreeCosts = TreeCosts {
 /// The paper's usual load, messages a second.
 const RATE: f64 = 5_000.0;
 
-fn plan(receivers: u32, depth: Option<u32>, hedging: u32) -> Plan {
+pub(super) fn plan(receivers: u32, depth: Option<u32>, hedging: u32) -> Plan {
     let request = PlanRequest { epoch: 1, receivers, depth, hedging, trees: 1 };
     Plan::new(&request).expect("a tree of the paper")
 }
 
-fn setup(plan: Plan, packets: u32, options: &OnyxOptions) -> TreeSetup {
+pub(super) fn setup(plan: Plan, packets: u32, options: &OnyxOptions) -> TreeSetup {
     let sent = SentPackets { packets, rate: RATE, is_poisson: false, burst: None };
     TreeSetup { plan, is_sprayed: true, costs: COSTS, sent, hold: None, replicas: 1, warm_up: 0, seed: options.seed }
 }
@@ -166,6 +166,26 @@ fn held(plan: Plan, percentile: u8, packets: u32, options: &OnyxOptions) -> Tree
     tree.hold = Some(ReceiverClocks { rules, error: 60.0 });
     tree.warm_up = packets / 10;
     TreeRun::new(tree).run()
+}
+
+pub(super) fn figure_3(options: &OnyxOptions) -> Chart {
+    let method = "median latency to the last receiver, H = 0: direct sends, and the tree of the rule D = ⌈log10 N⌉. The \
+                  cell N = 100 of the tree is what the simulator is calibrated on. Sockets on emulated links: \
+                  validation-d";
+    let columns = vec!["N", "direct µs", "tree µs"];
+    let mut chart = Chart { method: method.into(), columns, axes: ("receivers", "µs"), ..Chart::default() };
+    let mut curves = [Vec::new(), Vec::new()];
+    for receivers in [10, 20, 50, 100, 200, 500, 1_000] {
+        let tree = simulated(receivers, None, 0, options).oml.at(0.5);
+        // A thousand copies take a sender longer than the time between two messages: its queue has no end.
+        let direct = (receivers < 1_000).then(|| simulated(receivers, Some(1), 0, options).oml.at(0.5));
+        chart.table.push(vec![receivers.into(), direct.map_or(Value::Null, rounded), rounded(tree)]);
+        curves[0].extend(direct.map(|direct| (f64::from(receivers), direct)));
+        curves[1].push((f64::from(receivers), tree));
+    }
+    let named = ["direct", "tree"].into_iter().zip(curves);
+    chart.series = named.map(|(name, points)| ChartSeries { name: name.into(), points }).collect();
+    chart
 }
 
 pub(super) fn figure_6(options: &OnyxOptions) -> Chart {

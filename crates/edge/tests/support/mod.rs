@@ -169,7 +169,7 @@ impl Edge {
     /// The next orders of a gateway.
     pub fn order(&self, gateway: MemberId, numbers: std::ops::Range<u64>) {
         for number in numbers {
-            let order = NewEdgeOrder { class: OrderClass::Critical, body: body(gateway, number) };
+            let order = NewEdgeOrder { class: OrderClass::Critical, body: body(gateway, number), made: None };
             self.send(gateway, EdgeCommand::Order(order));
         }
     }
@@ -190,6 +190,11 @@ impl Edge {
             let is_done = seen.audit.orders() >= orders && acknowledged as usize >= orders;
             is_done || !seen.audit.violations().is_empty()
         }));
+    }
+
+    /// Waits until so many orders are in bundles, or something is wrong.
+    pub fn until_bundled(&self, orders: usize) {
+        drop(self.watch.until(|seen| seen.audit.bundled() >= orders || !seen.audit.violations().is_empty()));
     }
 
     /// What was wrong.
@@ -229,6 +234,7 @@ fn observer(member: MemberId, watch: Arc<Watch>) -> EdgeObserver {
             seen.audit.made(member, *stamp, &body(member, *number));
         }),
         EdgeEffect::Acknowledged(_) => watch.change(|seen| *seen.acknowledged.entry(member).or_default() += 1),
+        EdgeEffect::Bundle(bundle) => watch.change(|seen| seen.audit.closed(bundle)),
         EdgeEffect::Engine(order) => watch.change(|seen| seen.audit.handed_on(order)),
         _ => {}
     })

@@ -143,6 +143,8 @@ impl GatewayNode {
                 self.clock = clock;
                 self.hold(now, HoldInput::Clock(clock), out);
             }
+            // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
+            EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
             EdgeInput::Publish(_) | EdgeInput::Ready(_) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),
@@ -335,7 +337,7 @@ impl GatewayNode {
             self.counters.orders_refused += 1;
             return out.push(EdgeEffect::OrderRefused);
         };
-        let stamp = self.stamps.next(now);
+        let stamp = self.stamps.next(order.made.unwrap_or(now));
         let key = MergeKey { mid: self.mid, stamp, source: self.presence.member as u32, sub: 0 };
         let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
         let item = EdgeOrder { participant, session, token, md_seq, body };

@@ -8,6 +8,7 @@ use super::proxy::{Seatings, relay_datagram, tick_period};
 use super::upward::{Upward, UpwardEffect};
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
+use crate::bundles::{ClosedBundle, Collector};
 use crate::deadlines::Deadlines;
 use crate::fairness::Windows;
 use crate::hop::HopEffect;
@@ -53,6 +54,10 @@ pub struct RootNode {
     /// The last two sessions of each gateway.
     sessions: BTreeMap<MemberId, [u32; 2]>,
     taken: BTreeMap<(MemberId, u32), Vec<OrderToken>>,
+    /// Orders for the batch market, if there is one.
+    collector: Option<Collector>,
+    /// When the sequencer had somebody to wait for.
+    attended: Nanos,
     windows: Windows,
     counters: EdgeCounters,
     next_tick: Nanos,
@@ -84,6 +89,8 @@ impl RootNode {
             duplicates: Duplicates::new(REFERENCES),
             sessions: BTreeMap::new(),
             taken: BTreeMap::new(),
+            collector: rules.bundles.map(|bundles| Collector::new(now, &bundles)),
+            attended: now,
             windows: Windows::default(),
             counters: EdgeCounters::default(),
             next_tick: now,
@@ -276,6 +283,7 @@ impl RootNode {
             self.publish(now, &[], out);
         }
         self.upward.tick(now, up, out);
+        self.attend(now, out);
         for ((member, session), tokens) in std::mem::take(&mut self.taken) {
             self.say(member, LinkMessage::Taken(session, tokens), out);
         }
@@ -343,7 +351,12 @@ impl RootNode {
         for effect in up {
             match effect {
                 UpwardEffect::Hop(HopEffect::Order(order)) => self.admit(now, order, out),
-                UpwardEffect::Hop(HopEffect::Watermark(class, key)) => out.push(EdgeEffect::Promise(class, key)),
+                UpwardEffect::Hop(HopEffect::Watermark(class, key)) => {
+                    let mut closed = Vec::new();
+                    self.collector.iter_mut().for_each(|collector| collector.promise(class, key, &mut closed));
+                    self.close(closed, out);
+                    out.push(EdgeEffect::Promise(class, key));
+                }
                 UpwardEffect::Hop(HopEffect::Event(_)) => {}
                 UpwardEffect::Delay(delay) => self.deadlines.report(delay),
                 UpwardEffect::Event(event) => {
@@ -351,6 +364,30 @@ impl RootNode {
                     self.manage(now, RosterInput::Report(event), out);
                 }
             }
+        }
+    }
+
+    /// Without any stream a sequencer promises nothing, so what is collected would wait until somebody joins. After the
+    /// silence that evicts a member the root closes it: what still comes is late, and says so.
+    fn attend(&mut self, now: Nanos, out: &mut Vec<EdgeEffect>) {
+        let silence = self.rules.roster.silence;
+        if self.upward.has_children() {
+            self.attended = now;
+        }
+        let is_alone = now.saturating_sub(self.attended) >= silence;
+        let is_early = self.rules.mistake == Some(EdgeMistake::BundleCutEarly);
+        let Some(collector) = self.collector.as_mut().filter(|_| is_alone || is_early) else { return };
+        let mut closed = Vec::new();
+        collector.cut(if is_early { now } else { now.saturating_sub(silence) }, &mut closed);
+        self.close(closed, out);
+    }
+
+    fn close(&mut self, closed: Vec<ClosedBundle>, out: &mut Vec<EdgeEffect>) {
+        for bundle in closed {
+            self.counters.bundles += 1;
+            let late = bundle.bundle.orders.iter().filter(|order| order.is_late);
+            self.counters.bundled_late += late.count() as u64;
+            out.push(EdgeEffect::Bundle(Box::new(bundle)));
         }
     }
 
@@ -365,6 +402,7 @@ impl RootNode {
         match admission {
             Admission::First => {
                 self.counters.orders += 1;
+                self.collector.iter_mut().for_each(|collector| collector.order(&order));
                 out.push(EdgeEffect::Engine(Box::new(order)));
             }
             Admission::Duplicate => self.counters.order_copies += 1,

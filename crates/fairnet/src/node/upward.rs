@@ -57,6 +57,11 @@ impl Upward {
         self.hop.queued()
     }
 
+    /// Whether somebody's orders are waited for.
+    pub(super) fn has_children(&self) -> bool {
+        self.slots.iter().any(Option::is_some)
+    }
+
     fn slot(&self, child: MemberId) -> Option<usize> {
         self.slots.iter().position(|slot| *slot == Some(child))
     }

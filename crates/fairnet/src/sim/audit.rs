@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Nanos;
+use crate::bundles::{BundledOrder, ClosedBundle};
 use crate::link::EdgeOrder;
 use crate::merge::{MergeKey, OrderClass, Sequenced};
 use crate::node::ShownPacket;
@@ -22,6 +23,11 @@ pub struct EdgeAudit {
     orphans: BTreeSet<(u64, Nanos)>,
     handed_on: BTreeSet<(u64, Nanos)>,
     last: [MergeKey; 2],
+    restamped: BTreeSet<(u64, Nanos)>,
+    bundled: BTreeSet<(u64, Nanos)>,
+    /// Number, end and digest of the last bundle, and the last order in it that was not late.
+    bundle: Option<(u64, Nanos, [u8; 32])>,
+    last_bundled: (Nanos, u32, [u8; 32]),
     violations: Vec<String>,
 }
 
@@ -109,11 +115,52 @@ impl EdgeAudit {
         if !self.handed_on.insert(id) {
             self.violation(format!("the engine got order {id:?} twice"));
         }
+        if order.restamped.is_some() {
+            self.restamped.insert(id);
+        }
         let class = order.class as usize;
         if order.key < self.last[class] {
             self.violation(format!("order {id:?} came after later ones of its class"));
         }
         self.last[class] = order.key.above();
+    }
+
+    /// The root closed a bundle.
+    pub fn closed(&mut self, closed: &ClosedBundle) {
+        let ClosedBundle { bundle, bodies } = closed;
+        let own = (bundle.number, bundle.from, bundle.previous);
+        if self.bundle.is_some_and(|(number, until, digest)| own != (number + 1, until, digest)) {
+            self.violation(format!("bundle {} does not follow the one before", bundle.number));
+        }
+        self.bundle = Some((bundle.number, bundle.until, bundle.digest()));
+        if bundle.orders.len() != bodies.len() {
+            self.violation(format!("bundle {} has {} bodies", bundle.number, bodies.len()));
+        }
+        for (order, body) in bundle.orders.iter().zip(bodies) {
+            if order.digest != *blake3::hash(body).as_bytes() {
+                self.violation(format!("bundle {} has another body than it says", bundle.number));
+            }
+            self.in_bundle(order, bundle.from);
+        }
+    }
+
+    fn in_bundle(&mut self, order: &BundledOrder, from: Nanos) {
+        let id = (u64::from(order.source), order.stamp);
+        if !self.handed_on.contains(&id) || !self.bundled.insert(id) {
+            self.violation(format!("order {id:?} is in a bundle twice, or was never handed on"));
+        }
+        if order.is_late {
+            // Whoever kept to what it promised is never late.
+            if order.stamp >= from || !self.restamped.contains(&id) {
+                self.violation(format!("order {id:?} is called late and was not"));
+            }
+            return;
+        }
+        let place = (order.stamp, order.source, order.digest);
+        if place < self.last_bundled || order.stamp < from {
+            self.violation(format!("order {id:?} is in a later bundle than one stamped after it"));
+        }
+        self.last_bundled = place;
     }
 
     /// Orders that were made and not handed on.
@@ -135,9 +182,18 @@ impl EdgeAudit {
                 self.violation(format!("gateway {gateway} showed payloads up to {shown} of {count}"));
             }
         }
+        let unbundled = self.handed_on.difference(&self.bundled).count();
+        if self.bundle.is_some() && unbundled > 0 {
+            self.violation(format!("{unbundled} orders are in no bundle"));
+        }
         if self.waiting() > 0 {
             self.violation(format!("{} orders never came to the engine", self.waiting()));
         }
+    }
+
+    /// Orders in bundles.
+    pub fn bundled(&self) -> usize {
+        self.bundled.len()
     }
 
     /// The last key that was handed on in a class.

@@ -280,6 +280,10 @@ impl World {
                 self.trace.update(&order.key.stamp.to_be_bytes()).update(&order.item.body);
                 self.audit.handed_on(&order);
             }
+            EdgeEffect::Bundle(bundle) => {
+                self.trace.update(&bundle.bundle.digest());
+                self.audit.closed(&bundle);
+            }
             _ => {}
         }
     }
@@ -412,7 +416,7 @@ impl World {
         let is_critical = self.dice.happens(0.5);
         let class = if is_critical { OrderClass::Critical } else { OrderClass::Other };
         if self.machines[&gateway].is_alive {
-            self.order(now, gateway, NewEdgeOrder { class, body });
+            self.order(now, gateway, NewEdgeOrder { class, body, made: None });
         }
         let left = self.left.get_mut(&gateway).expect("a gateway's orders");
         *left -= 1;

@@ -1,17 +1,23 @@
-//! The demo's edge: 20 participants behind two layers of proxies, fed with the batch prices of each block.
+//! The demo's edge: 20 participants behind two layers of proxies, fed with the batch prices of each block. Orders for
+//! the batch market come back through the tree, in bundles that the root signs.
 
 use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use edge::{EdgeClock, EdgeCommand, EdgeSockets, EdgeStatus, HostHandle, Station};
-use fairnet::{EdgeNode, ROOT_MEMBER, RootNode};
+use fairnet::{EdgeEffect, EdgeNode, ROOT_MEMBER, RootNode};
 use ledger::BlockReceipts;
-use serde_json::Value;
+use primitives::{SecretKey, Transaction, to_hex};
+use serde_json::{Value, json};
 
+use super::bundles::{Boundaries, BundleShelf};
 use super::{Machines, make_secret, page, prices, read_secret, start};
 
 /// Proxies, and the number of the first gateway.
@@ -22,6 +28,8 @@ const GATEWAY_PROCESSES: u64 = 2;
 const GATEWAYS_EACH: u64 = 10;
 /// Pause before a process that ended is started again.
 const PAUSE: Duration = Duration::from_secs(2);
+/// Orders that wait for a process of gateways; more are lost.
+const LINES: usize = 4_096;
 /// All members run on one machine and read one clock.
 const CLOCK_ERROR_NS: u64 = 0;
 
@@ -29,6 +37,8 @@ struct Member {
     name: String,
     arguments: Vec<String>,
     process: Child,
+    /// Lines for its standard input, if it takes orders.
+    input: Option<SyncSender<String>>,
     ended: Option<Instant>,
 }
 
@@ -40,6 +50,10 @@ pub struct DemoEdge {
     members: Vec<Member>,
     /// The number of the feed's next message.
     next: u64,
+    shelf: Arc<BundleShelf>,
+    boundaries: Boundaries,
+    /// Orders that were handed to gateways.
+    ordered: usize,
 }
 
 impl DemoEdge {
@@ -56,13 +70,29 @@ impl DemoEdge {
         // A demo that begins again with its old home must be above every epoch that its members may have heard of.
         let epoch = (now / 1_000_000_000) as u32;
         let node = RootNode::new(now, place, (prices::SESSION, epoch), secret, Machines::Shared.rules());
-        let station = Station::new(ROOT_MEMBER, secret, EdgeNode::Root(node), sockets, None, Box::new(|_, _, _| {}));
+        let shelf = Arc::new(BundleShelf::new(root_key(folder)?));
+        let own = shelf.clone();
+        let collect = move |_, effect: &EdgeEffect, _: &mut Vec<EdgeCommand>| {
+            if let EdgeEffect::Bundle(closed) = effect {
+                own.add((**closed).clone());
+            }
+        };
+        let station = Station::new(ROOT_MEMBER, secret, EdgeNode::Root(node), sockets, None, Box::new(collect));
         let root = start(vec![station], Machines::Shared, Some(CLOCK_ERROR_NS))?;
         root.send(0, EdgeCommand::Ready(u64::MAX));
-        let page = page::serve(listen, root.clone())
-            .or_else(|_| page::serve(SocketAddr::new(listen.ip(), 0), root.clone()))
+        let page = page::serve(listen, root.clone(), shelf.clone())
+            .or_else(|_| page::serve(SocketAddr::new(listen.ip(), 0), root.clone(), shelf.clone()))
             .context("the page of fairness cannot listen")?;
-        let mut edge = DemoEdge { folder: folder.into(), root, page, members: Vec::new(), next: 1 };
+        let mut edge = DemoEdge {
+            folder: folder.into(),
+            root,
+            page,
+            members: Vec::new(),
+            next: 1,
+            shelf,
+            boundaries: Boundaries::default(),
+            ordered: 0,
+        };
         edge.start_members(place.streams, &path)?;
         Ok(edge)
     }
@@ -81,15 +111,16 @@ impl DemoEdge {
         for process in 0..GATEWAY_PROCESSES {
             let first = FIRST_GATEWAY + process * GATEWAYS_EACH;
             let mut arguments = common("gateway", first);
-            arguments.extend(["--count".into(), GATEWAYS_EACH.to_string(), "--sample".into()]);
+            arguments.extend(["--count".into(), GATEWAYS_EACH.to_string(), "--orders".into()]);
             self.add(format!("gateways {first} to {}", first + GATEWAYS_EACH - 1), arguments)?;
         }
         Ok(())
     }
 
     fn add(&mut self, name: String, arguments: Vec<String>) -> anyhow::Result<()> {
-        let process = spawn(&self.folder, &arguments)?;
-        self.members.push(Member { name, arguments, process, ended: None });
+        let mut process = spawn(&self.folder, &arguments)?;
+        let input = process.stdin.take().map(writer);
+        self.members.push(Member { name, arguments, process, input, ended: None });
         Ok(())
     }
 
@@ -103,8 +134,37 @@ impl DemoEdge {
         self.members.iter().map(|member| (&member.name[..], member.process.id()))
     }
 
+    /// Hands orders for the batch market to the processes of gateways, each order to the next.
+    pub fn order<'t>(&mut self, transactions: impl Iterator<Item = &'t Transaction>) {
+        for transaction in transactions {
+            let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
+            let process = PROXIES as usize + self.ordered % GATEWAY_PROCESSES as usize;
+            self.ordered += 1;
+            // A process that has ended or does not read takes no orders: they are lost, as with any broker.
+            if let Some(input) = &self.members[process].input {
+                drop(input.try_send(format!("0x{}", to_hex(&bytes))));
+            }
+        }
+    }
+
+    /// The orders of bundles that were closed meanwhile, each bundle for itself. What is no transaction is left out.
+    pub fn bundles(&mut self) -> Vec<Vec<Transaction>> {
+        let mut all = Vec::new();
+        for closed in self.shelf.take() {
+            let mut taken = Vec::new();
+            for (place, (order, body)) in closed.bundle.orders.iter().zip(&closed.bodies).enumerate() {
+                let Ok(transaction) = borsh::from_slice::<Transaction>(body) else { continue };
+                self.boundaries.expect(transaction.id(), (closed.bundle.number, place as u32, order.is_late));
+                taken.push(transaction);
+            }
+            all.push(taken);
+        }
+        all
+    }
+
     /// Publishes the prices of a block.
     pub fn publish(&mut self, block: &BlockReceipts) {
+        self.boundaries.block(block.outcomes.iter().map(|(id, _)| *id));
         for packet in prices::packets(block, &mut self.next) {
             self.root.send(0, EdgeCommand::Publish(packet));
         }
@@ -122,6 +182,7 @@ impl DemoEdge {
                 }
                 Some(since) if since.elapsed() >= PAUSE => {
                     member.process = spawn(&self.folder, &member.arguments)?;
+                    member.input = member.process.stdin.take().map(writer);
                     member.ended = None;
                     say(format!("{} starts again, process {}", member.name, member.process.id()));
                 }
@@ -140,6 +201,9 @@ impl DemoEdge {
         let mut report = self.status().map_or(Value::Null, |status| page::fairness(&status));
         if let Some(fields) = report.as_object_mut() {
             fields.remove("log");
+            let Boundaries { included, overtaken, .. } = &self.boundaries;
+            fields.insert("orders_in_blocks".into(), json!(included));
+            fields.insert("orders_overtaken_by_a_later_stamp".into(), json!(overtaken));
         }
         report
     }
@@ -151,12 +215,14 @@ impl DemoEdge {
         };
         let [window, lateness] = [root.windows.width, root.windows.late].map(|figure| figure[0] / 1_000);
         format!(
-            "edge           epoch {}, {} gateways, {} packets, {} orders; delivery window {window} µs, lateness \
-             {lateness} µs (medians)",
+            "edge           epoch {}, {} gateways, {} packets, {} orders in {} bundles, {} overtaken; delivery window \
+             {window} µs, lateness {lateness} µs (medians)",
             root.epoch,
             root.gateways.len(),
             root.sequence,
-            counters.orders
+            counters.orders,
+            counters.bundles,
+            self.boundaries.overtaken
         )
     }
 
@@ -178,12 +244,33 @@ impl Drop for DemoEdge {
     }
 }
 
+/// Writes lines to a process, in a thread of its own: a process that does not read delays nobody else.
+fn writer(mut input: ChildStdin) -> SyncSender<String> {
+    let (sender, lines) = sync_channel::<String>(LINES);
+    std::thread::spawn(move || {
+        while let Ok(line) = lines.recv()
+            && writeln!(input, "{line}").is_ok()
+        {}
+    });
+    sender
+}
+
+/// The key that the root signs bundles with; its own, unlike the secret that all machines of the venue have.
+fn root_key(folder: &Path) -> anyhow::Result<SecretKey> {
+    let path = folder.join("edge-root-key");
+    if !path.exists() {
+        make_secret(&path)?;
+    }
+    Ok(SecretKey::from_seed(read_secret(&path)?))
+}
+
 fn spawn(folder: &Path, arguments: &[String]) -> anyhow::Result<Child> {
     let log = File::options().create(true).append(true).open(folder.join("edge-log"));
     let log = log.context("cannot open the log of the edge")?;
     let errors = log.try_clone().context("cannot open the log of the edge")?;
     let walras = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(walras);
-    command.args(arguments).stdin(Stdio::null()).stdout(log).stderr(errors);
+    let input = if arguments.iter().any(|word| word == "--orders") { Stdio::piped() } else { Stdio::null() };
+    command.args(arguments).stdin(input).stdout(log).stderr(errors);
     command.spawn().context("cannot start a process of the edge")
 }

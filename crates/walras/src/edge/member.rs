@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use edge::{EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station};
+use edge::{
+    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station, Strategy, StrategyError, StrategyLimits,
+};
 use fairnet::{
     EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
     OrderClass, ProxyNode, ShownPacket,
@@ -19,6 +21,7 @@ use serde_json::json;
 
 use super::{Machines, read_secret, start};
 use crate::demo::stop_flag;
+use crate::hexadecimal::hex_bytes;
 
 /// How often a process looks whether it shall stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -84,6 +87,7 @@ impl ProxyCommand {
 #[command(after_help = "Examples:
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
   walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
 pub struct GatewayCommand {
     /// Number of the first gateway, unique among all members.
@@ -95,26 +99,37 @@ pub struct GatewayCommand {
     /// Print each packet that the first gateway shows, as a line of JSON.
     #[arg(long)]
     feed: bool,
-    /// Read orders from standard input, a line each, and send them through the first gateway.
+    /// Read orders from standard input, a line each, and send them through the gateways in turn. A line that begins
+    /// with 0x is bytes in hexadecimal: for the batch market, an encoded transaction.
     #[arg(long)]
     orders: bool,
     /// Run a sample strategy at each gateway: it answers each packet with one order.
     #[arg(long, conflicts_with = "orders")]
     sample: bool,
+    /// Run this strategy at each gateway: a WebAssembly module, binary or as text, that is called with each packet.
+    #[arg(long, conflicts_with_all = ["orders", "sample"])]
+    strategy: Option<PathBuf>,
     #[command(flatten)]
     args: MemberArgs,
 }
 
 impl GatewayCommand {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let GatewayCommand { member, count, feed, orders, sample, args } = self;
+        let GatewayCommand { member, count, feed, orders, sample, strategy, args } = self;
+        let module =
+            strategy.map(|path| std::fs::read(&path).with_context(|| path.display().to_string())).transpose()?;
+        let load = || module.as_ref().map(|module| Strategy::new(module, StrategyLimits::default())).transpose();
         let make =
             |now, member, place, secret, rules| EdgeNode::Gateway(GatewayNode::new(now, member, place, secret, rules));
         let stations = (0..count).map(|number| {
             let own = MemberId::from(member) + MemberId::from(number);
-            station(&args, (own, number), make, participant(feed && number == 0, sample))
+            let observer = match load().context("--strategy")? {
+                Some(strategy) => run_strategy(strategy, own, participant(feed && number == 0, false)),
+                None => participant(feed && number == 0, sample),
+            };
+            station(&args, (own, number), make, observer)
         });
-        run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(read_orders))
+        run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(count))
     }
 }
 
@@ -130,7 +145,28 @@ fn participant(is_printing: bool, is_sample: bool) -> EdgeObserver {
         }
         if is_sample {
             let body = format!("quote upon {}", packet.sequence).into_bytes();
-            commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+            commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
+        }
+    })
+}
+
+/// Calls a strategy with each packet that a gateway shows. Its orders count as made when the packet was released (its
+/// deadline, if that was kept), plus what the call has cost.
+fn run_strategy(mut strategy: Strategy, gateway: MemberId, mut observer: EdgeObserver) -> EdgeObserver {
+    Box::new(move |now, effect, commands| {
+        observer(now, effect, commands);
+        let EdgeEffect::Show(packet) = effect else { return };
+        if packet.payload.is_empty() {
+            return;
+        }
+        match strategy.on_packet(packet) {
+            Ok(turn) => {
+                let released = if packet.unfair.is_none() { packet.deadline } else { now };
+                commands.extend(turn.made_upon(released).map(EdgeCommand::Order));
+            }
+            // It was told once, with the reason.
+            Err(StrategyError::Stopped) => {}
+            Err(error) => tracing::error!(gateway, sequence = packet.sequence, %error, "the strategy failed"),
         }
     })
 }
@@ -158,22 +194,29 @@ const UNACKNOWLEDGED: usize = 1_024;
 /// Streams of a gateway that takes part: to the root and to its parent.
 const STREAMS: usize = 2;
 
-/// Sends each line of standard input as an order, as fast as the root takes them.
-fn read_orders(handle: &HostHandle) -> anyhow::Result<()> {
+/// Sends each line of standard input as an order, through the gateways in turn, as fast as the root takes them.
+fn read_orders(handle: &HostHandle, count: usize) -> anyhow::Result<()> {
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
-        let body = line.context("standard input")?.into_bytes();
+        let body = order_body(line.context("standard input")?)?;
         ensure!(body.len() <= ORDER_BYTES_MAX, "an order of {} bytes: at most {ORDER_BYTES_MAX} are taken", body.len());
         if number.is_multiple_of(TOGETHER) {
-            wait_for_room(handle)?;
+            (0..count).try_for_each(|gateway| wait_for_room(handle, gateway))?;
         }
-        handle.send(0, EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body }));
+        handle.send(number % count, EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
     }
     Ok(())
 }
 
-fn wait_for_room(handle: &HostHandle) -> anyhow::Result<()> {
+fn order_body(line: String) -> anyhow::Result<Vec<u8>> {
+    match line.starts_with("0x") {
+        true => hex_bytes(&line).with_context(|| format!("standard input: {line} is no even number of digits")),
+        false => Ok(line.into_bytes()),
+    }
+}
+
+fn wait_for_room(handle: &HostHandle, gateway: usize) -> anyhow::Result<()> {
     loop {
-        let status = handle.status(0).context("the gateway has ended")?;
+        let status = handle.status(gateway).context("the gateway has ended")?;
         if status.streams >= STREAMS && status.unacknowledged < UNACKNOWLEDGED {
             return Ok(());
         }
@@ -194,18 +237,15 @@ fn station(
 }
 
 /// Runs until a signal, or the end of standard input if orders are read from it and all of them are acknowledged.
-fn run(
-    stations: Vec<Station>,
-    args: &MemberArgs,
-    orders: Option<fn(&HostHandle) -> anyhow::Result<()>>,
-) -> anyhow::Result<ExitCode> {
+fn run(stations: Vec<Station>, args: &MemberArgs, orders: Option<u16>) -> anyhow::Result<ExitCode> {
     let stopped = stop_flag()?;
     let handle = start(stations, args.machines, args.clock_error_ns)?;
     // The end of a pipe tells whoever started this process that it runs.
     drop(writeln!(std::io::stderr(), "joining the edge of {}", args.root));
-    let reading = orders.map(|orders| {
+    let gateways = orders.map_or(0, usize::from);
+    let reading = orders.map(|_| {
         let handle = handle.clone();
-        std::thread::spawn(move || orders(&handle))
+        std::thread::spawn(move || read_orders(&handle, gateways))
     });
     while !stopped.load(Ordering::Relaxed) && !crate::output::reader_is_gone() {
         std::thread::sleep(LOOK);
@@ -218,7 +258,8 @@ fn run(
         None => return Ok(ExitCode::SUCCESS),
     }
     // What was read is on its way until the root has it.
-    while !stopped.load(Ordering::Relaxed) && handle.status(0).is_some_and(|status| status.unacknowledged > 0) {
+    let is_waiting = |gateway| handle.status(gateway).is_some_and(|status| status.unacknowledged > 0);
+    while !stopped.load(Ordering::Relaxed) && (0..gateways).any(is_waiting) {
         std::thread::sleep(LOOK);
     }
     Ok(ExitCode::SUCCESS)

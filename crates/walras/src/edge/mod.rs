@@ -1,5 +1,6 @@
 //! The market edge on the command line: `walras proxy`, `walras gateway`, `walras fairnet`, and the demo's edge.
 
+mod bundles;
 mod demo;
 mod member;
 mod page;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use edge::{EdgeClock, EdgeHost, HostHandle, HostOptions, Station};
-use fairnet::{EdgeRules, Nanos, SeatingShape};
+use fairnet::{BundleRules, EdgeRules, Nanos, SeatingShape};
 use primitives::{from_hex, to_hex};
 
 use crate::durable::write_durable;
@@ -18,6 +19,9 @@ use crate::durable::write_durable;
 pub use demo::DemoEdge;
 pub use member::{GatewayCommand, ProxyCommand};
 pub use plan::Fairnet;
+
+/// Orders of these edges are for the batch market. Blocks are hundreds of milliseconds apart.
+const BUNDLES: BundleRules = BundleRules { edge: 1, period: 100_000_000, most: 1_024 };
 
 /// What the members of an edge run on; the same for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,10 +35,10 @@ pub enum Machines {
 impl Machines {
     fn rules(self) -> EdgeRules {
         match self {
-            Machines::Own => EdgeRules::default(),
+            Machines::Own => EdgeRules { bundles: Some(BUNDLES), ..EdgeRules::default() },
             Machines::Shared => {
                 let shape = SeatingShape { layers: Some(2), hedging: 1 };
-                EdgeRules { shape, sample: 4, ..EdgeRules::shared_machine() }
+                EdgeRules { shape, sample: 4, bundles: Some(BUNDLES), ..EdgeRules::shared_machine() }
             }
         }
     }

@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use edge::{EdgeStatus, HostHandle};
 use fairnet::{FairnessEvent, MedianAndP99};
 use primitives::to_hex;
 use serde_json::{Value, json};
+
+use super::bundles::BundleShelf;
 
 /// Longest request that is read, and how long all of it may take.
 const REQUEST_BYTES: usize = 4_096;
@@ -19,19 +22,24 @@ const HTML: &str = include_str!("page.html");
 ///
 /// # Errors
 /// If the address is taken.
-pub fn serve(listen: SocketAddr, root: HostHandle) -> io::Result<SocketAddr> {
+pub fn serve(listen: SocketAddr, root: HostHandle, shelf: Arc<BundleShelf>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(listen)?;
     let address = listener.local_addr()?;
     std::thread::Builder::new().name("fairness page".into()).spawn(move || {
         // One request after the other: each takes a moment, or ends by its time limit.
         for stream in listener.incoming().flatten() {
-            drop(respond(stream, PATIENCE, || root.status(0)));
+            drop(respond(stream, PATIENCE, || root.status(0), || shelf.page()));
         }
     })?;
     Ok(address)
 }
 
-fn respond(mut stream: TcpStream, patience: Duration, status: impl Fn() -> Option<EdgeStatus>) -> io::Result<()> {
+fn respond(
+    mut stream: TcpStream,
+    patience: Duration,
+    status: impl Fn() -> Option<EdgeStatus>,
+    bundles: impl Fn() -> Value,
+) -> io::Result<()> {
     stream.set_write_timeout(Some(patience))?;
     let end = Instant::now() + patience;
     let mut request = Vec::new();
@@ -54,9 +62,10 @@ fn respond(mut stream: TcpStream, patience: Duration, status: impl Fn() -> Optio
     let (status, kind, body) = match (path, status()) {
         ("/", _) => ("200 OK", "text/html; charset=utf-8", HTML.to_string()),
         ("/v1/fairness", Some(status)) => ("200 OK", "application/json", fairness(&status).to_string()),
+        ("/v1/bundles", Some(_)) => ("200 OK", "application/json", bundles().to_string()),
         ("/metrics", Some(status)) => ("200 OK", "text/plain; version=0.0.4", metrics(&status)),
         (_, None) => ("503 Service Unavailable", "text/plain", "the edge has ended\n".into()),
-        _ => ("404 Not Found", "text/plain", "try /, /v1/fairness or /metrics\n".into()),
+        _ => ("404 Not Found", "text/plain", "try /, /v1/fairness, /v1/bundles or /metrics\n".into()),
     };
     let length = body.len();
     write!(
@@ -116,6 +125,8 @@ pub fn fairness(status: &EdgeStatus) -> Value {
         "orders": counters.orders,
         "orders_restamped": counters.restamped,
         "order_copies": counters.order_copies,
+        "bundles": counters.bundles,
+        "orders_late_for_their_bundle": counters.bundled_late,
         "forged_or_malformed_datagrams": counters.forged + counters.malformed,
         "sampled_packets": windows.windows,
         "samples_that_some_gateway_missed": windows.incomplete,
@@ -147,6 +158,8 @@ pub fn metrics(status: &EdgeStatus) -> String {
     line("walras_edge_packets_total", root.sequence as f64);
     line("walras_edge_orders_total", status.counters.orders as f64);
     line("walras_edge_orders_restamped_total", status.counters.restamped as f64);
+    line("walras_edge_bundles_total", status.counters.bundles as f64);
+    line("walras_edge_bundled_late_total", status.counters.bundled_late as f64);
     line("walras_edge_evictions_total", status.counters.evictions as f64);
     line("walras_edge_headroom_seconds", seconds(root.headroom));
     for (name, figures) in [
@@ -213,7 +226,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         std::thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a client");
-            drop(found.send(respond(stream, PATIENCE, || Some(status(Some(0))))));
+            drop(found.send(respond(stream, PATIENCE, || Some(status(Some(0))), || Value::Null)));
         });
         let mut client = TcpStream::connect(address).expect("it listens");
         client.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
@@ -230,7 +243,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let served = std::thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a client");
-            drop(respond(stream, Duration::from_millis(100), || None));
+            drop(respond(stream, Duration::from_millis(100), || None, || Value::Null));
         });
         let mut client = TcpStream::connect(address).expect("it listens");
         while !served.is_finished() {

@@ -1,11 +1,14 @@
-//! `walras fairnet`: trees and what they cost; the venue's secret.
+//! `walras fairnet`: trees and what they cost; the venue's secret; signed bundles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use fairnet::{Plan, PlanRequest, TreeCost};
+use primitives::{PublicKey, from_hex};
 use serde_json::{Value, json};
 
+use super::bundles::{TrueBundles, verify};
 use crate::tables;
 
 /// The tree of the market edge: plan it, make its secret.
@@ -23,6 +26,18 @@ pub enum Fairnet {
         /// The file; it must not exist.
         #[arg(long)]
         out: PathBuf,
+    },
+    /// Verify bundles of orders that a root has signed: chain, cut-offs, stamps, signatures.
+    #[command(after_help = "Example:
+  curl -s http://127.0.0.1:8090/v1/bundles > bundles.json
+  walras fairnet verify --bundles bundles.json --key 0x…")]
+    Verify {
+        /// What `/v1/bundles` answered.
+        #[arg(long)]
+        bundles: PathBuf,
+        /// The root's public key, from somebody that you trust; by default the one in the file, which proves less.
+        #[arg(long)]
+        key: Option<String>,
     },
 }
 
@@ -53,6 +68,7 @@ impl Fairnet {
                 let report = plan.report()?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
+            Fairnet::Verify { bundles, key } => verify_file(&bundles, key.as_deref(), json)?,
             Fairnet::Secret { out } => {
                 super::make_secret(&out)?;
                 let path = out.display().to_string();
@@ -61,6 +77,21 @@ impl Fairnet {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn verify_file(path: &Path, key: Option<&str>, json: bool) -> anyhow::Result<()> {
+    let name = path.display();
+    let file = std::fs::read_to_string(path).with_context(|| name.to_string())?;
+    let page: Value = serde_json::from_str(&file).with_context(|| name.to_string())?;
+    let text = key.or(page["key"].as_str()).context("the file names no key: give --key")?;
+    let key = PublicKey(from_hex(text).context("--key")?);
+    let TrueBundles { bundles, orders, late } = verify(&page, &key).with_context(|| name.to_string())?;
+    if json {
+        println!("{}", json!({ "bundles": bundles, "orders": orders, "late": late, "key": text }));
+    } else {
+        println!("{bundles} bundles hold, with {orders} orders, {late} of them late; signed by {text}");
+    }
+    Ok(())
 }
 
 impl PlanCommand {

@@ -1,6 +1,7 @@
 //! What one run of an edge is given, and what it comes to.
 
 use crate::Nanos;
+use crate::bundles::BundleRules;
 use crate::node::{EdgeMistake, EdgeRules};
 use crate::sim::SimDice;
 
@@ -71,7 +72,9 @@ impl EdgeSetup {
             gateway_deaths: below(2) as u32,
         };
         let engine = Some(1 + below(64)).filter(|rate| *rate > u64::from(gateways));
-        let rules = EdgeRules { shape, ..EdgeSetup::rules() };
+        // A third of all edges have a batch market.
+        let bundles = (seed % 3 == 1).then_some(BundleRules { edge: 1, period: 10 * MS, most: 64 });
+        let rules = EdgeRules { shape, bundles, ..EdgeSetup::rules() };
         EdgeSetup { seed, proxies, gateways, payloads: 3_000, orders: 500, engine, faults, rules }
     }
 }
