@@ -12,11 +12,13 @@
 mod ethereum;
 mod kernel;
 mod lane;
+mod market;
 mod mistakes;
 mod solo;
 pub mod validators;
 
-pub use kernel::{EngineMistake, Failure, LaneMistake, Mistake};
+pub use kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
+pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};

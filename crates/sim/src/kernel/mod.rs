@@ -26,7 +26,7 @@ pub(crate) use dice::Dice;
 pub(crate) use disks::{Crash, Disks};
 pub(crate) use links::{Flight, Links};
 pub(crate) use log_disk::{LogDisk, drawn_key};
-pub use mistake::{EngineMistake, LaneMistake, Mistake};
+pub use mistake::{EngineMistake, LaneMistake, MarketMistake, Mistake};
 pub use run::Failure;
 pub(crate) use run::{World, run};
 pub(crate) use schedule::Schedule;
