@@ -170,6 +170,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --crash-points 500
 	./$(WALRAS) sim --lane --seeds 1000
 	./$(WALRAS) sim --edge --seeds 500
+	./$(WALRAS) sim --market --seeds 5000
 	for engine in dbft tendermint; do for twins in '' --twins; do \
 	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz -- --include-ignored

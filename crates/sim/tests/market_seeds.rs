@@ -5,7 +5,7 @@ use sim::{MarketOptions, MarketReport, run_market};
 #[test]
 fn markets_hold_for_seeds() {
     let mut sum = MarketReport::default();
-    for seed in 0..24 {
+    for seed in 0..16 {
         let report = run_market(seed, MarketOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         sum.settled += report.settled;
         sum.reports += report.reports;
@@ -32,4 +32,14 @@ fn a_seed_decides_a_market() {
     let options = MarketOptions::default();
     assert_eq!(run_market(3, options), run_market(3, options));
     assert_ne!(run_market(3, options).expect("holds").trace, run_market(5, options).expect("holds").trace);
+}
+
+#[test]
+#[ignore = "a search, not a check"]
+fn search_seeds_of_market_mistakes() {
+    for mistake in sim::Mistake::all().filter(|one| matches!(one, sim::Mistake::Venue(_) | sim::Mistake::Market(_))) {
+        let options = MarketOptions { mistake: Some(mistake), ..MarketOptions::default() };
+        let found = (0..60).find_map(|seed| run_market(seed, options).err());
+        println!("{mistake:?}: {found:?}");
+    }
 }

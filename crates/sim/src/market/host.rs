@@ -170,14 +170,14 @@ impl Host {
         let opened = VenueRoot::open(self.disk.clone(), keys(), options);
         let (root, found) = opened.map_err(|error| format!("a root does not open again: {error}"))?;
         self.root = root;
+        self.check_told()?;
         let is_gap = found.again.first().is_some_and(|(first, _)| *first > self.passed);
         if is_gap || self.root.effects_told() > self.passed + found.again.len() as u64 {
             self.follower.begin(self.root.image(MARKET));
             self.passed = self.root.effects_told();
-            return found.again.iter().try_for_each(|(_, effect)| self.see(effect)).and_then(|()| self.check_told());
+            return found.again.iter().try_for_each(|(_, effect)| self.see(effect));
         }
-        self.pass_on(found.again.into_iter())?;
-        self.check_told()
+        self.pass_on(found.again.into_iter())
     }
 
     /// A mistake: an empty journal in the same incarnation. What was told is forgotten, also by those who check here.

@@ -173,7 +173,7 @@ impl World for MarketWorld {
 impl MarketWorld {
     fn new(seed: u64, options: MarketOptions) -> MarketWorld {
         let mut dice = Dice::new(seed ^ 0x3a_4e);
-        let kind = Villainy::ALL[dice.index(Villainy::ALL.len())];
+        let kind = Villainy::ALL[(seed / 2 % 5) as usize];
         let from = 12 + dice.below(options.blocks.max(24) / 2);
         let conditions = Conditions {
             villainy: (seed % 2 == 1).then_some((kind, from)),
@@ -260,25 +260,25 @@ impl MarketWorld {
     fn act(&mut self) -> Result<(), String> {
         let at = self.dice.index(self.hosts.len());
         let now_ms = self.chain.time_ms;
-        match self.dice.below(16) {
-            0..=7 => {
+        match self.dice.below(48) {
+            0..=25 => {
                 let inputs = self.traders.inputs(self.moment(), &mut self.chain.oracle, &mut self.dice);
                 self.tell(at, &inputs)
             }
-            8..=11 => self.block(),
-            12 => {
+            26..=41 => self.block(),
+            42 => {
                 let surviving = self.dice.surviving();
                 self.hosts[at].crash(now_ms, surviving, &mut self.dice)?;
                 self.collect(at)
             }
-            13 => {
+            43 => {
                 let points = self.hosts[at].disk.points() + self.dice.below(12);
                 let fault = if self.dice.once_in(2) { DiskFault::Error } else { DiskFault::Half };
                 self.hosts[at].disk.inject(points, fault);
                 Ok(())
             }
-            14 if self.dice.once_in(2) => self.hosts[at].snapshot(now_ms, &mut self.dice),
-            14 => self.hosts[at].restart(now_ms, &mut self.dice),
+            44 => self.hosts[at].snapshot(now_ms, &mut self.dice),
+            45 => self.hosts[at].restart(now_ms, &mut self.dice),
             _ => {
                 let input = self.steer();
                 self.tell(at, &[input])

@@ -34,7 +34,7 @@ pub(super) const FEE_CAP_PPM: u32 = 10_000;
 /// Between two blocks; mostly.
 pub(super) const BLOCK_MS: u64 = 1_000;
 /// Units of each asset that a trader deposits first.
-pub(super) const DEPOSIT: Amount = 30_000;
+pub(super) const DEPOSIT: Amount = 80_000;
 
 pub(super) fn key(person: Person) -> SecretKey {
     SecretKey::from_seed([person; 32])

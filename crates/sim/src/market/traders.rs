@@ -67,7 +67,7 @@ impl Traders {
 
     /// What sessions say in a step.
     pub fn inputs(&mut self, now: Moment, oracle: &mut Oracle, dice: &mut Dice) -> Vec<VenueInput> {
-        (0..1 + dice.below(4)).flat_map(|_| self.say(now, oracle, dice)).collect()
+        (0..1 + dice.below(8)).flat_map(|_| self.say(now, oracle, dice)).collect()
     }
 
     fn say(&mut self, now: Moment, oracle: &mut Oracle, dice: &mut Dice) -> Vec<VenueInput> {
