@@ -139,6 +139,8 @@ struct MarketWorld {
     forced: Vec<Transaction>,
     /// Whether the venue has cheated in this incarnation.
     has_cheated: bool,
+    /// Settles that were void for a reason.
+    excused_voids: u64,
     fenced_at: Height,
     healed: bool,
     trace: Trace,
@@ -190,6 +192,7 @@ impl MarketWorld {
             evidence: Evidence::default(),
             forced: Vec::new(),
             has_cheated: false,
+            excused_voids: 0,
             fenced_at: 0,
             healed: false,
             trace: Trace::default(),
@@ -402,6 +405,10 @@ impl MarketWorld {
         if self.hosts[0].root.settings().incarnation == incarnation {
             return Ok(());
         }
+        self.certify(0)?;
+        if self.hosts.iter().any(|host| host.root.stopped().is_none()) {
+            return Err("a root goes on although its incarnation has ended".into());
+        }
         self.report.fences += 1;
         self.fenced_at = self.chain.height();
         let hosts = std::mem::take(&mut self.hosts);
@@ -430,6 +437,10 @@ impl MarketWorld {
         self.report.settled += applied;
         self.report.busts += busts.len() as u64;
         let is_excused = self.has_cheated || self.conditions.censors;
+        if self.chain.voids > self.excused_voids && !is_excused {
+            return Err("a settle of an honest venue is void".into());
+        }
+        self.excused_voids = self.chain.voids;
         match busts.first().filter(|_| !is_excused) {
             Some(reason) => Err(format!("a fill of an honest venue is bust: {reason:?}")),
             None => Ok(()),

@@ -93,6 +93,11 @@ impl Oracle {
         self.network
     }
 
+    /// The height of the last block.
+    pub fn height(&self) -> Height {
+        self.times.len() as u64 - 1
+    }
+
     /// Remembers what a trader signs.
     pub fn sign(&mut self, person: Person, signed: SettledOrder) {
         let digest = signed.order.digest(&self.network, VENUE, &signed.key);
@@ -101,7 +106,7 @@ impl Oracle {
 
     /// Whether an action counts by now: D heights and τ later.
     fn is_past(&self, since: Height) -> bool {
-        let now = self.times.len() - 1;
+        let now = self.height() as usize;
         let then = usize::try_from(since).unwrap_or(usize::MAX);
         now as u64 > since.saturating_add(DELAY.heights)
             && self.times.get(then).is_some_and(|then| self.times[now] > then + DELAY.ms)

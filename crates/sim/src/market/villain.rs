@@ -40,33 +40,42 @@ pub(super) fn false_settle(oracle: &Oracle, dice: &mut Dice) -> Option<Settle> {
     if buys.is_empty() || sells.is_empty() {
         return None;
     }
-    let (buy, sell) = (buys[dice.index(buys.len())], sells[dice.index(sells.len())]);
-    let mut orders: Vec<SettledOrder> = vec![buy.signed, sell.signed];
+    let (buy, sell) = (buys[dice.index(buys.len())].signed, sells[dice.index(sells.len())].signed);
+    let [buy, sell] = [invented(buy, dice), invented(sell, dice)];
+    let mut orders: Vec<SettledOrder> = vec![buy, sell];
     orders.sort_by_key(|one| (one.key, one.order.number));
-    let at = |of: &SignedOrder| orders.iter().position(|one| *one == of.signed).unwrap_or(0) as u16;
-    let (buy_at, sell_at) = (at(buy), at(sell));
-    if dice.once_in(4) {
-        orders[0].signature = Some(Signature([9; 64]));
-    }
-    if dice.once_in(6) {
-        // A price that the trader never signed: the old signature does not fit.
-        orders[0].order.tick = orders[0].order.tick.saturating_add(1);
-    }
-    let worst = if dice.once_in(2) { buy.signed.order.tick } else { sell.signed.order.tick };
-    let lots = [1, buy.signed.order.lots.min(sell.signed.order.lots), buy.signed.order.lots];
+    let at = |of: &SettledOrder| orders.iter().position(|one| one == of).unwrap_or(0) as u16;
+    let (buy_at, sell_at) = (at(&buy), at(&sell));
+    let worst = if dice.once_in(2) { buy.order.tick } else { sell.order.tick };
+    let lots = [1, buy.order.lots.min(sell.order.lots), buy.order.lots];
+    let (fee_buy, fee_sell) =
+        if dice.once_in(2) { (0, 0) } else { (dice.below(40) as i64 - 2, dice.below(40) as i64 + 2) };
     let fill = SettledFill {
         buy: buy_at,
         sell: sell_at,
         lots: lots[dice.index(3)],
         tick: if dice.once_in(4) { 1 + dice.below(200) as u32 } else { worst },
-        fee_buy: dice.below(40) as i64 - 2,
-        fee_sell: dice.below(40) as i64 + 2,
+        fee_buy,
+        fee_sell,
         taker: if dice.once_in(2) { VenueSide::Buy } else { VenueSide::Sell },
     };
     let fills = vec![fill; 1 + dice.index(2)];
     let (from, incarnation) = (oracle.leaves.len() as u64, oracle.incarnation);
     let settle = Settle { venue: VENUE, incarnation, from, orders, fills };
     settle.check(1 << 13).is_ok().then_some(settle)
+}
+
+/// Mostly the order as it was signed; else one that nobody signed, with an old signature or with none of anybody.
+fn invented(of: SettledOrder, dice: &mut Dice) -> SettledOrder {
+    let mut order = of.order;
+    match dice.below(8) {
+        0 => SettledOrder { signature: Some(Signature([9; 64])), ..of },
+        1 => {
+            order.number.reference = order.number.reference.saturating_add(1_000_000);
+            SettledOrder { order, ..of }
+        }
+        _ => of,
+    }
 }
 
 /// The same fills in another order; nothing if the order shows in no leaf or breaks a group.
