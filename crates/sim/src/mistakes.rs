@@ -87,7 +87,7 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
 
 /// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
 /// and in that of markets others come first to what matters, or few orders are so large.
-pub const FOUND_ELSEWHERE: [Mistake; 17] = {
+pub const FOUND_ELSEWHERE: [Mistake; 14] = {
     use Mistake::{Member, Venue};
     [
         Member(MemberMistake::LateCertificateNotTold),
@@ -99,7 +99,6 @@ pub const FOUND_ELSEWHERE: [Mistake; 17] = {
         Venue(VenueMistake::BondForgotten),
         Venue(VenueMistake::ReplaceForgetsExecuted),
         Venue(VenueMistake::DeadManEndsAll),
-        Venue(VenueMistake::IgnoresContradiction),
         Venue(VenueMistake::BacklogUnbounded),
         Venue(VenueMistake::AuctionInPause),
         Venue(VenueMistake::OpensOnOldBlocks),
@@ -201,7 +200,7 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 17] = [
+const MARKET: [Row; 20] = [
     of_venue(VenueMistake::ReportsBeforeSync, 0, "is not in the journal"),
     of_venue(VenueMistake::LeavingBuys, 3, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 1, "of an honest venue is bust: Drawdown"),
@@ -214,7 +213,10 @@ const MARKET: [Row; 17] = [
     of_venue(VenueMistake::RetryIsNew, 0, "and after a crash it is"),
     of_venue(VenueMistake::SignatureLeftOut, 0, "a settle of an honest venue is void"),
     of_venue(VenueMistake::IgnoresFence, 0, "although its incarnation has ended"),
+    of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
+    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
+    of_market(MarketMistake::BustsApplied, 1, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
     of_market(MarketMistake::JournalMadeAnew, 1, "an honest root has stopped"),

@@ -102,11 +102,23 @@ impl MarketWorld {
         }
         let proof = self.evidence.first(&self.chain.oracle);
         if let Some(proof) = proof.filter(|_| self.has_cheated && (self.healed || self.dice.once_in(3))) {
+            self.check_contradicted()?;
             self.convict(proof)?;
             return self.fence();
         }
         // A venue that cheats without a proof, and one that the owner finds out about first.
         if self.has_cheated && (self.healed || self.dice.once_in(8)) { self.fence() } else { Ok(()) }
+    }
+
+    /// A root that learns that the ledger has another fill than it reported stops.
+    fn check_contradicted(&mut self) -> Result<(), String> {
+        self.certify(0)?;
+        let leaves = &self.chain.oracle.leaves;
+        let mut going = self.hosts.iter().filter(|host| host.root.stopped().is_none());
+        match going.any(|host| host.is_contradicted(leaves)) {
+            true => Err("a root goes on although the ledger has another fill than it reported".into()),
+            false => Ok(()),
+        }
     }
 
     fn convict(&mut self, proof: VenueEvidence) -> Result<(), String> {

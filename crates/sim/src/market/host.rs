@@ -231,6 +231,12 @@ impl Host {
         Ok(())
     }
 
+    /// Whether the ledger has another fill than this root reported.
+    pub fn is_contradicted(&self, leaves: &[Digest]) -> bool {
+        let other = |(index, leaf): (&u64, &Digest)| leaves.get(*index as usize).is_some_and(|of| of != leaf);
+        self.told.iter().any(other)
+    }
+
     /// The fills from an index on, from the journal.
     pub fn fills(&self, from: u64) -> Result<Vec<VenueFill>, String> {
         self.root.fills(from, usize::MAX).map_err(|error| error.to_string())

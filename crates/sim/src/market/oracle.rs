@@ -11,8 +11,8 @@ use primitives::venue::{
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
 use super::people::{
-    ASSETS, DELAY, EUR, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, Person, START, TICK, TRADERS, USD, VENUE, address,
-    reporting,
+    ASSETS, DELAY, EUR, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START, TICK, TRADERS, USD, VENUE,
+    address, reporting,
 };
 
 /// An order that a trader has signed.
@@ -257,7 +257,10 @@ impl Oracle {
 
     /// What a bust pays.
     fn bust(&mut self, body: &Settle, fill: &SettledFill, guilt: BustGuilt) {
-        self.bond -= u64::from(fill.lots) * PENALTY;
+        // Orders of a market that nobody listed cost the least.
+        let is_listed = body.orders[usize::from(fill.buy)].order.market == MARKET;
+        let penalty = u64::from(fill.lots) * if is_listed { PENALTY } else { PENALTY_MIN };
+        self.bond -= penalty;
         let at = match guilt {
             BustGuilt::Buyer => fill.sell,
             BustGuilt::Seller => fill.buy,
@@ -265,7 +268,7 @@ impl Oracle {
         };
         let key = &body.orders[usize::from(at)].key;
         if let Some(person) = self.keys.get(key).map(|key| key.person) {
-            self.pay(person, u64::from(fill.lots) * PENALTY);
+            self.pay(person, penalty);
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) const DELAY: Delay = Delay { heights: 8, ms: 5_500 };
 pub(super) const BOND_DELAY: Delay = Delay { heights: 40, ms: 40_000 };
 pub(super) const BOND: Amount = 200_000;
 pub(super) const PENALTY: Amount = 5;
+pub(super) const PENALTY_MIN: Amount = 1;
 pub(super) const LOT: Amount = 10;
 pub(super) const TICK: Amount = 2;
 pub(super) const FEE: Amount = 1;
@@ -74,7 +75,7 @@ pub(super) fn terms(delay: Delay) -> VenueTerms {
         bond_delay: BOND_DELAY,
         settle_bytes: 1 << 13,
         entries_max: 400,
-        penalty_min: 1,
+        penalty_min: PENALTY_MIN,
         venues_max: 2,
         per_block: 2_000,
         life_max: 500,

@@ -54,12 +54,12 @@ pub(super) fn false_settle(oracle: &Oracle, dice: &mut Dice) -> Option<Settle> {
         buy: buy_at,
         sell: sell_at,
         lots: lots[dice.index(3)],
-        tick: if dice.once_in(4) { 1 + dice.below(200) as u32 } else { worst },
+        tick: if dice.once_in(6) { 1 + dice.below(200) as u32 } else { worst },
         fee_buy,
         fee_sell,
         taker: if dice.once_in(2) { VenueSide::Buy } else { VenueSide::Sell },
     };
-    let fills = vec![fill; 1 + dice.index(2)];
+    let fills = vec![fill; if dice.once_in(4) { 2 } else { 1 }];
     let (from, incarnation) = (oracle.leaves.len() as u64, oracle.incarnation);
     let settle = Settle { venue: VENUE, incarnation, from, orders, fills };
     settle.check(1 << 13).is_ok().then_some(settle)
@@ -70,7 +70,7 @@ fn invented(of: SettledOrder, dice: &mut Dice) -> SettledOrder {
     let mut order = of.order;
     match dice.below(8) {
         0 => SettledOrder { signature: Some(Signature([9; 64])), ..of },
-        1 => {
+        1..=3 => {
             order.number.reference = order.number.reference.saturating_add(1_000_000);
             SettledOrder { order, ..of }
         }
