@@ -162,7 +162,7 @@ bench: build ## Run every measurement
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all
-	for suite in matching exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000
