@@ -162,7 +162,7 @@ bench: build ## Run every measurement
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all
-	for suite in matching exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000
@@ -170,6 +170,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --crash-points 500
 	./$(WALRAS) sim --lane --seeds 1000
 	./$(WALRAS) sim --edge --seeds 500
+	./$(WALRAS) sim --market --seeds 5000
 	for engine in dbft tendermint; do for twins in '' --twins; do \
 	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz -- --include-ignored

@@ -1,9 +1,10 @@
 //! The whole system under faults, on one thread, from one seed.
 //!
-//! Three worlds run the code that runs in production, each with everything around it played: one node with its clients
-//! and its disk ([`run`]), a network of validators ([`validators`]), and the payment lane ([`run_lane`]). They stand on
-//! one kernel: clock, dice, links, disks, and the mistakes that a world can be told to make ([`Mistake`]). Each mistake
-//! has a seed that finds it ([`found`]).
+//! Four worlds run the code that runs in production, each with everything around it played: one node with its clients
+//! and its disk ([`run`]), a network of validators ([`validators`]), the payment lane ([`run_lane`]), and a continuous
+//! market with its venue and its custody ([`run_market`]). They stand on one kernel: clock, dice, links, disks, and the
+//! mistakes that a world can be told to make ([`Mistake`]). Each mistake has a seed that finds it
+//! ([`found`]).
 //!
 //! A failure prints the seed. The same seed makes the same run: the trace of its report is a digest over all events.
 //!
@@ -12,11 +13,13 @@
 mod ethereum;
 mod kernel;
 mod lane;
+mod market;
 mod mistakes;
 mod solo;
 pub mod validators;
 
-pub use kernel::{EngineMistake, Failure, LaneMistake, Mistake};
+pub use kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
+pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};

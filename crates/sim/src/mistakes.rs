@@ -3,9 +3,11 @@
 use consensus::Protocol;
 use member::MemberMistake;
 use replica::{Defect, LifeMistake};
+use venue::VenueMistake;
 
-use crate::kernel::{EngineMistake, Failure, LaneMistake, Mistake};
+use crate::kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 use crate::lane::{LaneOptions, run_lane};
+use crate::market::{MarketOptions, run_market};
 use crate::solo::{SimOptions, run};
 use crate::validators::{SimNetwork, run_network};
 
@@ -18,6 +20,8 @@ pub enum Scene {
     Validators,
     /// The payment lane, with this many blocks before the faults stop.
     Lane(u64),
+    /// A continuous market.
+    Market,
 }
 
 /// A mistake with a run that finds it.
@@ -54,6 +58,10 @@ impl FoundMistake {
         match self.scene {
             Scene::Solo => run(self.seed, SimOptions { mistake, ..SimOptions::default() }).map(drop),
             Scene::Lane(blocks) => run_lane(self.seed, LaneOptions { blocks, mistake }).map(drop),
+            Scene::Market => {
+                let options = MarketOptions { mistake, ..MarketOptions::default() };
+                run_market(self.seed, options).map(drop)
+            }
             Scene::Validators => {
                 let (of, seed) = (self.mistake, self.seed);
                 run_network(seed, || {
@@ -69,7 +77,7 @@ impl FoundMistake {
 
 /// All mistakes that a world finds, each with its run.
 pub fn found() -> impl Iterator<Item = FoundMistake> {
-    SOLO.iter().chain(&VALIDATORS).chain(&LANE).map(|(mistake, scene, seed, says)| FoundMistake {
+    SOLO.iter().chain(&VALIDATORS).chain(&LANE).chain(&MARKET).map(|(mistake, scene, seed, says)| FoundMistake {
         mistake: *mistake,
         scene: *scene,
         seed: *seed,
@@ -77,9 +85,27 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
     })
 }
 
-/// Mistakes that tests of `member` find: in the lane's world somebody else shows such certificates in time.
-pub const FOUND_ELSEWHERE: [Mistake; 2] =
-    [Mistake::Member(MemberMistake::LateCertificateNotTold), Mistake::Member(MemberMistake::ShownNotPosted)];
+/// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
+/// and in that of markets others come first to what matters, or few orders are so large.
+pub const FOUND_ELSEWHERE: [Mistake; 14] = {
+    use Mistake::{Member, Venue};
+    [
+        Member(MemberMistake::LateCertificateNotTold),
+        Member(MemberMistake::ShownNotPosted),
+        Venue(VenueMistake::CreditsBuy),
+        Venue(VenueMistake::BandAtLimitOnly),
+        Venue(VenueMistake::GroupCut),
+        Venue(VenueMistake::NeverLate),
+        Venue(VenueMistake::BondForgotten),
+        Venue(VenueMistake::ReplaceForgetsExecuted),
+        Venue(VenueMistake::DeadManEndsAll),
+        Venue(VenueMistake::BacklogUnbounded),
+        Venue(VenueMistake::AuctionInPause),
+        Venue(VenueMistake::OpensOnOldBlocks),
+        Venue(VenueMistake::NumbersRunAway),
+        Venue(VenueMistake::SignerForgotten),
+    ]
+};
 
 type Row = (Mistake, Scene, u64, &'static str);
 
@@ -101,6 +127,14 @@ const fn of_member(mistake: MemberMistake, seed: u64, blocks: u64, says: &'stati
 
 const fn of_lane(mistake: LaneMistake, seed: u64, says: &'static str) -> Row {
     (Mistake::Lane(mistake), Scene::Lane(34), seed, says)
+}
+
+const fn of_venue(mistake: VenueMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Venue(mistake), Scene::Market, seed, says)
+}
+
+const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
 const SOLO: [Row; 21] = [
@@ -164,6 +198,29 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartKeepsName, 0, "older than the restart"),
     of_lane(LaneMistake::RestartCountsLaterDeposits, 9, "is listed, and nothing of it is in the snapshot"),
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
+];
+
+const MARKET: [Row; 20] = [
+    of_venue(VenueMistake::ReportsBeforeSync, 0, "is not in the journal"),
+    of_venue(VenueMistake::LeavingBuys, 3, "of an honest venue is bust: Deposit"),
+    of_venue(VenueMistake::DrawdownForgetsFills, 1, "of an honest venue is bust: Drawdown"),
+    of_venue(VenueMistake::RevokedTrades, 0, "of an honest venue is bust: Dead"),
+    of_venue(VenueMistake::RaisesLater, 1, "of an honest venue is bust: Dead"),
+    of_venue(VenueMistake::FloorsIgnored, 1, "of an honest venue is bust: Dead"),
+    of_venue(VenueMistake::ExpiredTrades, 0, "of an honest venue is bust: Expired"),
+    of_venue(VenueMistake::UncoveredOrdersStay, 40, "of an honest venue is bust: Deposit"),
+    of_venue(VenueMistake::TwoInFlight, 0, "a settle of an honest venue is void"),
+    of_venue(VenueMistake::RetryIsNew, 0, "and after a crash it is"),
+    of_venue(VenueMistake::SignatureLeftOut, 0, "a settle of an honest venue is void"),
+    of_venue(VenueMistake::IgnoresFence, 0, "although its incarnation has ended"),
+    of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
+    of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
+    of_market(MarketMistake::OrdersUnverified, 91, "that nobody signed"),
+    of_market(MarketMistake::BustsApplied, 1, "a fill moves units"),
+    of_market(MarketMistake::EventLost, 0, "who follows market"),
+    of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
+    of_market(MarketMistake::JournalMadeAnew, 1, "an honest root has stopped"),
+    of_market(MarketMistake::FactsLeftOut, 0, "of an honest venue is bust: Deposit"),
 ];
 
 /// A network in which a mistake of this kind matters, and the number of transactions for each validator.

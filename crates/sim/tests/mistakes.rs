@@ -32,10 +32,15 @@ fn each_mistake_around_the_lane_is_found() {
     is_found(|scene| matches!(scene, Scene::Lane(_)));
 }
 
-/// The lane's own runs are those of `lane_seeds`.
+#[test]
+fn each_mistake_around_a_market_is_found() {
+    is_found(|scene| *scene == Scene::Market);
+}
+
+/// The runs of lanes and markets are those of `lane_seeds` and `market_seeds`.
 #[test]
 fn without_its_mistake_each_run_holds() {
-    for one in found().filter(|one| !matches!(one.scene, Scene::Lane(_))) {
+    for one in found().filter(|one| !matches!(one.scene, Scene::Lane(_) | Scene::Market)) {
         one.without_mistake().unwrap_or_else(|failure| panic!("without {:?}: {failure}", one.mistake));
     }
 }

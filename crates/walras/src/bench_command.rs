@@ -1,6 +1,6 @@
 //! `walras bench`: one command for each measured claim.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -256,6 +256,46 @@ pub enum Bench {
         /// Runs of each depth.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
+    },
+    /// Settles of continuous markets on the ledger, against their signatures, payments, checkpoints, and no venue.
+    #[command(after_help = "Example:\n  walras bench settle --json")]
+    Settle {
+        /// Traders, each with a key and two deposits: at least twice as many as fills.
+        #[arg(long, default_value_t = 20_000)]
+        traders: usize,
+        /// Fills of a settle, each of two new orders.
+        #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=2_500))]
+        fills: u32,
+        /// Turns.
+        #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+    },
+    /// The root of a venue: orders a second, its journal against the disk, signatures, a Soup session, market data.
+    #[command(after_help = "Examples:
+  walras bench venue --json
+  walras bench venue --file 01302020.NASDAQ_ITCH50 --security AAPL   # orders of a day instead of a drawn flow")]
+    Venue {
+        /// Arrivals of a drawn flow.
+        #[arg(long, default_value_t = 200_000)]
+        arrivals: usize,
+        /// A file of framed ITCH 5.0 messages, whose orders are replayed.
+        #[arg(long)]
+        file: Option<PathBuf>,
+        /// With --file: the security; the first one that has orders by default.
+        #[arg(long, requires = "file")]
+        security: Option<String>,
+        /// Arrivals of a step.
+        #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4_096))]
+        batch: u32,
+        /// Round trips over each socket in a run.
+        #[arg(long, default_value_t = 5_000)]
+        trips: usize,
+        /// Runs.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+        /// Directory for the journals; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
     },
     /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues. Each is labelled
     /// measured, Monte Carlo, simulated, arithmetic or quoted.
@@ -560,6 +600,20 @@ impl Bench {
                 let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
                 print_figures(&bench::matching::run(&options, &mut say), json);
             }
+            Bench::Settle { traders, fills, runs } => {
+                let (fills, runs) = (fills as usize, runs as usize);
+                let options = bench::settle::SettleOptions { traders, fills, runs };
+                print_figures(&bench::settle::run(&options, &mut say)?, json);
+            }
+            Bench::Venue { arrivals, file, security, batch, trips, runs, directory } => {
+                let flow = bench::flow::FlowParameters::default();
+                let replayed = file.map(|file| replayed(&file, security.as_deref(), flow.owners)).transpose()?;
+                let (batch, runs) = (batch as usize, runs as usize);
+                let options = bench::venue::VenueOptions { flow, arrivals, replayed, batch, trips, runs };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                print_figures(&bench::venue::run(&options, &directory, &mut say)?, json);
+            }
             Bench::Onyx { figure, table, name, all, list, quick, seed, folder } => {
                 if list {
                     print_figures(&bench::onyx::list(), json);
@@ -636,6 +690,19 @@ fn print_exhibits(report: &Value, json: bool) {
         return;
     }
     report["exhibits"].as_array().into_iter().flatten().for_each(|exhibit| println!("{}", tables::text(exhibit)));
+}
+
+/// The orders of a file of ITCH 5.0 messages.
+fn replayed(file: &Path, security: Option<&str>, owners: u32) -> anyhow::Result<Vec<bench::flow::FlowEvent>> {
+    let bytes = std::fs::read(file).with_context(|| format!("{}", file.display()))?;
+    let padded = |text: &str| {
+        let mut symbol = [b' '; 8];
+        anyhow::ensure!(text.len() <= symbol.len(), "--security {text}: a symbol has at most eight characters");
+        symbol[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(symbol)
+    };
+    let security = security.map(padded).transpose()?;
+    bench::flow::from_itch(&bytes, security, owners).map_err(|what| anyhow::anyhow!("{}: {what}", file.display()))
 }
 
 fn validators(text: &str) -> Result<usize, String> {

@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use crate::init::founding::EngineName;
 use ::sim::validators::{self, run_twins, run_validators};
 use ::sim::{
-    Failure, FoundMistake, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, found, run, run_lane,
+    Failure, FoundMistake, LaneOptions, LaneReport, MarketOptions, MarketReport, SimOptions, SimReport, crash_points,
+    found, run, run_lane, run_market,
 };
 use anyhow::Context;
 use consensus::Protocol;
@@ -27,6 +28,7 @@ use serde_json::{Value, json};
   walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
+  walras sim --market --seeds 200  # a continuous market: its venue crashes or cheats, its traders forge and replay
   walras sim --edge --seeds 200    # the market edge: lost and forged datagrams, proxies and gateways that die
   walras sim --mistakes            # every mistake that the simulation can make, each with the seed that finds it
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
@@ -57,8 +59,12 @@ pub struct Sim {
     /// Instead: the market edge, root, proxies and gateways; market data out and orders in.
     #[arg(long, conflicts_with_all = ["consensus", "lane", "crash_points", "blocks"])]
     edge: bool,
+    /// Instead: a continuous market, the root of its venue and the ledger's custody, with hostile traders and venues.
+    #[arg(long, conflicts_with_all = ["consensus", "lane", "edge", "crash_points", "blocks"])]
+    market: bool,
     /// Instead: run every mistake that can be made on purpose with the seed that finds it.
-    #[arg(long, conflicts_with_all = ["consensus", "lane", "edge", "crash_points", "seeds", "seed", "from", "blocks"])]
+    #[arg(long, conflicts_with_all =
+        ["consensus", "lane", "edge", "market", "crash_points", "seeds", "seed", "from", "blocks"])]
     mistakes: bool,
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
@@ -108,6 +114,9 @@ impl Sim {
         }
         if self.edge {
             return Ok(run_edges(seeds, json));
+        }
+        if self.market {
+            return Ok(run_markets(seeds, json));
         }
         if self.consensus {
             return run_consensus(seeds, self.protocol()?, self.twins, json);
@@ -229,6 +238,34 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("outdated", sum(|report| report.outdated)),
     ];
     Ok(print_report(&counts, &failures, "walras sim --lane", json))
+}
+
+fn run_markets(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
+    // The failure is reported with its seed below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let results = run_all(seeds, |seed| run_market(seed, MarketOptions::default()));
+    let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let sum = |count: fn(&MarketReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
+    let counts = [
+        ("seeds", results.len() as u64),
+        ("blocks", sum(|report| report.blocks)),
+        ("steps", sum(|report| report.steps)),
+        ("orders", sum(|report| report.orders)),
+        ("orders_refused", sum(|report| report.refused)),
+        ("orders_forged", sum(|report| report.forged)),
+        ("reports", sum(|report| report.reports)),
+        ("settled", sum(|report| report.settled)),
+        ("busts", sum(|report| report.busts)),
+        ("void_settles", sum(|report| report.voids)),
+        ("refused_in_blocks", sum(|report| report.unpaid)),
+        ("restarts", sum(|report| report.restarts)),
+        ("fences", sum(|report| report.fences)),
+        ("hostile_venues", sum(|report| report.hostile)),
+        ("convicted", sum(|report| report.convicted)),
+        ("claimed", sum(|report| report.claimed)),
+        ("unproved", sum(|report| report.unproved)),
+    ];
+    print_report(&counts, &failures, "walras sim --market", json)
 }
 
 fn run_edges(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {

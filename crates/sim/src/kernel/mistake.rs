@@ -3,8 +3,9 @@
 use member::MemberMistake;
 use replica::{Defect, LifeMistake};
 use store::StoreMistake;
+use venue::VenueMistake;
 
-/// A mistake that must be detected. Those of `replica` and `member` are in the code that runs in production, which
+/// A mistake that must be detected. Those of `replica`, `member` and `venue` are in the code that runs in production, which
 /// makes them when it is told to; of the others production code contains none: the world does something wrongly, or
 /// changes a result of an engine before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,10 @@ pub enum Mistake {
     Engine(EngineMistake),
     /// Around the payment lane.
     Lane(LaneMistake),
+    /// Of the root of a venue.
+    Venue(VenueMistake),
+    /// Around a continuous market.
+    Market(MarketMistake),
 }
 
 impl Mistake {
@@ -28,7 +33,10 @@ impl Mistake {
         let replicas = Defect::ALL.into_iter().map(Mistake::Replica);
         let members = MemberMistake::ALL.into_iter().map(Mistake::Member);
         let engines = EngineMistake::ALL.into_iter().map(Mistake::Engine);
-        lives.chain(replicas).chain(members).chain(engines).chain(LaneMistake::ALL.into_iter().map(Mistake::Lane))
+        let lanes = LaneMistake::ALL.into_iter().map(Mistake::Lane);
+        let venues = VenueMistake::ALL.into_iter().map(Mistake::Venue);
+        let markets = MarketMistake::ALL.into_iter().map(Mistake::Market);
+        lives.chain(replicas).chain(members).chain(engines).chain(lanes).chain(venues).chain(markets)
     }
 
     /// The mistake that the life of blocks makes.
@@ -58,6 +66,16 @@ impl Mistake {
     /// The mistake of an engine or a worker.
     pub(crate) fn of_engine(self) -> Option<EngineMistake> {
         if let Mistake::Engine(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake that the root of a venue makes.
+    pub(crate) fn of_venue(self) -> Option<VenueMistake> {
+        if let Mistake::Venue(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake around a continuous market.
+    pub(crate) fn of_market(self) -> Option<MarketMistake> {
+        if let Mistake::Market(mistake) = self { Some(mistake) } else { None }
     }
 
     /// The mistake around the lane.
@@ -159,4 +177,36 @@ impl LaneMistake {
         use LaneMistake::{RestartCountsLaterDeposits, RestartIgnoresCertificates, RestartKeepsName};
         matches!(self, RestartKeepsName | RestartCountsLaterDeposits | RestartIgnoresCertificates)
     }
+}
+
+/// A mistake of the ledger, the engine or the host around a continuous market, which its world plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketMistake {
+    /// The ledger counts actions of traders one height too early.
+    DelayTooShort,
+    /// The ledger does not verify the signatures of the orders in a settle.
+    OrdersUnverified,
+    /// The ledger applies a fill that it has judged bust, and says so.
+    BustsApplied,
+    /// Events of the engine do not reach the readers of market data.
+    EventLost,
+    /// The engine serves the last order of a price before the first.
+    LastServedFirst,
+    /// A host that lost its journal makes a new one in the same incarnation.
+    JournalMadeAnew,
+    /// A host tells its root the heights of some blocks, and not what they changed.
+    FactsLeftOut,
+}
+
+impl MarketMistake {
+    /// All of them.
+    pub const ALL: [MarketMistake; 7] = [
+        MarketMistake::DelayTooShort,
+        MarketMistake::OrdersUnverified,
+        MarketMistake::BustsApplied,
+        MarketMistake::EventLost,
+        MarketMistake::LastServedFirst,
+        MarketMistake::JournalMadeAnew,
+        MarketMistake::FactsLeftOut,
+    ];
 }

@@ -1,8 +1,8 @@
 //! What every simulated world stands on.
 //!
 //! A *world* is the code that runs in production, with everything around it played: one node ([`crate::run`]), a
-//! network of validators ([`crate::validators`]), or the payment lane ([`crate::run_lane`]). All of them draw from
-//! [`Dice`] alone, and the kernel has what they are played with:
+//! network of validators ([`crate::validators`]), the payment lane ([`crate::run_lane`]), or a continuous market
+//! ([`crate::run_market`]). All of them draw from [`Dice`] alone, and the kernel has what they are played with:
 //!
 //! * [`Schedule`]: a clock that jumps from event to event;
 //! * [`Links`], which break and report it, and [`Flight`], datagrams that are lost, repeated and reordered;
@@ -26,7 +26,7 @@ pub(crate) use dice::Dice;
 pub(crate) use disks::{Crash, Disks};
 pub(crate) use links::{Flight, Links};
 pub(crate) use log_disk::{LogDisk, drawn_key};
-pub use mistake::{EngineMistake, LaneMistake, Mistake};
+pub use mistake::{EngineMistake, LaneMistake, MarketMistake, Mistake};
 pub use run::Failure;
 pub(crate) use run::{World, run};
 pub(crate) use schedule::Schedule;

@@ -1,0 +1,230 @@
+//! The root of a venue: orders a second with its journal on a disk, the journal against the bare disk, signed orders
+//! against what signatures cost, a Soup round trip against a bare socket, and the encoding of market data against the
+//! engine. The load is a flow of orders ([`crate::flow`]), drawn or from a file.
+//!
+//! The chain is played: after so many orders comes a block that settles everything, so that matching never pauses.
+
+use std::path::Path;
+use std::time::Instant;
+
+use ::venue::{CheckedOrder, VenueEffect, VenueInput, VenueRootError};
+use primitives::venue::SettledOrder;
+use serde_json::{Value, json};
+use store::{RealDisk, Store};
+
+use crate::flow::{FlowEvent, FlowParameters, hawkes};
+use crate::scaling::median;
+use crate::venue_feed::encoded;
+use crate::venue_wire::{RoundTrips, round_trips};
+use crate::venue_world::{VenueWorld, check, input, sign};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct VenueOptions {
+    /// The flow's parameters.
+    pub flow: FlowParameters,
+    /// Arrivals of a run.
+    pub arrivals: usize,
+    /// Arrivals instead of a drawn flow, from a file.
+    pub replayed: Option<Vec<FlowEvent>>,
+    /// Arrivals of a step: what waits when the disk is ready.
+    pub batch: usize,
+    /// Round trips of a run.
+    pub trips: usize,
+    /// Runs; medians are reported.
+    pub runs: usize,
+}
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum VenueBenchError {
+    /// The root refuses.
+    #[error(transparent)]
+    Root(#[from] VenueRootError),
+    /// The store refuses.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    /// Files or sockets.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// There is nothing to do.
+    #[error("the flow has no orders: name a file of ITCH 5.0 messages with orders, or --arrivals of at least 1")]
+    Empty,
+}
+
+/// Steps between two blocks.
+const STEPS_OF_BLOCK: usize = 8;
+
+/// Times of one run, in seconds.
+struct Turn {
+    check: f64,
+    step: f64,
+    records: u64,
+    bytes: u64,
+    refused: u64,
+    fills: u64,
+    events: Vec<VenueEffect>,
+}
+
+/// Runs everything in turns; `say` is called with each step. The journals are made below `directory`.
+///
+/// # Errors
+/// [`VenueBenchError`].
+///
+/// # Panics
+/// If no run is asked for.
+pub fn run(options: &VenueOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, VenueBenchError> {
+    let drawn = || hawkes(options.flow, options.arrivals, 1);
+    let flow = options.replayed.clone().unwrap_or_else(drawn);
+    if flow.is_empty() {
+        return Err(VenueBenchError::Empty);
+    }
+    say("signing orders");
+    let orders = sign(&flow, options.batch * STEPS_OF_BLOCK);
+    let signed = orders.iter().flatten().count();
+    let owners = flow.iter().map(|event| event.owner + 1).max().unwrap_or(1);
+    let (mut turns, mut journal, mut bare, mut feed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut engine = Vec::new();
+    let mut trips: Vec<RoundTrips> = Vec::new();
+    for run in 0..options.runs {
+        say(&format!("run {} of {}: the root", run + 1, options.runs));
+        let folder = directory.join(format!("root-{run}"));
+        let turn = trade(&flow, &orders, options.batch, owners, &folder)?;
+        say(&format!("run {} of {}: disk, sockets, market data", run + 1, options.runs));
+        let (of_store, of_file) = journals(&turn, &directory.join(format!("journal-{run}")))?;
+        journal.push(of_store);
+        bare.push(of_file);
+        trips.push(round_trips(options.trips)?);
+        engine.push(crate::venue_feed::engine(&flow));
+        feed.push(encoded(&turn.events));
+        std::fs::remove_dir_all(&folder)?;
+        turns.push(turn);
+    }
+    let of = |what: fn(&Turn) -> f64| median(turns.iter().map(what).collect());
+    let (check, step) = (of(|turn| turn.check), of(|turn| turn.step));
+    let (journal, bare) = (median(journal), median(bare));
+    let wire = |what: fn(&RoundTrips) -> f64| median(trips.iter().map(what).collect());
+    let (soup, echo) = (wire(|of| of.soup_us), wire(|of| of.echo_us));
+    let (engine, feed) = (median(engine), median(feed));
+    let arrivals = flow.len() as f64;
+    let first = &turns[0];
+    let source = options.replayed.as_ref().map_or_else(|| options.flow.to_json(), |_| json!("replayed"));
+    Ok(json!({
+        "flow": source, "arrivals": flow.len(), "signed_orders": signed, "batch": options.batch, "runs": options.runs,
+        "fills": first.fills, "refused": first.refused, "records": first.records, "journal_bytes": first.bytes,
+        "commands_per_second": arrivals / step,
+        "checked_commands_per_second": arrivals / (check + step),
+        "signature_limit_per_second": signed as f64 / check,
+        "engine_commands_per_second": 1e9 / engine, "feed_events_per_second": 1e9 / feed,
+        "soup_us": soup, "echo_us": echo,
+        "journal_over_disk": bar(bare / journal, 0.9, true),
+        "signed_over_signature_limit": bar(check / (check + step), 0.8, true),
+        "soup_over_echo": bar(soup / echo, 3.0, false),
+        "feed_over_engine": bar(engine / feed, 5.0, true),
+    }))
+}
+
+fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
+    let holds = if is_least { ratio >= bar } else { ratio <= bar };
+    json!({ "ratio": ratio, (if is_least { "least" } else { "most" }): bar, "holds": holds })
+}
+
+/// A root takes the flow, with its journal on the disk. The signatures are checked in the same batches, and timed apart.
+fn trade(
+    flow: &[FlowEvent],
+    orders: &[Option<SettledOrder>],
+    batch: usize,
+    owners: u32,
+    folder: &Path,
+) -> Result<Turn, VenueBenchError> {
+    let mut world = VenueWorld::new(RealDisk::new(folder)?, owners)?;
+    let mut turn = Turn { check: 0.0, step: 0.0, records: 0, bytes: 0, refused: 0, fills: 0, events: Vec::new() };
+    let (size, records) = (bytes_of(folder)?, world.root.last_record());
+    for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
+        let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
+        let begun = Instant::now();
+        let checked = check(&signed);
+        turn.check += begun.elapsed().as_secs_f64();
+        let mut inputs = inputs(events, orders, &checked, at * batch);
+        if at % STEPS_OF_BLOCK == STEPS_OF_BLOCK - 1 {
+            inputs.push(world.next_block());
+        }
+        let begun = Instant::now();
+        let effects = world.step(&inputs)?;
+        turn.step += begun.elapsed().as_secs_f64();
+        turn.events.extend(effects.into_iter().filter(|effect| matches!(effect, VenueEffect::Market(..))));
+    }
+    turn.records = world.root.last_record() - records;
+    turn.bytes = bytes_of(folder)? - size;
+    (turn.refused, turn.fills) = (world.refused, world.root.counts().0);
+    Ok(turn)
+}
+
+fn inputs(
+    events: &[FlowEvent],
+    orders: &[Option<SettledOrder>],
+    checked: &[Option<CheckedOrder>],
+    first: usize,
+) -> Vec<VenueInput> {
+    let mut checked = checked.iter();
+    let one = |(at, (event, order)): (usize, (&FlowEvent, &Option<SettledOrder>))| {
+        let order = order.and_then(|_| checked.next().copied().flatten());
+        input(event, first + at, order)
+    };
+    events.iter().zip(orders).enumerate().filter_map(one).collect()
+}
+
+fn bytes_of(folder: &Path) -> std::io::Result<u64> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}
+
+/// Seconds of a journal of as many records of the same size, by the store and by a bare file, in turns.
+fn journals(turn: &Turn, folder: &Path) -> Result<(f64, f64), VenueBenchError> {
+    use std::io::Write;
+    let size = (turn.bytes / turn.records.max(1)).max(2) as usize;
+    let (record, outcome) = (vec![7; size - size / 4], vec![8; size / 4]);
+    let (mut store, _) = Store::open(RealDisk::new(folder.join("store"))?, store::Options::default())?;
+    let mut file = std::fs::File::create(folder.join("bare"))?;
+    let (mut of_store, mut of_file) = (0.0, 0.0);
+    for number in 1..=turn.records {
+        let begun = Instant::now();
+        store.append(number, &record)?;
+        store.append_receipts(number, &outcome)?;
+        store.sync()?;
+        of_store += begun.elapsed().as_secs_f64();
+        let begun = Instant::now();
+        file.write_all(&record)?;
+        file.write_all(&outcome)?;
+        file.sync_data()?;
+        of_file += begun.elapsed().as_secs_f64();
+    }
+    drop((store, file));
+    std::fs::remove_dir_all(folder)?;
+    Ok((of_store, of_file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_venue_bench_trades_and_compares() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let options = VenueOptions {
+            flow: FlowParameters { owners: 8, ..FlowParameters::default() },
+            arrivals: 600,
+            replayed: None,
+            batch: 50,
+            trips: 20,
+            runs: 1,
+        };
+        let figures = run(&options, directory.path(), &mut |_| {}).expect("it runs");
+        assert!(figures["fills"].as_u64().is_some_and(|fills| fills > 10), "{figures}");
+        // Cancels of what has traded are refused, and little else.
+        let refused = figures["refused"].as_u64().expect("a number");
+        assert!(refused < 300, "{figures}");
+        for name in ["journal_over_disk", "signed_over_signature_limit", "soup_over_echo", "feed_over_engine"] {
+            assert!(figures[name]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
+        }
+    }
+}

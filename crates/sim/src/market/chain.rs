@@ -1,0 +1,169 @@
+//! The chain: the real ledger, block after block, with the books beside it and what blocks say to roots.
+
+use std::sync::Arc;
+
+use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, Venues};
+use primitives::venue::{Delay, Settle, VenueOperation};
+use primitives::{Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction};
+use venue::{CertifiedFacts, FillFate};
+
+use super::oracle::Oracle;
+use super::people::{BLOCK_MS, DELAY, OPERATOR, Person, address, genesis, key};
+use super::reading;
+use crate::kernel::MarketMistake;
+
+pub(super) struct Chain {
+    pub ledger: Ledger,
+    pub oracle: Oracle,
+    pub time_ms: u64,
+    /// What each block changed.
+    facts: Vec<CertifiedFacts>,
+    before: Arc<Venues>,
+    /// Every settle that pools were sent in this incarnation, in order.
+    pub settles: Vec<Transaction>,
+    mistake: Option<MarketMistake>,
+    /// Verdicts that nobody has taken yet.
+    verdicts: (u64, Vec<BustReason>),
+    pub voids: u64,
+    pub refused: u64,
+}
+
+impl Chain {
+    pub fn new(mistake: Option<MarketMistake>) -> Chain {
+        let shorter = u64::from(mistake == Some(MarketMistake::DelayTooShort));
+        let delay = Delay { heights: DELAY.heights - shorter, ..DELAY };
+        let ledger = Ledger::new(&genesis(delay)).expect("a sound genesis");
+        Chain {
+            oracle: Oracle::new(ledger.network()),
+            before: reading::of(&ledger),
+            ledger,
+            time_ms: 1_000_000,
+            facts: Vec::new(),
+            settles: Vec::new(),
+            mistake,
+            verdicts: (0, Vec::new()),
+            voids: 0,
+            refused: 0,
+        }
+    }
+
+    pub fn height(&self) -> Height {
+        self.ledger.height()
+    }
+
+    pub fn network(&self) -> Digest {
+        self.ledger.network()
+    }
+
+    pub fn last_block(&self) -> Digest {
+        self.ledger.last_block()
+    }
+
+    pub fn venues(&self) -> Arc<Venues> {
+        reading::of(&self.ledger)
+    }
+
+    /// The next number of an account.
+    pub fn next_sequence(&self, person: Person) -> Sequence {
+        self.ledger.accounts().get(&address(person)).map_or(0, |of| of.window().highest()) + 1
+    }
+
+    /// An operation in a transaction.
+    pub fn sign(&self, person: Person, sequence: Sequence, operation: VenueOperation) -> Transaction {
+        let operation = Operation::Venue(Box::new(operation));
+        let until = self.height() + 8;
+        let body = Body { chain: 1, account: address(person), sequence, until, operation };
+        body.sign(&self.network(), &key(person))
+    }
+
+    /// A settle that the operator signs as its next transaction.
+    pub fn settle(&self, settle: Settle) -> Transaction {
+        self.sign(OPERATOR, self.next_sequence(OPERATOR), VenueOperation::Settle(settle))
+    }
+
+    /// A block of operations that must apply.
+    pub fn must(&mut self, operations: Vec<(Person, VenueOperation)>) -> Result<(), String> {
+        let outcomes = self.block(operations, Vec::new(), BLOCK_MS)?;
+        match outcomes.iter().find(|outcome| **outcome != Outcome::Applied) {
+            None => Ok(()),
+            Some(other) => Err(format!("an operation that must count is {other:?}")),
+        }
+    }
+
+    /// A block; returns the outcomes of the operations.
+    pub fn block(
+        &mut self,
+        operations: Vec<(Person, VenueOperation)>,
+        settles: Vec<Transaction>,
+        passes_ms: u64,
+    ) -> Result<Vec<Outcome>, String> {
+        let count = operations.len();
+        let mut native: Vec<Transaction> = Vec::new();
+        for (at, (person, operation)) in operations.iter().enumerate() {
+            let own = operations[..at].iter().filter(|(other, _)| other == person).count() as u64;
+            native.push(self.sign(*person, self.next_sequence(*person) + own, operation.clone()));
+        }
+        native.extend(settles);
+        // Positions in a block mean nothing: proposers choose them.
+        let turn = self.height() as usize % native.len().max(1);
+        native.rotate_left(turn);
+        self.time_ms += passes_ms;
+        let (height, parent, time_ms) = (self.height() + 1, self.ledger.last_block(), self.time_ms);
+        let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+        let block = Superblock { height, parent, time_ms, sub_blocks, ..Superblock::default() };
+        let signatures = match self.mistake {
+            Some(MarketMistake::OrdersUnverified) => Signatures::Valid,
+            _ => Signatures::Unchecked,
+        };
+        let applied = self.ledger.apply(&block, signatures, &mut |_| {}).map_err(|fault| fault.to_string())?;
+        let mut judged = applied.venues;
+        if self.mistake == Some(MarketMistake::BustsApplied) {
+            judged.iter_mut().flat_map(|of| &mut of.verdicts).for_each(|verdict| *verdict = FillVerdict::Applied);
+        }
+        let mut outcomes = applied.outcomes;
+        let all = block.sub_blocks[0].native.iter().zip(&outcomes);
+        let counted: Vec<&Transaction> = all.filter(|(_, of)| **of == Outcome::Applied).map(|(one, _)| one).collect();
+        self.voids += outcomes.iter().filter(|of| **of == Outcome::Void).count() as u64;
+        self.refused += outcomes.iter().filter(|of| of.refusal().is_some()).count() as u64;
+        self.oracle.follow(&self.ledger, time_ms, &counted, &judged)?;
+        self.ledger.audit().map_err(|error| format!("bookkeeping: {error}"))?;
+        self.note_verdicts(judged.iter().flat_map(|of| &of.verdicts));
+        let mut facts: Vec<_> = judged.iter().map(reading::settled).collect();
+        facts.extend(reading::facts_since(&self.ledger, Some(&self.before)));
+        self.before = reading::of(&self.ledger);
+        self.facts.push(CertifiedFacts { height, time_ms, newest: height, facts });
+        outcomes.rotate_right(turn);
+        outcomes.truncate(count);
+        Ok(outcomes)
+    }
+
+    fn note_verdicts<'a>(&mut self, verdicts: impl Iterator<Item = &'a FillVerdict>) {
+        for verdict in verdicts {
+            match verdict {
+                FillVerdict::Applied => self.verdicts.0 += 1,
+                FillVerdict::Bust(reason, _) => self.verdicts.1.push(*reason),
+            }
+        }
+    }
+
+    /// The number of fills that were applied since the last call, and why others are bust.
+    pub fn take_verdicts(&mut self) -> (u64, Vec<BustReason>) {
+        std::mem::take(&mut self.verdicts)
+    }
+
+    /// What a root that knows a height is told up to another one. One that knows nothing is told the present state.
+    pub fn facts_for(&self, known: Option<Height>, height: Height) -> Vec<CertifiedFacts> {
+        let newest = self.height();
+        let Some(known) = known else {
+            let facts = reading::facts_since(&self.ledger, None);
+            return vec![CertifiedFacts { height: newest, time_ms: self.time_ms, newest, facts }];
+        };
+        let next = self.facts.iter().filter(|of| of.height > known && of.height <= height);
+        next.map(|of| CertifiedFacts { newest, ..of.clone() }).collect()
+    }
+
+    /// What the ledger made of a fill of the present incarnation.
+    pub fn fate(&self, index: u64) -> Option<FillFate> {
+        self.oracle.verdicts.get(index as usize).map(reading::fate)
+    }
+}

@@ -1,0 +1,133 @@
+//! Who takes part, and the terms of chain and market. All numbers are small, so that a short run meets every limit.
+
+use ledger::{Genesis, Listing, VenueTerms};
+use primitives::venue::{Delay, KeyScope, Mandate, MarketMandate, MarketTerms, VenueOperation, VenueOperator};
+use primitives::{Address, Amount, AssetId, Fraction, PublicKey, SecretKey};
+use venue::{MarketSettings, VenueKeys, VenueLimits};
+
+pub(super) type Person = u8;
+
+pub(super) const USD: AssetId = AssetId(0);
+pub(super) const EUR: AssetId = AssetId(1);
+pub(super) const ASSETS: [AssetId; 2] = [USD, EUR];
+/// Units of each asset that everybody begins with.
+pub(super) const START: Amount = 1_000_000_000;
+pub(super) const OWNER: Person = 1;
+pub(super) const OPERATOR: Person = 2;
+/// Submits what anybody may: accusations and claims.
+pub(super) const WITNESS: Person = 3;
+/// The first two keep to the rules; the others try everything.
+pub(super) const TRADERS: [Person; 4] = [4, 5, 6, 7];
+pub(super) const HOSTILE: [Person; 2] = [6, 7];
+pub(super) const VENUE: u32 = 0;
+pub(super) const MARKET: u32 = 0;
+/// D and τ.
+pub(super) const DELAY: Delay = Delay { heights: 8, ms: 5_500 };
+pub(super) const BOND_DELAY: Delay = Delay { heights: 40, ms: 40_000 };
+pub(super) const BOND: Amount = 200_000;
+pub(super) const PENALTY: Amount = 5;
+pub(super) const PENALTY_MIN: Amount = 1;
+pub(super) const LOT: Amount = 10;
+pub(super) const TICK: Amount = 2;
+pub(super) const FEE: Amount = 1;
+/// The most fees that an order pays, by the venue's, the market's and its own cap.
+pub(super) const FEE_CAP_PPM: u32 = 10_000;
+/// Between two blocks; mostly.
+pub(super) const BLOCK_MS: u64 = 1_000;
+/// Units of each asset that a trader deposits first.
+pub(super) const DEPOSIT: Amount = 80_000;
+
+pub(super) fn key(person: Person) -> SecretKey {
+    SecretKey::from_seed([person; 32])
+}
+
+pub(super) fn address(person: Person) -> Address {
+    key(person).public().address()
+}
+
+/// A trader's key; after a revocation comes the next one.
+pub(super) fn trading(person: Person, number: u8) -> SecretKey {
+    let mut seed = [100 + person; 32];
+    seed[0] = number;
+    SecretKey::from_seed(seed)
+}
+
+pub(super) fn public(person: Person, number: u8) -> PublicKey {
+    trading(person, number).public()
+}
+
+pub(super) fn reporting() -> SecretKey {
+    SecretKey::from_seed([200; 32])
+}
+
+pub(super) fn keys() -> VenueKeys {
+    VenueKeys { account: address(OPERATOR), operator: key(OPERATOR), report: reporting() }
+}
+
+pub(super) fn operator() -> VenueOperator {
+    VenueOperator { account: address(OPERATOR), report_key: reporting().public() }
+}
+
+pub(super) fn terms(delay: Delay) -> VenueTerms {
+    VenueTerms {
+        delay,
+        bond_min: 10_000,
+        bond_delay: BOND_DELAY,
+        settle_bytes: 1 << 13,
+        entries_max: 400,
+        penalty_min: PENALTY_MIN,
+        venues_max: 2,
+        per_block: 2_000,
+        life_max: 500,
+    }
+}
+
+pub(super) fn market() -> MarketTerms {
+    MarketTerms {
+        base: EUR,
+        quote: USD,
+        lot_units: LOT,
+        tick_units: TICK,
+        lots_max: 1_000,
+        fee_cap_ppm: FEE_CAP_PPM,
+        penalty: PENALTY,
+    }
+}
+
+pub(super) fn market_settings() -> MarketSettings {
+    MarketSettings {
+        maker_ppm: -1_000,
+        taker_ppm: 2_000,
+        lots_min: 1,
+        orders: 256,
+        orders_of_account: 64,
+        window_base: 1,
+        window_ticks: 256,
+    }
+}
+
+pub(super) fn limits() -> VenueLimits {
+    VenueLimits { quiet_ms: DELAY.ms / 2, entries_of_key: 64, numbers_of_key: 256, ..VenueLimits::default() }
+}
+
+/// What a key may do. Hostile traders have narrow mandates, which they try to leave.
+pub(super) fn mandate(person: Person) -> Mandate {
+    let (tick_min, tick_max, cap) = if HOSTILE.contains(&person) { (97, 103, 6_000) } else { (1, 10_000, START) };
+    let markets = vec![MarketMandate { market: MARKET, tick_min, tick_max }];
+    Mandate { scope: KeyScope::Venue, markets, caps: ASSETS.map(|asset| (asset, cap)).to_vec() }
+}
+
+pub(super) fn deposit(asset: AssetId, units: Amount) -> VenueOperation {
+    VenueOperation::Deposit { venue: VENUE, asset, units }
+}
+
+pub(super) fn collect(asset: AssetId, units: Amount) -> VenueOperation {
+    VenueOperation::Collect { venue: VENUE, asset, units }
+}
+
+pub(super) fn genesis(delay: Delay) -> Genesis {
+    let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(9))).to_vec();
+    let balances = (1..=8).flat_map(|person| ASSETS.map(|asset| (address(person), asset, START))).collect();
+    let mu = Fraction::power_of_two(10);
+    Genesis { chain: 1, fee: FEE, mu, assets, balances, venues: Some(terms(delay)), ..Genesis::default() }
+}
