@@ -7,12 +7,13 @@ use primitives::venue::{MarketId, OrderNumber, VenueOperation};
 use primitives::{Operation, PublicKey, Transaction};
 use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 
+use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 
 impl Host {
     /// Does the effects of a step, in their order, and answers.
-    pub(super) fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) {
+    pub(super) fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) -> Result<(), NoRoot> {
         let mut events = StepEvents::default();
         let mut refused: HashMap<MarketId, OrderRefusal> = HashMap::new();
         for effect in effects {
@@ -39,6 +40,8 @@ impl Host {
             }
         }
         let root = self.root.as_ref().expect("it runs");
+        // Sessions have a journal of their own. If it fails, all of this is told again by the next root.
+        self.shared.ouch.tell(&events, root.effects_told())?;
         self.passed = Some(root.effects_told());
         self.unopened.extend(refused.keys().filter(|market| root.book(**market).is_none()));
         let changed: BTreeSet<MarketId> = events.market.iter().map(|(market, ..)| *market).collect();
@@ -54,10 +57,10 @@ impl Host {
             reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
         }
         if !events.is_empty() {
-            self.shared.ouch.tell(&events);
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }
+        Ok(())
     }
 
     fn count_bust(&mut self, report: &TradeReport) {
