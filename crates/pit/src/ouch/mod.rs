@@ -59,7 +59,7 @@ pub const FILL_REPORT: u8 = 201;
 /// The option with index and height of a settled fill.
 pub const SETTLED: u8 = 202;
 
-const DAY_MS: u64 = 86_400_000;
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// The day of a time, counted from 1970.
 pub fn day_of(time_ms: u64) -> u16 {

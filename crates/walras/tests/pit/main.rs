@@ -1,6 +1,8 @@
-//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and a bridge, executed and then settled, also when
+//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled, also when
 //! the node is killed meanwhile.
 
+mod order_system;
+mod over_fix;
 mod participant;
 // The other tests use the rest of it.
 #[allow(dead_code)]
@@ -93,18 +95,23 @@ impl Market {
     }
 
     fn start(&mut self) {
-        let [venue, ouch] = [(); 2].map(|()| sockets::free_address().expect("a free port").to_string());
+        // A node that starts again has its addresses.
+        if self.ouch.is_empty() {
+            let [venue, ouch] = [(); 2].map(|()| sockets::free_address().expect("a free port").to_string());
+            (self.venue, self.ouch) = (format!("http://{venue}"), ouch);
+        }
+        let venue = self.venue.trim_start_matches("http://");
         let settings = [
             ("WALRAS_BLOCKS__INTERVAL_MS", "20"),
             ("WALRAS_VENUE__RUN", "true"),
-            ("WALRAS_VENUE__LISTEN", &*venue),
-            ("WALRAS_VENUE__OUCH_LISTEN", &*ouch),
+            ("WALRAS_VENUE__LISTEN", venue),
+            ("WALRAS_VENUE__OUCH_LISTEN", &*self.ouch),
             ("WALRAS_VENUE__MAKER_PPM", "-500"),
             ("WALRAS_VENUE__TAKER_PPM", "1000"),
             ("WALRAS_VENUE__SNAPSHOT_RECORDS", "20"),
         ];
-        self.node = Some(Process::start(&self.home(), &settings));
-        (self.venue, self.ouch) = (format!("http://{venue}"), ouch);
+        let node = Process::start(&self.home(), &settings);
+        self.node = Some(node);
     }
 
     /// Opens the venue with a market, and gives traders what they need.
@@ -251,6 +258,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     over_http(&mut market);
     over_a_stream(&mut market);
     over_a_bridge(&mut market);
+    over_fix::orders(&mut market);
     killed_while_trading(&mut market);
     let audit: Value = serde_json::from_str(&{
         let node = market.node.as_ref().expect("it runs");
@@ -431,9 +439,9 @@ fn killed_while_trading(market: &mut Market) {
     for at in 0..buys.len() {
         assert_eq!(again["results"][at]["reports"][0]["accepted"], first["results"][at]["reports"][0]["accepted"]);
     }
-    market.settled(23);
+    market.settled(25);
     let fills = market.ask("alice", TraderAsk::Fills(0));
-    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(23), "{fills}");
+    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(25), "{fills}");
     let number = NumberBody::from(buys[0].order.number);
     let told = &fills["fills"]
         .as_array()
@@ -446,5 +454,5 @@ fn killed_while_trading(market: &mut Market) {
     let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
     market.place(&sell);
     assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
-    market.settled(24);
+    market.settled(26);
 }
