@@ -17,6 +17,7 @@ use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::events::StepEvents;
 use crate::facts::ChainState;
+use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
 
 /// Inputs that wait for the root's thread; further ones are refused.
@@ -173,6 +174,7 @@ pub(crate) struct PitShared {
     pub events: broadcast::Sender<Arc<StepEvents>>,
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
+    pub feed: Arc<FeedHub>,
     links: std::sync::atomic::AtomicU64,
 }
 
@@ -186,6 +188,7 @@ impl PitShared {
             events: broadcast::Sender::new(EVENTS),
             stamps: Mutex::default(),
             ouch: OuchHub::default(),
+            feed: Arc::default(),
             links: std::sync::atomic::AtomicU64::new(1),
         }
     }

@@ -43,6 +43,7 @@ impl Host {
                     return self.fail(&why);
                 }
                 let root = self.root.as_ref().expect("it is open");
+                self.shared.feed.begin(root, root.markets(), clock_ms());
                 let (fills, settled) = root.counts();
                 tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
                 // What is in flight is in no pool that is known.
@@ -161,6 +162,7 @@ impl Host {
         self.own_sessions.clear();
         if self.root.is_some() {
             self.shared.ouch.end_all();
+            self.shared.feed.end();
         }
         (self.root, self.told) = (None, None);
         self.try_at = Instant::now() + self.patience;
@@ -179,6 +181,7 @@ impl Host {
         if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
             (self.root, self.passed, self.told) = (None, None, None);
             self.own_sessions.clear();
+            self.shared.feed.end();
             self.open();
         }
     }

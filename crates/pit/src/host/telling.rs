@@ -9,6 +9,7 @@ use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 
 use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
+use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 
 impl Host {
@@ -57,6 +58,7 @@ impl Host {
             reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
         }
         if !events.is_empty() {
+            self.shared.feed.tell(&events, clock_ms());
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }

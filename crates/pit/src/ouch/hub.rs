@@ -99,7 +99,7 @@ fn session_of(entry: &SessionEntry) -> SessionNumber {
 
 /// The name of a day's sessions: day and incarnation, and when their journal began. A journal that is lost begins under
 /// another name, so that no number means two messages.
-fn session_name(day: u16, incarnation: u32) -> SoupSession {
+pub(crate) fn session_name(day: u16, incarnation: u32) -> SoupSession {
     let mut name = [b'0'; 10];
     base36(u64::from(day), &mut name[..4]);
     base36(u64::from(incarnation), &mut name[4..7]);

@@ -44,7 +44,7 @@ mod session;
 
 use primitives::venue::MarketId;
 
-pub(crate) use hub::OuchHub;
+pub(crate) use hub::{OuchHub, session_name};
 pub(crate) use journal::SessionJournalError;
 
 pub use door::read_hello;

@@ -1,6 +1,7 @@
 //! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled, also when
 //! the node is killed meanwhile.
 
+mod follower;
 mod order_system;
 mod over_fix;
 mod participant;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use follower::Follower;
 use participant::Ouch;
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{NumberBody, OrderBody, RequestBody};
@@ -39,6 +41,7 @@ struct Market {
     node: Option<Process>,
     venue: String,
     ouch: String,
+    follower: Follower,
     scope: RequestScope,
     next: u32,
 }
@@ -56,7 +59,8 @@ impl Market {
         std::fs::write(&genesis, body.to_string()).expect("written");
         let scope = RequestScope { network: Digest([0; 32]), venue: 0, incarnation: 0 };
         let (venue, ouch) = (String::new(), String::new());
-        let mut market = Market { folder, node: None, venue, ouch, scope, next: 0 };
+        let follower = Follower::new();
+        let mut market = Market { folder, node: None, venue, ouch, follower, scope, next: 0 };
         let prepared =
             market.command("", &["venue", "prepare", "--venue", "0", "--json", "--home", home.to_str().expect("text")]);
         let prepared: Value = serde_json::from_str(&prepared).expect("JSON");
@@ -110,7 +114,13 @@ impl Market {
             ("WALRAS_VENUE__TAKER_PPM", "1000"),
             ("WALRAS_VENUE__SNAPSHOT_RECORDS", "20"),
         ];
-        let node = Process::start(&self.home(), &settings);
+        let [to, feed, snapshots] = self.follower.addresses();
+        let feed = [
+            ("WALRAS_VENUE__FEED_TO", &*to),
+            ("WALRAS_VENUE__FEED_LISTEN", &*feed),
+            ("WALRAS_VENUE__SNAPSHOT_LISTEN", &*snapshots),
+        ];
+        let node = Process::start(&self.home(), &[&settings[..], &feed].concat());
         self.node = Some(node);
     }
 
@@ -161,6 +171,14 @@ impl Market {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         panic!("{:?}: {}", self.status(), self.node.as_ref().expect("it runs").log());
+    }
+
+    /// A reader of the feed that loses packets comes to the book of the engine.
+    fn follow(&mut self) {
+        let url = format!("{}/v1/venue/markets/0/book?depth=100", self.venue);
+        let book: Value = agent().get(url).call().expect("it answers").body_mut().read_json().expect("JSON");
+        assert!(book["asks"].as_array().is_some_and(|asks| !asks.is_empty()), "{book}");
+        self.follower.until(&json!([book["bids"], book["asks"]]));
     }
 
     fn post(&self, path: &str, body: &Value) -> (u16, Value) {
@@ -259,7 +277,10 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     over_a_stream(&mut market);
     over_a_bridge(&mut market);
     over_fix::orders(&mut market);
+    market.follow();
     killed_while_trading(&mut market);
+    // The feed has another session now.
+    market.follow();
     let audit: Value = serde_json::from_str(&{
         let node = market.node.as_ref().expect("it runs");
         let output =
