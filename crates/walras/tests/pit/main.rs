@@ -4,6 +4,7 @@
 mod follower;
 mod order_system;
 mod over_fix;
+mod over_stream;
 mod participant;
 // The other tests use the rest of it.
 #[allow(dead_code)]
@@ -11,7 +12,6 @@ mod participant;
 mod process;
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,7 +26,6 @@ use process::{Process, agent, walras};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchOutbound};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tungstenite::Message;
 use venue::{RequestScope, TraderAsk, TraderRequest};
 
 const PEOPLE: [&str; 2] = ["alice", "bob"];
@@ -82,7 +81,8 @@ impl Market {
     }
 
     fn trading(&self, person: &str) -> SecretKey {
-        client::keystore::open_under(&self.key(&format!("{person}-trading")), "correct horse").expect("it opens")
+        let name = if person == "alice-watch" { person.into() } else { format!("{person}-trading") };
+        client::keystore::open_under(&self.key(&name), "correct horse").expect("it opens")
     }
 
     /// What a command says that succeeds.
@@ -152,6 +152,12 @@ impl Market {
                 &[&at[..], &["--market", "0:0.50:2.00", "--lose", "USD:9000", "--lose", "EUR:9000"]].concat(),
             );
         }
+        // A key that may lose nothing watches.
+        let path = self.key("alice-watch");
+        let watch = path.to_str().expect("text");
+        self.command("", &["wallet", "new", "--key", watch]);
+        let at = ["wallet", "authorize", "--venue", "0", "--trading-key", watch, "--market", "0:0.50:2.00"];
+        self.command("alice", &at);
         let status = self.until(|status| status.standing == "runs" && status.paused.is_none() && status.markets == [0]);
         self.scope.network = status.network.expect("it runs").parse().expect("a digest");
     }
@@ -274,7 +280,7 @@ fn enter(user_ref: u32, side: u8, price: u64, quantity: u32) -> OuchInbound {
 fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on() {
     let mut market = Market::new();
     over_http(&mut market);
-    over_a_stream(&mut market);
+    over_stream::orders(&mut market);
     over_a_bridge(&mut market);
     over_fix::orders(&mut market);
     market.follow();
@@ -342,66 +348,6 @@ fn over_http(market: &mut Market) {
     assert_eq!(kinds(&ended.1), ["ended"], "{}", ended.1);
     // Nobody operates without the token.
     assert_eq!(market.post("/v1/venue/operator", &json!({ "halt": { "market": 0 } })).0, 403);
-}
-
-fn over_a_stream(market: &mut Market) {
-    let url = format!("{}/v1/venue/stream", market.venue.replacen("http", "ws", 1));
-    let (mut socket, _) = tungstenite::connect(url).expect("a stream");
-    let attach = market.request("alice", TraderAsk::Attach { session: 7, ends_orders: true, dead_man_ms: None });
-    let say = |socket: &mut tungstenite::WebSocket<_>, said: &Value| {
-        socket.send(Message::text(said.to_string())).expect("said")
-    };
-    fn until(
-        socket: &mut tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>,
-        wanted: &str,
-    ) -> Value {
-        loop {
-            let Message::Text(text) = socket.read().expect("it speaks") else { continue };
-            let message: Value = serde_json::from_str(&text).expect("JSON");
-            assert_ne!(message["type"], "error", "{message}");
-            if message["type"] == wanted {
-                return message;
-            }
-        }
-    }
-    say(&mut socket, &json!({ "attach": attach, "books": [0] }));
-    until(&mut socket, "attached");
-    assert_eq!(until(&mut socket, "image")["image"]["orders"], json!([]));
-    let bid = market.order("alice", VenueSide::Buy, 100, 10);
-    say(&mut socket, &json!({ "id": 3, "orders": [OrderBody::of(&bid, None)] }));
-    let book = until(&mut socket, "book");
-    assert_eq!(
-        (&book["top"]["bids"], &book["events"][0]["added"]["tick"]),
-        (&json!([[100, 10, 1]]), &100.into()),
-        "{book}"
-    );
-    // Bob takes some of it over HTTP; Alice hears of her fill.
-    let hit = market.order("bob", VenueSide::Sell, 100, 4);
-    assert_eq!(kinds(&market.place(&hit)), ["accepted", "executed"]);
-    loop {
-        let report = until(&mut socket, "report");
-        if report["report"]["type"] == "executed" {
-            assert_eq!((&report["report"]["executed"]["lots"], &report["own_session"]), (&4.into(), &true.into()));
-            break;
-        }
-    }
-    loop {
-        let report = until(&mut socket, "report");
-        if report["report"]["type"] == "settled" {
-            assert_eq!(report["report"]["settled"]["fate"], "applied");
-            break;
-        }
-    }
-    market.settled(2);
-    // The link breaks: her session asked for that to end its orders, and nobody else's.
-    let ask = market.order("bob", VenueSide::Sell, 130, 5);
-    assert_eq!(kinds(&market.place(&ask)), ["accepted"]);
-    drop(socket);
-    market.until(|status| status.sessions == 0);
-    let status = market.ask("alice", TraderAsk::Status(bid.order.number));
-    assert_eq!(status["reports"][0]["status"]["why"], "disconnected", "{status}");
-    let status = market.ask("bob", TraderAsk::Status(ask.order.number));
-    assert_eq!(status["reports"][0]["status"]["standing"], "open", "{status}");
 }
 
 fn over_a_bridge(market: &mut Market) {

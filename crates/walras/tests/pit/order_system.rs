@@ -13,6 +13,9 @@ use protocols::fix::{
 
 use super::now_ms;
 
+/// How long an answer may take.
+const PATIENCE_MS: u64 = 60_000;
+
 /// A FIX session with what outlives its connections.
 pub struct Fix {
     journal: FixJournal,
@@ -37,6 +40,8 @@ fn logon() -> FixLogon {
 fn reach(address: &str) -> TcpStream {
     for _ in 0..1_000 {
         if let Ok(stream) = TcpStream::connect(address) {
+            // A wait that does not end is a failure that says what came instead.
+            stream.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
             return stream;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -100,6 +105,7 @@ impl Fix {
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4_096];
         match self.stream.read(&mut buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => self.step(FixInput::Wake),
             Ok(0) | Err(_) => self.step(FixInput::Lost),
             Ok(bytes) => self.step(FixInput::Received(&buffer[..bytes])),
         }
@@ -116,7 +122,9 @@ impl Fix {
 
     /// The next message that is asked for, and whether it may have been sent before.
     pub fn next(&mut self, is_wanted: impl Fn(&FixBody) -> bool) -> (FixBody, bool) {
+        let begun = now_ms();
         loop {
+            assert!(now_ms() - begun < PATIENCE_MS, "it does not come: {:?}", self.heard);
             if let Some(at) = self.heard.iter().position(|message| is_wanted(&message.body)) {
                 let found = self.heard.remove(at);
                 return (found.body, found.header.is_possible_duplicate == Some(true));
