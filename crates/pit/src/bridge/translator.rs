@@ -115,7 +115,7 @@ impl Translator {
     }
 }
 
-/// When orders of the day of `now_ms` end: shortly before midnight, so that their end is told in the session of the day.
+/// When orders of the day of `now_ms` end: shortly before midnight, so that their end is told in the day's session.
 fn day_end_ms(now_ms: u64) -> u64 {
     (now_ms / DAY_MS + 1) * DAY_MS - BEFORE_MIDNIGHT_MS
 }

@@ -1,5 +1,5 @@
-//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled, also when
-//! the node is killed meanwhile.
+//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled,
+//! also when the node is killed meanwhile; its market data, and its next incarnation.
 
 mod follower;
 mod order_system;
@@ -197,11 +197,12 @@ impl Market {
     fn order(&mut self, person: &str, side: VenueSide, tick: u32, lots: u32) -> SettledOrder {
         self.next += 1;
         let day = (now_ms() / 86_400_000) as u16;
-        let number = OrderNumber { incarnation: 0, day, reference: self.next };
+        let incarnation = self.scope.incarnation;
+        let number = OrderNumber { incarnation, day, reference: self.next };
         let order = VenueOrder {
             market: 0,
             number,
-            floor: OrderNumber { incarnation: 0, day: 0, reference: 0 },
+            floor: OrderNumber { incarnation, day: 0, reference: 0 },
             side,
             life: OrderLife::Rests,
             self_trade: SelfTradeRule::ExpireTaker,
@@ -287,6 +288,13 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     killed_while_trading(&mut market);
     // The feed has another session now.
     market.follow();
+    fenced(&mut market);
+    let node = market.node.as_ref().expect("it runs");
+    let mut metrics = agent().get(format!("{}/metrics", node.server)).call().expect("it answers");
+    let metrics = metrics.body_mut().read_to_string().expect("text");
+    for line in ["walras_venue_matching{venue=\"0\"} 1", "walras_venue_settled_fills{venue=\"0\"} 1"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
     let audit: Value = serde_json::from_str(&{
         let node = market.node.as_ref().expect("it runs");
         let output =
@@ -422,4 +430,26 @@ fn killed_while_trading(market: &mut Market) {
     market.place(&sell);
     assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
     market.settled(26);
+}
+
+/// The owner fences the incarnation: its orders are void, and the next one trades where its operator has prepared it.
+fn fenced(market: &mut Market) {
+    let home = market.home();
+    let prepare = ["venue", "prepare", "--venue", "0", "--incarnation", "1", "--home", home.to_str().expect("text")];
+    market.command("", &prepare);
+    let old = market.order("bob", VenueSide::Sell, 140, 1);
+    assert_eq!(kinds(&market.place(&old)), ["accepted"]);
+    market.command("owner", &["venue", "fence", "--venue", "0", "--incarnation", "0"]);
+    market.until(|status| status.incarnation == Some(1) && status.standing == "runs" && status.paused.is_none());
+    market.scope.incarnation = 1;
+    let stale = market.place(&old);
+    assert_eq!(stale["reports"][0]["refused"]["code"], "incarnation", "{stale}");
+    let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
+    market.place(&sell);
+    assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
+    market.settled(1);
+    // Its books begin empty, and so do its readers'.
+    let rests = market.order("bob", VenueSide::Sell, 150, 1);
+    assert_eq!(kinds(&market.place(&rests)), ["accepted"]);
+    market.follow();
 }

@@ -1,4 +1,5 @@
-//! The state of a bridge of FIX, without socket and disk: sessions, orders under both numbers, what waits for the venue.
+//! The state of a bridge of FIX, without socket and disk: the session, orders under both numbers, and what waits for
+//! the venue.
 
 use std::collections::{BTreeMap, VecDeque};
 
