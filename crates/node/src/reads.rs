@@ -47,7 +47,12 @@ impl Vitals for Reads {
     }
 
     fn metrics(&self) -> &Metrics {
-        &self.exchange.shared.metrics
+        let shared = &self.exchange.shared;
+        if let Some(line) = shared.venue.get() {
+            let (venue, figures) = line.figures();
+            shared.metrics.set_venue(venue, &figures);
+        }
+        &shared.metrics
     }
 
     fn standing(&self) -> Standing {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ledger::{Ledger, SettledFills};
-use pit::{ChainState, Pit};
+use pit::{ChainState, Pit, PitStanding};
 use primitives::Address;
+use readers::metrics::VenueFigures;
 
 /// The line from a pipeline up to a venue.
 pub(crate) struct VenueLine {
@@ -27,6 +28,21 @@ impl VenueLine {
     /// A block is durable and published.
     pub fn hear(&self, state: ChainState, settles: Vec<SettledFills>) {
         self.pit.hear(state, settles);
+    }
+
+    /// The venue's number, and how it stands.
+    pub fn figures(&self) -> (u32, VenueFigures) {
+        let view = self.pit.view();
+        let figures = VenueFigures {
+            is_matching: view.standing == PitStanding::Runs && view.paused.is_none(),
+            height: view.height.unwrap_or(0),
+            fills: view.fills,
+            settled: view.settled,
+            busts: view.busts,
+            sessions: view.links as u64,
+            records: view.record,
+        };
+        (self.pit.venue(), figures)
     }
 
     /// More heights are certified.

@@ -16,6 +16,11 @@ pub fn incarnation_directory(venues: &Path, venue: u32, incarnation: u32) -> Pat
     venues.join(venue.to_string()).join(incarnation.to_string())
 }
 
+/// The directory of the journals of a venue's sessions, a directory for each day.
+pub(crate) fn sessions_directory(venues: &Path, venue: u32) -> PathBuf {
+    venues.join(venue.to_string()).join("sessions")
+}
+
 /// Prepares the directory of an incarnation that has reported nothing.
 ///
 /// # Errors

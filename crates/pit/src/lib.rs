@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  HTTP, WebSocket ──┐ signed orders and requests       ┌──► answers, reports, books
-//!  OUCH over Soup ───┼─► queue ─► host: step, sync ─────┼──► OUCH sessions
+//!  OUCH over Soup ───┼─► queue ─► host: step, sync ─────┼──► OUCH sessions, the feed (ITCH)
 //!  operator ─────────┘              ▲                   └──► settles ─► pools
 //!  pipeline ── state of each block ─┘ (certified)
 //! ```
@@ -48,6 +48,7 @@ mod clock;
 pub mod door;
 mod events;
 mod facts;
+mod feed;
 mod home;
 mod host;
 pub mod ouch;
@@ -62,7 +63,7 @@ use std::thread::JoinHandle;
 
 use doors::{Http, ListenError, SideDoor};
 use ledger::SettledFills;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
 pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, VenueChain};
@@ -101,6 +102,9 @@ pub enum PitError {
          behind_proxy = true if a proxy with TLS is in front of it or its network is private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
+    /// An address of the feed cannot be used.
+    #[error("[venue] {0}: cannot listen on {1}: {2}; choose another address")]
+    Feed(&'static str, SocketAddr, std::io::Error),
     /// A thread cannot be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
@@ -120,8 +124,13 @@ impl Pit {
         }
         let ouch = TcpListener::bind(listen).await.map_err(|error| PitError::Ouch(listen, error))?;
         let ouch_address = ouch.local_addr().map_err(|error| PitError::Ouch(listen, error))?;
+        let sources = feed_sources(config).await?;
+        let feed_to = config.feed_to.clone();
         let (queue, inputs) = sync_channel(INPUTS);
         let shared = Arc::new(PitShared::new(config.number, queue));
+        if sources.is_some() {
+            shared.feed.turn_on();
+        }
         let host = Host::new(settings, shared.clone());
         let run = std::thread::Builder::new().name("venue".into()).spawn(move || host.run(&inputs));
         let thread = Mutex::new(Some(run.map_err(PitError::Thread)?));
@@ -129,6 +138,10 @@ impl Pit {
         let address = door.address();
         let calls = door::calls(shared.clone(), door.operator_check());
         tokio::spawn(door.serve(door::router(calls.clone()), stopped.clone()));
+        if let Some((socket, listener)) = sources {
+            tokio::spawn(feed::publish(socket, feed_to, shared.clone(), stopped.clone()));
+            tokio::spawn(feed::snapshots(listener, shared.clone(), stopped.clone()));
+        }
         tokio::spawn(ouch::door::serve(ouch, shared.clone(), stopped));
         tracing::info!(%address, ouch = %ouch_address, "the venue's doors are open");
         Ok(Pit { shared, thread, stop, calls, address, ouch_address })
@@ -185,6 +198,17 @@ impl Pit {
             tracing::error!("the thread of the venue panicked");
         }
     }
+}
+
+/// The sockets of the feed; `None` if nobody is to be told.
+async fn feed_sources(config: &VenueConfig) -> Result<Option<(UdpSocket, TcpListener)>, PitError> {
+    let VenueConfig { feed_listen: udp, snapshot_listen: tcp, .. } = *config;
+    if config.feed_to.is_empty() {
+        return Ok(None);
+    }
+    let socket = UdpSocket::bind(udp).await.map_err(|error| PitError::Feed("feed_listen", udp, error))?;
+    let listener = TcpListener::bind(tcp).await.map_err(|error| PitError::Feed("snapshot_listen", tcp, error))?;
+    Ok(Some((socket, listener)))
 }
 
 impl Drop for Pit {

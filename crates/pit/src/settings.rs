@@ -19,6 +19,12 @@ pub struct VenueConfig {
     pub listen: SocketAddr,
     /// The address of orders over OUCH.
     pub ouch_listen: SocketAddr,
+    /// Addresses to which market data is sent as ITCH over MoldUDP64; without any there is no feed.
+    pub feed_to: Vec<SocketAddr>,
+    /// The address that it is sent from, which answers requests for lost messages (UDP).
+    pub feed_listen: SocketAddr,
+    /// The address of snapshots of the feed (TCP).
+    pub snapshot_listen: SocketAddr,
     /// What a maker pays, in millionths of what it trades; a rebate is negative.
     pub maker_ppm: i32,
     /// What a taker pays, likewise.
@@ -43,6 +49,9 @@ impl Default for VenueConfig {
             number: 0,
             listen: SocketAddr::from(([127, 0, 0, 1], 8070)),
             ouch_listen: SocketAddr::from(([127, 0, 0, 1], 8071)),
+            feed_to: Vec::new(),
+            feed_listen: SocketAddr::from(([127, 0, 0, 1], 8072)),
+            snapshot_listen: SocketAddr::from(([127, 0, 0, 1], 8072)),
             maker_ppm: market.maker_ppm,
             taker_ppm: market.taker_ppm,
             lots_min: market.lots_min,

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use primitives::venue::MarketId;
-use primitives::{Height, PublicKey, Sequence};
+use primitives::{Address, Height, PublicKey, Sequence};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot, watch};
 use venue::{
@@ -17,6 +17,7 @@ use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::events::StepEvents;
 use crate::facts::ChainState;
+use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
 
 /// Inputs that wait for the root's thread; further ones are refused.
@@ -148,6 +149,9 @@ pub enum PitRefusal {
     /// The ledger has no such key.
     #[error("the venue has no such trading key on the ledger: run `walras wallet authorize`, and wait for its block")]
     UnknownKey,
+    /// The key may trade.
+    #[error("a drop copy is for a key of its own: authorise one without --lose, which cannot trade, and sign with it")]
+    NoWatcher,
     /// The stamp is wrong.
     #[error(transparent)]
     Stamp(#[from] StampRefusal),
@@ -173,6 +177,7 @@ pub(crate) struct PitShared {
     pub events: broadcast::Sender<Arc<StepEvents>>,
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
+    pub feed: Arc<FeedHub>,
     links: std::sync::atomic::AtomicU64,
 }
 
@@ -186,6 +191,7 @@ impl PitShared {
             events: broadcast::Sender::new(EVENTS),
             stamps: Mutex::default(),
             ouch: OuchHub::default(),
+            feed: Arc::default(),
             links: std::sync::atomic::AtomicU64::new(1),
         }
     }
@@ -241,6 +247,14 @@ impl PitShared {
         let newest = self.heard(|heard| heard.newest.clone());
         let is_known = newest.is_some_and(|state| state.venues.key(self.venue, key).is_some());
         if is_known { Ok(()) } else { Err(PitRefusal::UnknownKey) }
+    }
+
+    /// The account of which a key may have a drop copy: one that it has authorised, may lose nothing, and so cannot
+    /// trade.
+    pub fn watched_by(&self, key: &PublicKey) -> Option<Address> {
+        let newest = self.heard(|heard| heard.newest.clone())?;
+        let of = newest.venues.key(self.venue, key)?;
+        (of.mandate.caps.is_empty() && of.revoked.is_none()).then_some(of.owner)
     }
 
     /// Whether new orders may be taken.

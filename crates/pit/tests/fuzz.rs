@@ -45,6 +45,7 @@ fn requests() -> Vec<TraderRequest> {
         TraderAsk::Replace { old: number(), new: number() },
         TraderAsk::Status(number()),
         TraderAsk::Fills(u64::MAX),
+        TraderAsk::Watch,
     ];
     asks.map(|ask| TraderRequest::sign(&scope, &SecretKey::from_seed([1; 32]), 10, ask)).to_vec()
 }

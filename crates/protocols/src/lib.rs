@@ -3,6 +3,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`itch`] | the messages of a full order book feed | NASDAQ TotalView-ITCH 5.0 |
+//! | [`glimpse`] | snapshots of such a feed | NASDAQ GLIMPSE 5.0 |
 //! | [`mold`] | packets of numbered messages, and requests to send some again | MoldUDP64 1.00 |
 //! | [`ouch`] | orders, and what becomes of them | NASDAQ OUCH 5.0 |
 //! | [`fix`] | orders and reports as banks send them, with their sessions as steps, both sides | FIX 4.4 |
@@ -27,6 +28,7 @@
 mod field;
 pub mod fix;
 pub mod frames;
+pub mod glimpse;
 pub mod itch;
 pub mod lobster;
 pub mod mold;

@@ -1,10 +1,17 @@
-//! Mutations of FIX messages: the reader, the fields, and a session that hears them.
+//! Mutations of what sockets bring: messages of FIX and a session that hears them, packets of SoupBinTCP, messages of
+//! OUCH, packets and requests of MoldUDP64, messages of ITCH, and ends of snapshots.
 
 use fuzz::Target;
 use protocols::fix::frame::FixReader;
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
 use protocols::fix::{FixError, FixMessage, FixText, MESSAGE_MAX};
+use protocols::glimpse::{read_snapshot_end, snapshot_end};
+use protocols::itch::{Delete, ItchBody, ItchHeader, ItchMessage};
+use protocols::mold::{MoldPacket, MoldRequest};
+use protocols::ouch::{OuchBody, OuchCancel, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound};
+use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
+use protocols::soup::{ANY_SESSION, SoupLimits, SoupLogin, SoupPacket};
 
 const WORDS: [&str; 10] = [
     "35=",
@@ -98,5 +105,91 @@ fn fix_sessions_hear_anything() {
             }
         }
         Ok(kinds)
+    });
+}
+
+fn packet(packet: &SoupPacket) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    packet.encode(&mut bytes).expect("it is short");
+    bytes
+}
+
+/// A server of SoupBinTCP answers anything, and takes no message before a login.
+#[test]
+fn soup_servers_hear_anything() {
+    let login =
+        SoupLogin { username: [b' '; 6], password: [b' '; 10], session: ANY_SESSION, next: 1, timeout_ms: Some(9) };
+    let login = packet(&SoupPacket::LoginRequest(login));
+    let others = [SoupPacket::Unsequenced(b"order"), SoupPacket::ClientHeartbeat].map(|of| packet(&of));
+    let seeds = others.iter().map(|other| [&login[..], other].concat()).chain([login.clone()]).collect();
+    Target::new("soup-server", seeds).run(|bytes| {
+        let log = SoupLog::new(*b"0000000001");
+        let (mut server, mut kinds, mut is_asked) = (SoupServer::new(SoupLimits::default(), 0), String::new(), false);
+        // The verdict comes between two pieces.
+        let (first, rest) = bytes.split_at(bytes.len().min(login.len()));
+        for input in [SoupServerInput::Received(first), SoupServerInput::Verdict(true), SoupServerInput::Received(rest)]
+        {
+            for effect in server.step(1, input, &log) {
+                match effect {
+                    SoupServerEffect::Close(why) => return Err(format!("{:?}", std::mem::discriminant(&why))),
+                    SoupServerEffect::Authorize(_) => is_asked = true,
+                    SoupServerEffect::Message(_) => assert!(is_asked),
+                    SoupServerEffect::Send(_) => {}
+                }
+                kinds += "+";
+            }
+        }
+        Ok(kinds)
+    });
+}
+
+fn ouch<B: OuchBody>(name: &str, seeds: &[OuchMessage<B>]) {
+    let encoded = |message: &OuchMessage<B>| {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes).expect("its options suit its kind");
+        bytes
+    };
+    Target::new(name, seeds.iter().map(encoded).collect()).run(|bytes| {
+        let message = OuchMessage::<B>::decode(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(encoded(&message), bytes, "a message has one encoding");
+        Ok(char::from(message.body.kind()).to_string())
+    });
+}
+
+#[test]
+fn ouch_messages() {
+    let mass = OuchInbound::MassCancel(OuchMassCancel { user_ref: 1, firm: [b' '; 4], symbol: [b' '; 8] });
+    let with_options = OuchMessage { body: mass, options: Some(vec![OuchOption::Side(b'B')]) };
+    let cancel = OuchMessage::plain(OuchInbound::Cancel(OuchCancel { user_ref: 7, quantity: 0 }));
+    ouch("ouch-inbound", &[with_options, cancel]);
+    let restated = protocols::ouch::OuchRestated { nanoseconds: 1, user_ref: 2, reason: b'S' };
+    let options = Some(vec![OuchOption::Unknown { tag: 202, value: vec![0; 16] }]);
+    ouch("ouch-outbound", &[OuchMessage { body: OuchOutbound::Restated(restated), options }]);
+}
+
+#[test]
+fn market_data_packets() {
+    let header = ItchHeader { locate: 1, tracking: 0, nanoseconds: 5 };
+    let mut message = Vec::new();
+    ItchMessage { header, body: ItchBody::Delete(Delete { order: 9 }) }.encode(&mut message).expect("in time");
+    let (session, first) = (*b"0000000001", 3);
+    let data = MoldPacket { session, first, messages: vec![&message, &message], is_end: false };
+    let seeds = vec![data.encode().expect("short"), MoldRequest { session, first, count: 0 }.encode()];
+    Target::new("mold-packet", seeds).run(|bytes| {
+        let packet = MoldPacket::decode(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(packet.encode().as_deref(), Some(bytes), "a packet has one encoding");
+        let kinds = packet.messages.iter().map(|message| ItchMessage::decode(message).map(|of| of.body.kind()));
+        Ok(format!("{:?}", kinds.last()))
+    });
+    let request = MoldRequest { session, first, count: 2 }.encode();
+    Target::new("mold-request", vec![request]).run(|bytes| {
+        let request = MoldRequest::decode(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(request.encode(), bytes, "a request has one encoding");
+        Ok("request".into())
+    });
+    Target::new("glimpse-end", vec![snapshot_end(7)]).run(|bytes| {
+        let next = read_snapshot_end(bytes).ok_or("no end")?;
+        assert_eq!(read_snapshot_end(&snapshot_end(next)), Some(next));
+        Ok("end".into())
     });
 }

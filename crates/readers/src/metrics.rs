@@ -30,8 +30,49 @@ struct ValidatorLabel {
     validator: u32,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VenueLabel {
+    venue: u32,
+}
+
+/// How a venue that this node runs stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VenueFigures {
+    /// Whether it matches: it runs, and nothing pauses it.
+    pub is_matching: bool,
+    /// The last certified height that it knows.
+    pub height: u64,
+    /// Fills of its incarnation.
+    pub fills: u64,
+    /// Those that are settled or bust.
+    pub settled: u64,
+    /// Those that became bust since the node started.
+    pub busts: u64,
+    /// Sessions with a link.
+    pub sessions: u64,
+    /// Records of its journal.
+    pub records: u64,
+}
+
+/// Gauges of venues, by the names that they are registered under.
+type VenueGauges = [(&'static str, &'static str, Family<VenueLabel, Gauge>); 7];
+
+fn venue_gauges() -> VenueGauges {
+    [
+        ("venue_matching", "Whether the venue matches: 0 while it does not run, or pauses"),
+        ("venue_height", "The last certified height that the venue knows"),
+        ("venue_fills", "Fills of the venue's incarnation"),
+        ("venue_settled_fills", "Fills of the venue's incarnation that are settled or bust"),
+        ("venue_bust_fills", "Fills of the venue that became bust since the node started"),
+        ("venue_sessions", "Sessions of traders that have a link to the venue"),
+        ("venue_journal_records", "Records of the venue's journal"),
+    ]
+    .map(|(name, help)| (name, help, Family::default()))
+}
+
 /// The node's metrics.
 pub struct Metrics {
+    venues: VenueGauges,
     registry: Registry,
     /// Pending transactions.
     pub mempool: Gauge,
@@ -70,10 +111,20 @@ fn seconds() -> Histogram {
 }
 
 impl Metrics {
+    /// Shows how a venue stands.
+    pub fn set_venue(&self, venue: u32, of: &VenueFigures) {
+        let VenueFigures { is_matching, height, fills, settled, busts, sessions, records } = *of;
+        let figures = [u64::from(is_matching), height, fills, settled, busts, sessions, records];
+        for ((_, _, gauge), figure) in self.venues.iter().zip(figures) {
+            gauge.get_or_create(&VenueLabel { venue }).set(i64::try_from(figure).unwrap_or(i64::MAX));
+        }
+    }
+
     /// A registry with every metric at zero.
     pub fn new() -> Metrics {
         let mut registry = Registry::with_prefix("walras");
         let metrics = Metrics {
+            venues: venue_gauges(),
             mempool: Gauge::default(),
             streams: Gauge::default(),
             streams_dropped: Counter::default(),
@@ -128,6 +179,7 @@ impl Metrics {
         registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
         let unreachable = "Shards of the payment lane that cannot start, or whose address is in use";
         registry.register("lane_shards_unreachable", unreachable, metrics.lane_shards_unreachable.clone());
+        metrics.venues.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         let refused = "Rejected frames of other validators, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());
         registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());

@@ -53,8 +53,10 @@ pub enum TraderAsk {
     },
     /// How an order stands.
     Status(OrderNumber),
-    /// The fills of the key from an index on, with their reports.
+    /// The fills of the key from an index on, with their reports; of a key that watches, those of its account.
     Fills(u64),
+    /// A drop copy: all reports of all keys of the account, for a key that its account has authorised to lose nothing.
+    Watch,
 }
 
 /// A request with its signature.

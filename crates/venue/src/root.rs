@@ -360,6 +360,11 @@ impl<D: Disk> VenueRoot<D> {
         self.machine.image(market)
     }
 
+    /// Open markets.
+    pub fn markets(&self) -> impl Iterator<Item = MarketId> {
+        self.machine.open_markets()
+    }
+
     /// The book of an open market.
     pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
         self.machine.book(market)

@@ -1,4 +1,4 @@
-//! `walras bridge`: plain OUCH on loopback, signed for a venue.
+//! `walras bridge`: plain OUCH or FIX on loopback, signed for a venue.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use client::NodeClient;
+use pit::bridge::fix::FixSettings;
 use pit::bridge::{self, BridgeNews, BridgeSettings, ReportSink};
 use pit::door::VenueStatusBody;
 use primitives::to_hex;
+use protocols::fix::FixText;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use venue::RequestScope;
@@ -23,11 +25,15 @@ use crate::node_command::StopSignals;
 /// How often the venue is asked how it stands.
 const ASK: Duration = Duration::from_secs(1);
 
-/// Signs the orders of a program that speaks plain OUCH 5.0, and passes them on to a venue.
+/// Signs the orders of a program that speaks plain OUCH 5.0 or FIX 4.4, and passes them on to a venue.
 #[derive(clap::Args)]
 #[command(after_help = "Example, for a program on this machine that connects to 127.0.0.1:9071:
   walras bridge --trading-key alice-trading.json --venue http://127.0.0.1:8070 --ouch 127.0.0.1:8071 \\
     --listen 127.0.0.1:9071 --reports alice-reports.txt
+
+and for an order system that speaks FIX 4.4 as ALICE with WALRAS:
+  walras bridge --trading-key alice-trading.json --fix-journal alice-fix --fix-names WALRAS:ALICE \
+    --listen 127.0.0.1:9072 --cancel-after 5000 --reports alice-reports.txt
 
 Whoever reaches the address that it listens on trades with the key, within the key's mandate.")]
 pub struct BridgeCommand {
@@ -61,11 +67,32 @@ pub struct BridgeCommand {
     /// File to which signed reports of fills are added, a line of hexadecimal each: they convict a venue that cheats.
     #[arg(long, value_name = "FILE")]
     reports: Option<PathBuf>,
+    /// Speak FIX 4.4 instead of OUCH, with a journal in this directory: numbers and reports go on after a restart.
+    #[arg(long, value_name = "DIR")]
+    fix_journal: Option<PathBuf>,
+    /// The names of the FIX session: this side's and the participant's.
+    #[arg(long, value_name = "OWN:OTHER", default_value = "WALRAS:TRADER", requires = "fix_journal")]
+    fix_names: String,
+    /// Cancel the open orders of the FIX session so many milliseconds after its connection breaks.
+    #[arg(long, value_name = "MS", requires = "fix_journal")]
+    cancel_after: Option<u64>,
+    /// Number orders of a new FIX journal above this reference: those of the key on this day must be below.
+    #[arg(long, value_name = "REFERENCE", default_value_t = 0, requires = "fix_journal")]
+    above: u32,
     #[command(flatten)]
     passphrase: Passphrase,
 }
 
 impl BridgeCommand {
+    /// How it speaks FIX, if it does.
+    fn fix(&self) -> anyhow::Result<Option<FixSettings>> {
+        let Some(journal) = self.fix_journal.clone() else { return Ok(None) };
+        let names =
+            self.fix_names.split_once(':').and_then(|(own, other)| Some((FixText::new(own)?, FixText::new(other)?)));
+        let (sender, target) = names.context("--fix-names: two names with a colon between them, as WALRAS:TRADER")?;
+        Ok(Some(FixSettings { journal, sender, target, cancel_after_ms: self.cancel_after, last: self.above }))
+    }
+
     pub fn run(self) -> anyhow::Result<ExitCode> {
         ensure!(self.listen.ip().is_loopback(), "--listen: whoever reaches it trades with the key: listen on loopback");
         let fee_cap_ppm = to_units(&self.fee_cap, 4).ok().and_then(|ppm| u32::try_from(ppm).ok());
@@ -78,7 +105,7 @@ impl BridgeCommand {
             fee_cap_ppm: fee_cap_ppm.filter(|ppm| *ppm <= 1_000_000).context("--fee-cap: a percentage up to 100")?,
             life_heights: self.life,
         };
-        let sink = sink(self.reports.as_ref())?;
+        let (sink, fix) = (sink(self.reports.as_ref())?, self.fix()?);
         let (tell, news) = watch::channel(None);
         let url = self.venue.clone();
         std::thread::spawn(move || ask(&url, &tell));
@@ -87,9 +114,16 @@ impl BridgeCommand {
             let mut stop = StopSignals::new().context("signals")?;
             let listener =
                 TcpListener::bind(self.listen).await.with_context(|| format!("cannot listen on {}", self.listen))?;
-            println!("plain OUCH on {}", listener.local_addr()?);
+            let (protocol, address) = (if fix.is_some() { "FIX" } else { "OUCH" }, listener.local_addr()?);
+            println!("plain {protocol} on {address}");
+            let speak = async {
+                match fix {
+                    Some(fix) => bridge::fix::run(settings, fix, listener, news, sink).await,
+                    None => bridge::run(settings, listener, news, sink).await,
+                }
+            };
             tokio::select! {
-                done = bridge::run(settings, listener, news, sink) => done.context("the bridge")?,
+                done = speak => done.context("the bridge")?,
                 () = stop.next() => {}
             }
             Ok(ExitCode::SUCCESS)

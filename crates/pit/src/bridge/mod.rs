@@ -17,10 +17,15 @@
 //! - Upon *another session of the venue* (a new day, or it was started again): the bridge's session is another one,
 //!   too, and begins with message 1.
 //!
+//! Orders end ten seconds before midnight (UTC), so that their end is told in the session of their day.
+//! [`fix`] is a bridge that speaks FIX.
+//!
 //! It signs whatever a program on this machine says within the key's mandate: listen on loopback only.
 
+pub mod fix;
 mod pipe;
 mod translator;
+mod upstream;
 
 use std::io::{Error, Result};
 use std::net::SocketAddr;
@@ -29,28 +34,24 @@ use std::time::Duration;
 use primitives::SecretKey;
 use primitives::venue::FillReport;
 use protocols::ouch::{OuchInbound, OuchMessage};
-use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
-use protocols::soup::{ANY_SESSION, SoupClose, SoupLimits, SoupLogin, SoupPacket, SoupReject, SoupSession};
+use protocols::soup::{ANY_SESSION, SoupLimits, SoupSession};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use venue::{RequestScope, TraderAsk, TraderRequest};
+use venue::RequestScope;
 
 use crate::clock::clock_ms;
-use crate::ouch::HELLO;
 use crate::words::NOT_TAKEN;
 use pipe::{Pipe, PipeTurn, turn};
 use translator::rejection;
 pub use translator::{Translator, to_participant};
+use upstream::{FromVenue, Upstream};
 
-/// How long to wait before the venue is called again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long a connection may take.
-const CONNECTING: Duration = Duration::from_secs(2);
 /// Messages that the bridge keeps for its participant.
 const MESSAGES: u64 = 65_536;
 
 /// How orders are signed.
+#[derive(Clone)]
 pub struct BridgeSettings {
     /// The venue's OUCH door.
     pub venue: SocketAddr,
@@ -81,14 +82,9 @@ pub struct BridgeNews {
 pub type ReportSink = Box<dyn FnMut(&FillReport) -> Result<()> + Send>;
 
 struct Bridge {
-    settings: BridgeSettings,
     translator: Translator,
     sink: ReportSink,
-    news: watch::Receiver<Option<BridgeNews>>,
-    venue: Option<Pipe>,
-    client: SoupClient,
-    is_open: bool,
-    call_at: tokio::time::Instant,
+    upstream: Upstream,
     participant: Option<Pipe>,
     server: SoupServer,
     log: SoupLog,
@@ -108,14 +104,9 @@ pub async fn run(
 ) -> Result<()> {
     let translator = Translator::new(&settings);
     let mut bridge = Bridge {
-        settings,
         translator,
         sink,
-        news,
-        venue: None,
-        client: client(),
-        is_open: false,
-        call_at: tokio::time::Instant::now(),
+        upstream: Upstream::new(settings, news, (ANY_SESSION, 1)),
         participant: None,
         server: SoupServer::new(SoupLimits::default(), clock_ms()),
         log: SoupLog::new(session_name()),
@@ -123,10 +114,13 @@ pub async fn run(
     };
     let (mut from_venue, mut from_participant) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
-        bridge.call().await;
+        bridge.upstream.call().await;
         let patience = bridge.patience();
         tokio::select! {
-            done = turn(&mut bridge.venue, &mut from_venue) => bridge.on_venue(done, &from_venue)?,
+            done = turn(&mut bridge.upstream.pipe, &mut from_venue) => {
+                let said = bridge.upstream.on_pipe(&done, &from_venue);
+                bridge.on_venue(said)?;
+            }
             done = turn(&mut bridge.participant, &mut from_participant) => {
                 bridge.on_participant(done, &from_participant);
             }
@@ -134,12 +128,6 @@ pub async fn run(
             () = tokio::time::sleep(patience) => bridge.wake()?,
         }
     }
-}
-
-fn client() -> SoupClient {
-    let (username, password) = (*b"BRIDGE", *b"          ");
-    let login = SoupLogin { username, password, session: ANY_SESSION, next: 1, timeout_ms: None };
-    SoupClient::new(login, SoupLimits::default())
 }
 
 fn session_name() -> SoupSession {
@@ -150,88 +138,34 @@ fn session_name() -> SoupSession {
 }
 
 impl Bridge {
-    /// Connects to the venue, if it is time.
-    async fn call(&mut self) {
-        let news = *self.news.borrow();
-        let Some(news) = news.filter(|_| self.venue.is_none() && tokio::time::Instant::now() >= self.call_at) else {
-            return;
-        };
-        self.call_at = tokio::time::Instant::now() + AGAIN;
-        let Ok(Ok(stream)) = tokio::time::timeout(CONNECTING, TcpStream::connect(self.settings.venue)).await else {
-            return;
-        };
-        let BridgeSettings { session, ends_orders, dead_man_ms, .. } = self.settings;
-        let ask = TraderAsk::Attach { session, ends_orders, dead_man_ms };
-        let request = TraderRequest::sign(&news.scope, &self.settings.trading, clock_ms(), ask);
-        let text = [HELLO, &borsh::to_vec(&request).expect("writing to memory cannot fail")].concat();
-        let mut pipe = Pipe::new(stream);
-        SoupPacket::Debug(&text).encode(&mut pipe.unsent).expect("it is short");
-        // The hello is no packet of the session: its bytes are not the client's.
-        while !pipe.unsent.is_empty() {
-            if pipe.stream.writable().await.is_err() || matches!(pipe.write(), PipeTurn::Lost) {
-                return;
-            }
-        }
-        self.venue = Some(pipe);
-        // Nothing but a login follows.
-        drop(self.on_client(SoupClientInput::Connected));
-    }
-
     fn patience(&self) -> Duration {
         let now = clock_ms();
-        let due = [self.client.deadline_ms(), self.server.deadline_ms().filter(|_| self.participant.is_some())];
+        let due = [self.upstream.deadline_ms(), self.server.deadline_ms().filter(|_| self.participant.is_some())];
         let due = due.into_iter().flatten().map(|at| at.saturating_sub(now)).min().unwrap_or(1_000);
         Duration::from_millis(due.clamp(1, 1_000))
     }
 
     fn wake(&mut self) -> Result<()> {
         self.on_server(SoupServerInput::Wake);
-        self.on_client(SoupClientInput::Wake)
+        let said = self.upstream.wake();
+        self.on_venue(said)
     }
 
     /// A participant comes; one at a time, and the newest.
     fn accept(&mut self, stream: TcpStream) {
-        if self.is_open {
+        if self.upstream.is_open() {
             self.participant = Some(Pipe::new(stream));
             self.server = SoupServer::new(SoupLimits::default(), clock_ms());
         }
     }
 
-    fn on_venue(&mut self, done: PipeTurn, buffer: &[u8]) -> Result<()> {
-        match done {
-            PipeTurn::Read(bytes) => self.on_client(SoupClientInput::Received(&buffer[..bytes])),
-            PipeTurn::Wrote(bytes) => self.on_client(SoupClientInput::Sent(bytes)),
-            PipeTurn::Lost => {
-                let done = self.on_client(SoupClientInput::Lost);
-                self.hang_up();
-                done
-            }
-            PipeTurn::Nothing => Ok(()),
-        }
-    }
-
-    /// The venue's link is gone, and so is the participant's.
-    fn hang_up(&mut self) {
-        (self.venue, self.is_open, self.participant) = (None, false, None);
-    }
-
-    fn on_client(&mut self, input: SoupClientInput<'_>) -> Result<()> {
-        for effect in self.client.step(clock_ms(), input) {
-            match effect {
-                SoupClientEffect::Send(bytes) => self.venue.iter_mut().for_each(|pipe| pipe.unsent.extend(&bytes)),
-                SoupClientEffect::Accepted { session, .. } => self.opened(session),
-                SoupClientEffect::Message { message, .. } => self.pass_on(&message)?,
-                SoupClientEffect::Unsequenced(_) | SoupClientEffect::Unsent(_) => {}
-                SoupClientEffect::Close(why) => {
-                    tracing::warn!(%why, "the link to the venue ended");
-                    if matches!(
-                        why,
-                        SoupClose::Ended | SoupClose::Refused(SoupReject::NoSession) | SoupClose::Mismatch { .. }
-                    ) {
-                        self.client = client();
-                    }
-                    self.hang_up();
-                }
+    fn on_venue(&mut self, said: Vec<FromVenue>) -> Result<()> {
+        for said in said {
+            match said {
+                FromVenue::Opened(session) => self.opened(session),
+                FromVenue::Message(_, message) => self.pass_on(&message)?,
+                // The venue's link is gone, and so is the participant's.
+                FromVenue::Closed => self.participant = None,
             }
         }
         Ok(())
@@ -244,7 +178,7 @@ impl Bridge {
             self.translator.orders.clear();
             self.participant = None;
         }
-        (self.session, self.is_open) = (Some(session), true);
+        self.session = Some(session);
     }
 
     fn pass_on(&mut self, message: &[u8]) -> Result<()> {
@@ -285,7 +219,11 @@ impl Bridge {
                     self.participant.iter_mut().for_each(|pipe| pipe.unsent.extend(&bytes))
                 }
                 SoupServerEffect::Authorize(_) => {
-                    effects.extend(self.server.step(clock_ms(), SoupServerInput::Verdict(self.is_open), &self.log));
+                    effects.extend(self.server.step(
+                        clock_ms(),
+                        SoupServerInput::Verdict(self.upstream.is_open()),
+                        &self.log,
+                    ));
                 }
                 SoupServerEffect::Message(message) => self.sign(&message),
                 SoupServerEffect::Close(why) => {
@@ -299,21 +237,11 @@ impl Bridge {
     }
 
     fn sign(&mut self, message: &[u8]) {
-        let news = *self.news.borrow();
-        let signed = news.ok_or_else(Vec::new).and_then(|news| self.translator.to_venue(message, &news, clock_ms()));
-        let rejected = match signed {
-            Ok(signed) => {
-                let effects = self.client.step(clock_ms(), SoupClientInput::Send(&signed));
-                let is_unsent = |effect: &SoupClientEffect| matches!(effect, SoupClientEffect::Unsent(_));
-                let rejected =
-                    effects.iter().any(is_unsent).then(|| OuchMessage::<OuchInbound>::decode(message).ok()).flatten();
-                for effect in effects {
-                    if let SoupClientEffect::Send(bytes) = effect {
-                        self.venue.iter_mut().for_each(|pipe| pipe.unsent.extend(&bytes));
-                    }
-                }
-                rejected.map_or_else(Vec::new, |message| rejection(&message.body, NOT_TAKEN, clock_ms()))
-            }
+        let signed = self.upstream.news().ok_or_else(Vec::new);
+        let rejected = match signed.and_then(|news| self.translator.to_venue(message, &news, clock_ms())) {
+            Ok(signed) if self.upstream.send(&signed) => return,
+            Ok(_) => OuchMessage::<OuchInbound>::decode(message)
+                .map_or_else(|_| Vec::new(), |message| rejection(&message.body, NOT_TAKEN, clock_ms())),
             Err(rejected) => rejected,
         };
         if !rejected.is_empty() {

@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 
 use primitives::SecretKey;
 use primitives::venue::{FillReport, MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
-use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchRejected, OuchReplace};
+use protocols::ouch::{
+    OuchEnter, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound, OuchRejected, OuchReplace,
+};
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
-use crate::ouch::{FILL_REPORT, SETTLED, SIGNED_ORDER, day_of, life_of, market_of};
+use crate::ouch::{DAY_MS, FILL_REPORT, SETTLED, SIGNED_ORDER, day_of, life_of, market_of};
 use crate::words::NOT_SIGNED;
 
 /// Orders of which market and side are remembered, for replacements.
 const ORDERS: usize = 65_536;
+
+/// How long before midnight (UTC) orders end.
+const BEFORE_MIDNIGHT_MS: u64 = 10_000;
 
 /// Turns plain messages into signed ones, and back.
 pub struct Translator {
@@ -102,7 +107,7 @@ impl Translator {
             tick,
             lots,
             expiry: news.height.saturating_add(self.life_heights),
-            until_ms: None,
+            until_ms: Some(day_end_ms(now_ms)),
             fee_cap_ppm: self.fee_cap_ppm,
         };
         let signature = Some(self.trading.sign(&order.signing_bytes(&network, venue)));
@@ -110,14 +115,20 @@ impl Translator {
     }
 }
 
+/// When orders of the day of `now_ms` end: shortly before midnight, so that their end is told in the day's session.
+fn day_end_ms(now_ms: u64) -> u64 {
+    (now_ms / DAY_MS + 1) * DAY_MS - BEFORE_MIDNIGHT_MS
+}
+
 /// A rejection as the venue would send it; nothing for what has no number.
 pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<u8> {
     let (user_ref, client_order) = match message {
         OuchInbound::Enter(OuchEnter { user_ref, client_order, .. })
         | OuchInbound::Replace(OuchReplace { user_ref, client_order, .. }) => (*user_ref, *client_order),
+        OuchInbound::MassCancel(OuchMassCancel { user_ref, .. }) => (*user_ref, [b' '; 14]),
         _ => return Vec::new(),
     };
-    let nanoseconds = now_ms % 86_400_000 * 1_000_000;
+    let nanoseconds = now_ms % DAY_MS * 1_000_000;
     let body = OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order });
     let mut bytes = Vec::new();
     OuchMessage::plain(body).encode(&mut bytes).expect("it has no options");

@@ -239,6 +239,8 @@ pub enum AskBody {
         /// The first index.
         from: u64,
     },
+    /// A drop copy of the account.
+    Watch {},
 }
 
 impl From<AskBody> for TraderAsk {
@@ -252,6 +254,7 @@ impl From<AskBody> for TraderAsk {
             AskBody::Replace { old, new } => TraderAsk::Replace { old: old.into(), new: new.into() },
             AskBody::Status { number } => TraderAsk::Status(number.into()),
             AskBody::Fills { from } => TraderAsk::Fills(from),
+            AskBody::Watch {} => TraderAsk::Watch,
         }
     }
 }
@@ -267,6 +270,7 @@ impl From<TraderAsk> for AskBody {
             TraderAsk::Replace { old, new } => AskBody::Replace { old: old.into(), new: new.into() },
             TraderAsk::Status(number) => AskBody::Status { number: number.into() },
             TraderAsk::Fills(from) => AskBody::Fills { from },
+            TraderAsk::Watch => AskBody::Watch {},
         }
     }
 }

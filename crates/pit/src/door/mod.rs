@@ -116,6 +116,7 @@ impl From<PitRefusal> for Failure {
             PitRefusal::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full"),
             PitRefusal::Signature => (StatusCode::BAD_REQUEST, "signature"),
             PitRefusal::UnknownKey => (StatusCode::NOT_FOUND, "unknown_key"),
+            PitRefusal::NoWatcher => (StatusCode::FORBIDDEN, "no_watcher"),
             PitRefusal::Stamp(_) => (StatusCode::CONFLICT, "stamp"),
         };
         Failure(status, code, why.to_string())

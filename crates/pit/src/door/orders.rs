@@ -168,8 +168,10 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
         TraderAsk::CancelAll { market, side } => TradeCommand::CancelAll { key, market, side },
         TraderAsk::Status(number) => TradeCommand::Status(key, number),
         TraderAsk::Fills(from) => return fills(shared, key, from).await,
-        TraderAsk::Attach { .. } => {
-            return Err(Failure::malformed("ask: a session is attached over the stream, see docs/venue-api.md"));
+        TraderAsk::Attach { .. } | TraderAsk::Watch => {
+            return Err(Failure::malformed(
+                "ask: a session or a drop copy is attached over the stream, see docs/venue-api.md",
+            ));
         }
         TraderAsk::Replace { .. } => {
             return Err(Failure::malformed("ask: a replacement stands with its order, as its `replaces`"));
@@ -196,12 +198,16 @@ async fn position(
     ))
 }
 
-/// Fills of a key from an index on, with the report that each was told.
+/// Fills of a key, or of the account that it watches, from an index on, with the report that each was told.
 async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<Value, Failure> {
+    let watched = shared.watched_by(&key);
     let found = of_root(shared, move |root| {
         let fills = root.fills(from, FILLS).map_err(|error| error.to_string())?;
         let next = fills.last().map_or(from, |fill| fill.index + 1);
-        let is_own = |fill: &VenueFill, side| fill.party(side).key == key;
+        let is_own = |fill: &VenueFill, side| {
+            let party = fill.party(side);
+            party.key == key || watched == Some(party.account)
+        };
         let sides = [VenueSide::Buy, VenueSide::Sell];
         let own = fills
             .iter()

@@ -12,13 +12,13 @@ use axum::response::{IntoResponse, Response};
 use doors::Visitor;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use primitives::PublicKey;
 use primitives::venue::MarketId;
+use primitives::{Address, PublicKey};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
-use venue::{SessionNumber, TraderAsk, session_number};
+use venue::{SessionNumber, TraderAsk, TraderRequest, session_number};
 
 use super::bodies::{OrderBody, RequestBody, event_body, report_body, top_body};
 use super::books::image_body;
@@ -38,6 +38,7 @@ const BOOKS: usize = 64;
 /// A dead man's timer is reset at most so often.
 const QUIET: Duration = Duration::from_millis(500);
 const TOO_SLOW: &str = "too slow: connect again, take an image of each book, and ask for missed fills";
+const REVOKED: &str = "the key of this drop copy is revoked";
 const DISPLACED: &str = "the session has a newer connection";
 
 /// What a client says; `id` comes back with the answer.
@@ -46,7 +47,8 @@ const DISPLACED: &str = "the session has a newer connection";
 struct Said {
     #[serde(default)]
     id: Value,
-    /// A signed request to attach a session: its orders come from here, and reports of its key come here.
+    /// A signed request to attach a session: its orders come from here, and reports of its key come here; or for a drop
+    /// copy.
     attach: Option<RequestBody>,
     /// Signed orders.
     orders: Option<Vec<OrderBody>>,
@@ -89,6 +91,8 @@ struct Connection<'a> {
     socket: SplitSink<WebSocket, Message>,
     sequence: u64,
     attached: Option<Attached>,
+    /// A key that has a drop copy here, and its account.
+    watch: Option<(PublicKey, Address)>,
     books: BTreeSet<MarketId>,
 }
 
@@ -96,7 +100,8 @@ type Delivered = Result<(), &'static str>;
 
 async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
     let (sink, mut source) = socket.split();
-    let mut connection = Connection { api, socket: sink, sequence: 0, attached: None, books: BTreeSet::new() };
+    let (attached, watch, books) = (None, None, BTreeSet::new());
+    let mut connection = Connection { api, socket: sink, sequence: 0, attached, watch, books };
     let mut events = api.shared.events.subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -156,6 +161,9 @@ impl Connection<'_> {
     }
 
     async fn beat(&mut self) -> Delivered {
+        if self.watch.is_some_and(|(key, account)| self.api.shared.watched_by(&key) != Some(account)) {
+            return Err(REVOKED);
+        }
         let (paused, height) = {
             let view = self.api.shared.view.borrow();
             (view.paused.map(|why| pause_code(&why)), view.height)
@@ -208,8 +216,10 @@ impl Connection<'_> {
     /// Attaches a session; its reports come here from now on.
     async fn attach(&mut self, body: &RequestBody) -> Result<(), Failure> {
         let request = body.request().map_err(Failure::malformed)?;
-        let TraderAsk::Attach { session, ends_orders, dead_man_ms } = request.ask else {
-            return Err(Failure::malformed("attach: the request asks for something else"));
+        let (session, ends_orders, dead_man_ms) = match request.ask {
+            TraderAsk::Attach { session, ends_orders, dead_man_ms } => (session, ends_orders, dead_man_ms),
+            TraderAsk::Watch => return self.watch(&request),
+            _ => return Err(Failure::malformed("attach: the request asks for something else")),
         };
         if session == 0 {
             return Err(Failure::malformed(
@@ -226,6 +236,26 @@ impl Connection<'_> {
         shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;
         self.attached = Some(Attached { session, key, link, has_timer: dead_man_ms.is_some() });
         Ok(attached.await.map_err(|_| PitRefusal::BeginsAgain)?)
+    }
+
+    /// Begins a drop copy.
+    fn watch(&mut self, request: &TraderRequest) -> Result<(), Failure> {
+        check_request(&self.api.shared, request)?;
+        let account = self.api.shared.watched_by(&request.key).ok_or(PitRefusal::NoWatcher)?;
+        self.watch = Some((request.key, account));
+        Ok(())
+    }
+
+    /// Copies what a step told of the keys of an account.
+    async fn copy(&mut self, account: Address, told: &StepEvents) -> Delivered {
+        let shared = &self.api.shared;
+        let Some(state) = shared.heard(|heard| heard.newest.clone()) else { return Ok(()) };
+        let owner = |key| state.venues.key(shared.venue, key).map(|of| of.owner);
+        for report in told.reports.iter().filter(|report| owner(&report.key) == Some(account)) {
+            self.send(json!({ "type": "drop_copy", "account": account.to_string(), "report": report_body(report) }))
+                .await?;
+        }
+        Ok(())
     }
 
     /// Sends an image of a book; its events follow.
@@ -267,6 +297,9 @@ impl Connection<'_> {
                 self.send(json!({ "type": "report", "report": report_body(report), "own_session": is_own_session }))
                     .await?;
             }
+        }
+        if let Some((_, account)) = self.watch {
+            self.copy(account, told).await?;
         }
         if let Some(pause) = told.pause {
             self.send(json!({ "type": "pause", "paused": pause.map(|why| pause_code(&why)) })).await?;

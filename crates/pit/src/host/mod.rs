@@ -202,22 +202,30 @@ impl Host {
             inputs.extend(self.unopened_markets());
         }
         inputs.append(&mut gathered.inputs);
-        let root = self.root.as_mut().expect("it was just seen");
-        let now = clock_ms();
-        if !inputs.is_empty() || root.wants_step_at_ms().is_some_and(|at| at <= now) {
-            match root.step(now, &inputs) {
-                Ok(effects) => {
-                    self.patience = if has_blocks { AGAIN } else { self.patience };
-                    self.tell(effects, &mut gathered);
-                }
-                Err(error) => return self.fail(&NoRoot::Root(error)),
-            }
+        match self.step(&inputs, &mut gathered) {
+            Ok(()) if has_blocks => self.patience = AGAIN,
+            Ok(()) => {}
+            Err(why) => return self.fail(&why),
         }
         let root = self.root.as_ref().expect("it runs");
         let looks = self.questions.len().min(LOOKS_OF_TURN);
         self.questions.drain(..looks).for_each(|question| question(root));
         self.keep();
         self.show();
+    }
+
+    /// Gives the root what there is, and tells what it came to.
+    fn step(&mut self, inputs: &[VenueInput], gathered: &mut Gathered) -> Result<(), NoRoot> {
+        let root = self.root.as_mut().expect("it runs");
+        let incarnation = root.settings().incarnation;
+        // What came goes before what it caused, also where no step follows.
+        self.shared.ouch.write(root.effects_told())?;
+        let now = clock_ms();
+        let is_due = !inputs.is_empty() || root.wants_step_at_ms().is_some_and(|at| at <= now);
+        let effects = if is_due { root.step(now, inputs)? } else { Vec::new() };
+        self.tell(effects, gathered)?;
+        self.begin_day(incarnation)?;
+        Ok(())
     }
 
     /// What certified blocks say that the root does not know, in order, none left out. Where the records of a block

@@ -9,7 +9,8 @@ use venue::{FoundRoot, VenueInput, VenueOptions, VenueRoot, VenueRootError, Venu
 use super::{AGAIN_MOST, Gathered, Host};
 use crate::chain::HeardBlock;
 use crate::clock::clock_ms;
-use crate::home::{begun, incarnation_directory, is_prepared};
+use crate::home::{begun, incarnation_directory, is_prepared, sessions_directory};
+use crate::ouch::{SessionJournalError, day_of};
 use crate::shared::PitStanding;
 
 /// Why there is no root.
@@ -24,6 +25,9 @@ pub(super) enum NoRoot {
     /// The disk failed.
     #[error("{}: {reason}", path.display())]
     Disk { path: PathBuf, reason: std::io::Error },
+    /// The journal of sessions failed.
+    #[error(transparent)]
+    Sessions(#[from] SessionJournalError),
 }
 
 impl Host {
@@ -35,11 +39,11 @@ impl Host {
                 self.unopened.clear();
                 let mut gathered = Gathered::default();
                 let again = found.again.into_iter().map(|(_, effect)| effect).collect();
-                self.tell(again, &mut gathered);
-                if let Err(error) = self.detach() {
-                    return self.fail(&NoRoot::Root(error));
+                if let Err(why) = self.tell(again, &mut gathered).and_then(|()| self.detach()) {
+                    return self.fail(&why);
                 }
                 let root = self.root.as_ref().expect("it is open");
+                self.shared.feed.begin(root, root.markets(), clock_ms());
                 let (fills, settled) = root.counts();
                 tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
                 // What is in flight is in no pool that is known.
@@ -100,6 +104,7 @@ impl Host {
             match VenueRoot::create(disk, settings, keys, VenueOptions::default()) {
                 Ok(root) => {
                     begun(&directory).map_err(failed)?;
+                    self.begin_day(incarnation)?;
                     self.root = Some(root);
                     return Ok(FoundRoot::default());
                 }
@@ -109,6 +114,8 @@ impl Host {
             }
             return self.try_open();
         }
+        // What sessions were told is known over restarts.
+        self.passed = self.begin_day(record.incarnation)?.or(self.passed);
         let options = VenueOptions { again_from: self.passed, ..VenueOptions::default() };
         let (root, found) = VenueRoot::open(disk, keys, options)?;
         for repair in &found.repairs {
@@ -119,16 +126,27 @@ impl Host {
     }
 
     /// Detaches the sessions that have no link: after a start of the process none has one.
-    fn detach(&mut self) -> Result<(), VenueRootError> {
+    fn detach(&mut self) -> Result<(), NoRoot> {
         let root = self.root.as_mut().expect("it is open");
         let lost =
             root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
         let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
         if !inputs.is_empty() {
             let effects = root.step(clock_ms(), &inputs)?;
-            self.tell(effects, &mut Gathered::default());
+            self.tell(effects, &mut Gathered::default())?;
         }
         Ok(())
+    }
+
+    /// Begins the sessions of a new day, or those of an incarnation that is opened; how many effects they have been
+    /// told of.
+    pub(super) fn begin_day(&self, incarnation: u32) -> Result<Option<u64>, NoRoot> {
+        let day = day_of(clock_ms());
+        if self.shared.ouch.is_of(day, incarnation) {
+            return Ok(None);
+        }
+        let folder = sessions_directory(&self.settings.directory, self.shared.venue);
+        Ok(self.shared.ouch.open(&folder, day, incarnation)?)
     }
 
     /// Gives up the root, and opens it again later.
@@ -144,10 +162,11 @@ impl Host {
         self.own_sessions.clear();
         if self.root.is_some() {
             self.shared.ouch.end_all();
+            self.shared.feed.end();
         }
         (self.root, self.told) = (None, None);
         self.try_at = Instant::now() + self.patience;
-        if matches!(why, NoRoot::Root(_) | NoRoot::Disk { .. }) || self.passed.is_some() {
+        if !matches!(why, NoRoot::Waits(_)) || self.passed.is_some() {
             self.patience = (self.patience * 2).min(AGAIN_MOST);
         }
         self.shared.view.send_modify(|view| view.standing = standing);
@@ -162,6 +181,7 @@ impl Host {
         if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
             (self.root, self.passed, self.told) = (None, None, None);
             self.own_sessions.clear();
+            self.shared.feed.end();
             self.open();
         }
     }

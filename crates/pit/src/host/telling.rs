@@ -7,12 +7,14 @@ use primitives::venue::{MarketId, OrderNumber, VenueOperation};
 use primitives::{Operation, PublicKey, Transaction};
 use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 
+use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
+use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 
 impl Host {
     /// Does the effects of a step, in their order, and answers.
-    pub(super) fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) {
+    pub(super) fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) -> Result<(), NoRoot> {
         let mut events = StepEvents::default();
         let mut refused: HashMap<MarketId, OrderRefusal> = HashMap::new();
         for effect in effects {
@@ -39,6 +41,8 @@ impl Host {
             }
         }
         let root = self.root.as_ref().expect("it runs");
+        // Sessions have a journal of their own. If it fails, all of this is told again by the next root.
+        self.shared.ouch.tell(&events, root.effects_told())?;
         self.passed = Some(root.effects_told());
         self.unopened.extend(refused.keys().filter(|market| root.book(**market).is_none()));
         let changed: BTreeSet<MarketId> = events.market.iter().map(|(market, ..)| *market).collect();
@@ -54,10 +58,11 @@ impl Host {
             reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
         }
         if !events.is_empty() {
-            self.shared.ouch.tell(&events);
+            self.shared.feed.tell(&events, clock_ms());
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }
+        Ok(())
     }
 
     fn count_bust(&mut self, report: &TradeReport) {

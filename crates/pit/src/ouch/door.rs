@@ -19,7 +19,8 @@ use venue::{SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders,
 
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
-use super::{DAY_MS, Entered, HELLO, market_of, symbol_of};
+use super::session::Entered;
+use super::{DAY_MS, HELLO, market_of, symbol_of};
 use crate::clock::clock_ms;
 use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
@@ -99,7 +100,6 @@ pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
 struct Link {
     session: SessionNumber,
     key: PublicKey,
-    incarnation: u32,
     number: u64,
     /// Whether a dead man's timer runs.
     has_timer: bool,
@@ -120,13 +120,12 @@ async fn attach(shared: &PitShared, request: &TraderRequest) -> Result<Link, Pit
     let (reply, attached) = oneshot::channel();
     shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;
     attached.await.map_err(|_| PitRefusal::BeginsAgain)?;
-    let incarnation = scope.incarnation;
-    let changed = shared.ouch.with(session, incarnation, |of| {
+    let changed = shared.ouch.with(session, |of| {
         of.link.send_replace(number);
         of.link.subscribe()
     });
     let has_timer = dead_man_ms.is_some();
-    Ok(Link { session, key, incarnation, number, has_timer, changed })
+    Ok(Link { session, key, number, has_timer, changed })
 }
 
 /// Runs the session's machine until its connection ends.
@@ -190,7 +189,7 @@ async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
 }
 
 fn step(shared: &PitShared, link: &Link, soup: &mut SoupServer, input: SoupServerInput<'_>) -> Vec<SoupServerEffect> {
-    shared.ouch.with(link.session, link.incarnation, |of| soup.step(clock_ms(), input, &of.log))
+    shared.ouch.with(link.session, |of| soup.step(clock_ms(), input, &of.log))
 }
 
 /// What a message of the participant does.
@@ -199,7 +198,7 @@ fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
     let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return };
     let options = message.options.unwrap_or_default();
     if let Some(number) = message.body.new_user_ref()
-        && shared.ouch.with(link.session, link.incarnation, |of| of.refs.claim(number)).is_err()
+        && !shared.ouch.with(link.session, |of| of.claim(number))
     {
         // A repetition: its answer is among the session's messages.
         return;
@@ -240,7 +239,7 @@ fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
         OuchInbound::Disable(disable) => reject(shared, link, disable.user_ref, message.body, NOT_TAKEN),
         OuchInbound::Enable(enable) => reject(shared, link, enable.user_ref, message.body, NOT_TAKEN),
         OuchInbound::AccountQuery(_) => {
-            let next = shared.ouch.with(link.session, link.incarnation, |of| of.refs.next()).unwrap_or(u32::MAX);
+            let next = shared.ouch.with(link.session, |of| of.next_ref());
             let nanoseconds = nanoseconds();
             publish(shared, link, OuchOutbound::AccountQueryResponse(OuchAccountQueryResponse { nanoseconds, next }));
         }
@@ -255,16 +254,18 @@ fn nanoseconds() -> u64 {
     clock_ms() % DAY_MS * 1_000_000
 }
 
+/// Tells the participant something. The root's thread makes it durable first.
 fn publish(shared: &PitShared, link: &Link, body: OuchOutbound) {
-    shared.ouch.with(link.session, link.incarnation, |of| of.publish(&OuchMessage::plain(body)));
+    tell(shared, link, &OuchMessage::plain(body));
+}
+
+fn tell(shared: &PitShared, link: &Link, message: &OuchMessage<OuchOutbound>) {
+    shared.ouch.with(link.session, |of| of.tell(message));
+    shared.wake();
 }
 
 fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
-    let entered = Entered { is_answered: true, ..entered(message, [b' '; 8], b' ') };
-    shared.ouch.with(link.session, link.incarnation, |of| {
-        of.publish(&rejected(nanoseconds(), user_ref, reason, &entered));
-        of.remember(user_ref, entered);
-    });
+    tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
 }
 
 /// Gives an order to the root, if it is signed for this session's key and says what its message says.
@@ -276,8 +277,8 @@ fn place(
     signed: Option<SettledOrder>,
     before: Option<u32>,
 ) {
-    let (number, old) = shared.ouch.with(link.session, link.incarnation, |of| {
-        of.remember(user_ref, entered);
+    let (number, old) = shared.ouch.with(link.session, |of| {
+        of.enter(entered);
         (of.number(user_ref), before.map(|before| of.number(before)))
     });
     let signed = signed.filter(|signed| signed.key == link.key && signed.order.number == number);
@@ -291,7 +292,7 @@ fn place(
 
 /// Ends an order, or lowers its total lots.
 fn keep(shared: &PitShared, link: &Link, user_ref: u32, keeps: u32) {
-    let number = shared.ouch.with(link.session, link.incarnation, |of| of.number(user_ref));
+    let number = shared.ouch.with(link.session, |of| of.number(user_ref));
     let command = TradeCommand::Cancel { key: link.key, number, keeps };
     // A cancel that is lost without a word would leave an order that its owner believes to be gone.
     if trade(shared, link, command).is_err() {

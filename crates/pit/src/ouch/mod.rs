@@ -9,6 +9,10 @@
 //! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken
 //! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
+//! What a session is told is in a journal of its day, synced before it is sent: a participant that logs in with the
+//! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
+//! has ended is answered by a cancel reject.
+//!
 //! | OUCH | here |
 //! |---|---|
 //! | user reference | the reference of the order's number; its day is that of the session, its incarnation the venue's |
@@ -24,28 +28,24 @@
 //!
 //! # Deviations from OUCH
 //!
-//! - A session's numbers are kept in memory. After a restart of the node the session of the day has another name, and
-//!   a participant logs in to it from number 1. Which orders are open, and what they executed, is asked over HTTP.
+//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again; its
+//!   executions may then stand before its acceptance.
+//! - A session keeps its last 65,536 messages; who comes back later asks over HTTP what became of its orders.
 //! - A message to disable or enable a participant is rejected: revoke the key on the ledger.
 //! - At midnight (UTC) a session's connection ends without an end of session, and the next one begins with message 1.
 //! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
 
 pub(crate) mod door;
+mod hub;
 mod inbound;
+mod journal;
 mod outbound;
+mod session;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use primitives::venue::MarketId;
 
-use primitives::venue::{MarketId, OrderNumber};
-use protocols::ouch::{OuchInbound, OuchMessage, OuchOutbound, OuchUserRefs};
-use protocols::soup::SoupSession;
-use protocols::soup::server::SoupLog;
-use tokio::sync::watch;
-use venue::SessionNumber;
-
-use crate::clock::clock_ms;
-use crate::events::StepEvents;
+pub(crate) use hub::{OuchHub, session_name};
+pub(crate) use journal::SessionJournalError;
 
 pub use door::read_hello;
 pub use inbound::{SignedFault, enter_of, life_of};
@@ -59,11 +59,7 @@ pub const FILL_REPORT: u8 = 201;
 /// The option with index and height of a settled fill.
 pub const SETTLED: u8 = 202;
 
-/// Messages that a session keeps for a participant that comes back.
-const MESSAGES: u64 = 65_536;
-/// Orders of which a session remembers what they said.
-const ORDERS: usize = 65_536;
-const DAY_MS: u64 = 86_400_000;
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// The day of a time, counted from 1970.
 pub fn day_of(time_ms: u64) -> u16 {
@@ -86,124 +82,6 @@ pub fn market_of(symbol: &[u8; 8]) -> Option<MarketId> {
     (symbol_of(market) == *symbol).then_some(market)
 }
 
-/// What an order said when it came.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entered {
-    pub message: OuchInbound,
-    pub symbol: [u8; 8],
-    pub side: u8,
-    /// Whether it was answered.
-    pub is_answered: bool,
-    /// Its open lots, once it is taken.
-    pub open: u32,
-}
-
-/// A session of a day.
-pub(crate) struct OuchSession {
-    pub log: SoupLog,
-    pub day: u16,
-    pub incarnation: u32,
-    pub refs: OuchUserRefs,
-    pub orders: BTreeMap<u32, Entered>,
-    /// The link that it has, told whenever there is something new for it.
-    pub link: watch::Sender<u64>,
-}
-
-impl OuchSession {
-    pub(crate) fn new(day: u16, incarnation: u32) -> OuchSession {
-        OuchSession {
-            log: SoupLog::new(session_name(day, incarnation)),
-            day,
-            incarnation,
-            refs: OuchUserRefs::default(),
-            orders: BTreeMap::new(),
-            link: watch::Sender::new(0),
-        }
-    }
-
-    /// The number of an order of this session.
-    pub fn number(&self, reference: u32) -> OrderNumber {
-        OrderNumber { incarnation: self.incarnation, day: self.day, reference }
-    }
-
-    /// Remembers what an order said; the lowest references are forgotten.
-    pub fn remember(&mut self, reference: u32, entered: Entered) {
-        self.orders.insert(reference, entered);
-        if self.orders.len() > ORDERS {
-            self.orders.pop_first();
-        }
-    }
-
-    pub fn publish(&mut self, message: &OuchMessage<OuchOutbound>) {
-        let mut bytes = Vec::new();
-        message.encode(&mut bytes).expect("its options suit its kind");
-        // A session that has ended is told nothing more.
-        self.log.publish(bytes).ok();
-        let next = self.log.next();
-        self.log.forget_before(next.saturating_sub(MESSAGES));
-        self.link.send_modify(|_| {});
-    }
-}
-
-/// The name of a session: day and incarnation, and when this process made it.
-fn session_name(day: u16, incarnation: u32) -> SoupSession {
-    let mut name = [b'0'; 10];
-    base36(u64::from(day), &mut name[..4]);
-    base36(u64::from(incarnation), &mut name[4..7]);
-    base36(clock_ms() / 1_000, &mut name[7..]);
-    name
-}
-
-fn base36(mut number: u64, to: &mut [u8]) {
-    for digit in to.iter_mut().rev() {
-        *digit = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(number % 36) as usize];
-        number /= 36;
-    }
-}
-
-/// The sessions of this process.
-#[derive(Default)]
-pub(crate) struct OuchHub(Mutex<HashMap<SessionNumber, OuchSession>>);
-
-impl OuchHub {
-    /// The session of this number, of this day and incarnation.
-    pub fn with<T>(&self, session: SessionNumber, incarnation: u32, with: impl FnOnce(&mut OuchSession) -> T) -> T {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let day = day_of(clock_ms());
-        let of = sessions.entry(session).or_insert_with(|| OuchSession::new(day, incarnation));
-        if (of.day, of.incarnation) != (day, incarnation) {
-            *of = OuchSession::new(day, incarnation);
-        }
-        with(of)
-    }
-
-    /// Ends all sessions, and so their connections: whether what they said last has happened is not known.
-    pub fn end_all(&self) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.clear();
-    }
-
-    /// Tells sessions what a step told about their orders.
-    pub fn tell(&self, events: &StepEvents) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.is_empty() {
-            return;
-        }
-        let nanoseconds = clock_ms() % DAY_MS * 1_000_000;
-        for report in &events.reports {
-            if let Some(session) = sessions.get_mut(&report.session) {
-                let number = session.number(report.number.reference);
-                // Orders of another day have no reference in this session.
-                if number == report.number {
-                    outbound::messages(session, nanoseconds, report)
-                        .iter()
-                        .for_each(|message| session.publish(message));
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,14 +94,5 @@ mod tests {
         for foreign in [*b"M       ", *b"M01     ", *b"X1      ", *b"M1 1    ", *b" M1     ", [0xff; 8]] {
             assert_eq!(market_of(&foreign), None, "{foreign:?}");
         }
-    }
-
-    #[test]
-    fn a_session_of_another_day_or_incarnation_has_another_name() {
-        let names: std::collections::BTreeSet<_> = [(1, 0), (2, 0), (1, 1), (2, 1)]
-            .map(|(day, incarnation)| session_name(day, incarnation)[..7].to_vec())
-            .into();
-        assert_eq!(names.len(), 4);
-        assert_eq!(day_of(2 * DAY_MS - 1), 1);
     }
 }

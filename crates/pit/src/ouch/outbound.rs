@@ -2,35 +2,36 @@
 
 use primitives::venue::FillReport;
 use protocols::ouch::{
-    OuchAccepted, OuchBrokenTrade, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage, OuchOption,
-    OuchOutbound, OuchRejected, OuchReplace, OuchReplaced, OuchRestated,
+    OuchAccepted, OuchBrokenTrade, OuchCancelReject, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage,
+    OuchOption, OuchOutbound, OuchRejected, OuchReplace, OuchReplaced, OuchRestated,
 };
 use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, ReportKind, TradeReport};
 
-use super::{Entered, FILL_REPORT, OuchSession, SETTLED};
+use super::session::{Entered, OuchSession};
+use super::{FILL_REPORT, SETTLED};
 use crate::words::{end_letter, refusal_name};
 
-type Messages = Vec<OuchMessage<OuchOutbound>>;
-
 /// What a report is in OUCH; nothing where OUCH is silent.
-pub(super) fn messages(session: &mut OuchSession, nanoseconds: u64, report: &TradeReport) -> Messages {
+pub(super) fn message(
+    session: &OuchSession,
+    nanoseconds: u64,
+    report: &TradeReport,
+) -> Option<OuchMessage<OuchOutbound>> {
     let user_ref = report.number.reference;
-    let entered = session.orders.get_mut(&user_ref);
-    let one = match &report.what {
-        ReportKind::Accepted(first) => entered.and_then(|entered| accepted(entered, nanoseconds, first)),
-        ReportKind::Refused(why) => entered.filter(|entered| !entered.is_answered).map(|entered| {
-            entered.is_answered = true;
-            rejected(nanoseconds, user_ref, refusal_name(why).0, entered)
-        }),
-        ReportKind::Executed(what, report) => {
-            if let Some(entered) = entered {
-                entered.open = what.left;
-            }
-            Some(executed(nanoseconds, user_ref, what, report))
+    let entered = session.orders.get(&user_ref);
+    match &report.what {
+        // The answer to a repetition is in the session already.
+        ReportKind::Accepted(first) => {
+            entered.filter(|entered| !entered.is_answered).and_then(|entered| accepted(entered, nanoseconds, first))
         }
+        ReportKind::Refused(why) => entered.map(|entered| match entered.is_answered {
+            false => rejected(nanoseconds, user_ref, refusal_name(why).0, &entered.message),
+            // It was a cancel that is refused.
+            true => plain(OuchOutbound::CancelReject(OuchCancelReject { nanoseconds, user_ref })),
+        }),
+        ReportKind::Executed(what, report) => Some(executed(nanoseconds, user_ref, what, report)),
         ReportKind::Reduced { lots } => entered.map(|entered| {
             let quantity = entered.open.saturating_sub(*lots);
-            entered.open = *lots;
             plain(OuchOutbound::Canceled(OuchCanceled { nanoseconds, user_ref, quantity, reason: b'U' }))
         }),
         ReportKind::Ended { why: OrderEnd::Filled | OrderEnd::Replaced(_), .. } => None,
@@ -41,8 +42,7 @@ pub(super) fn messages(session: &mut OuchSession, nanoseconds: u64, report: &Tra
         ReportKind::Settled { index, height, fate } => Some(settled(nanoseconds, user_ref, (*index, *height), fate)),
         // The request that came too early was a cancel; its order is rejected when it comes.
         ReportKind::Overtaken | ReportKind::Status(_) => None,
-    };
-    one.into_iter().collect()
+    }
 }
 
 fn plain(body: OuchOutbound) -> OuchMessage<OuchOutbound> {
@@ -50,8 +50,13 @@ fn plain(body: OuchOutbound) -> OuchMessage<OuchOutbound> {
 }
 
 /// A rejection of an order or of a message with this number.
-pub(super) fn rejected(nanoseconds: u64, user_ref: u32, reason: u16, entered: &Entered) -> OuchMessage<OuchOutbound> {
-    let client_order = match entered.message {
+pub(super) fn rejected(
+    nanoseconds: u64,
+    user_ref: u32,
+    reason: u16,
+    message: &OuchInbound,
+) -> OuchMessage<OuchOutbound> {
+    let client_order = match *message {
         OuchInbound::Enter(OuchEnter { client_order, .. }) | OuchInbound::Replace(OuchReplace { client_order, .. }) => {
             client_order
         }
@@ -60,12 +65,8 @@ pub(super) fn rejected(nanoseconds: u64, user_ref: u32, reason: u16, entered: &E
     plain(OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order }))
 }
 
-/// The first answer to an order; the answer to a repetition is in the session already.
-fn accepted(entered: &mut Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
-    if std::mem::replace(&mut entered.is_answered, true) {
-        return None;
-    }
-    entered.open = first.lots;
+/// The first answer to an order.
+fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
     let (symbol, side, order, state) = (entered.symbol, entered.side, first.id, b'L');
     Some(plain(match entered.message {
         OuchInbound::Enter(OuchEnter {

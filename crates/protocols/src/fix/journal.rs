@@ -46,6 +46,24 @@ impl FixJournal {
         FixJournal { sender, target, expected: 1, first: 1, sent: VecDeque::new() }
     }
 
+    /// That of a session of which the messages before `first` are forgotten, and nothing later has been sent.
+    pub fn resume(sender: FixText, target: FixText, first: u64, expected: u64) -> FixJournal {
+        FixJournal { first, expected, ..FixJournal::new(sender, target) }
+    }
+
+    /// The messages that are kept, in their order.
+    pub fn kept(&self) -> impl Iterator<Item = &FixSent> {
+        self.sent.iter()
+    }
+
+    /// Gives a message the next number while there is no connection: the other side finds at its next logon that it
+    /// missed it, and asks for it.
+    pub fn put(&mut self, body: &FixBody, now_ms: u64) -> FixRecord {
+        let sent = self.record(body, now_ms);
+        self.sent.push_back(sent.clone());
+        FixRecord::Sent(sent)
+    }
+
     /// The number of the next message that goes out.
     pub fn next(&self) -> u64 {
         self.first + self.sent.len() as u64

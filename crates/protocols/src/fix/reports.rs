@@ -19,6 +19,10 @@ use crate::ouch::{
     OuchExecuted, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound, OuchReplaced, PRICE_DECIMALS,
 };
 
+/// The most orders of a day, and the most numbers of orders and requests.
+const ORDERS_MAX: usize = 1 << 19;
+const NAMES_MAX: usize = 1 << 20;
+
 /// What a request comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FixRouted {
@@ -77,6 +81,45 @@ pub struct FixOrders {
 }
 
 impl FixOrders {
+    /// Those of a day on which `last` is the largest number of the venue in use.
+    pub fn after(last: u32) -> FixOrders {
+        FixOrders { last, ..FixOrders::default() }
+    }
+
+    /// The largest number of the venue in use.
+    pub fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// The venue's numbers of the orders that are open.
+    pub fn open(&self) -> impl Iterator<Item = u32> {
+        self.orders.iter().filter(|(_, order)| order.left > 0).map(|(number, _)| *number)
+    }
+
+    /// The venue's numbers of the orders whose cancellation waits for its answer.
+    pub fn cancels(&self) -> impl Iterator<Item = u32> {
+        let waits = |order: &Order| matches!(order.pending, Some(Pending::Cancel(_)));
+        self.orders.iter().filter(move |(_, order)| waits(order)).map(|(number, _)| *number)
+    }
+
+    /// Ends the open orders, since their day is over; the reports.
+    pub fn expire(&mut self) -> Vec<FixBody> {
+        let open: Vec<u32> = self.open().collect();
+        let expired = |number| {
+            let order = self.orders.get_mut(&number)?;
+            (order.left, order.pending, order.status) = (0, None, b'C');
+            Some(order.report(number, b'C', None))
+        };
+        open.into_iter().filter_map(expired).collect()
+    }
+
+    /// The report that a trade of an order is settled: its state, with the trade and the height in words.
+    pub fn settled(&mut self, number: u32, trade: u64, height: u64) -> Option<FixBody> {
+        let order = self.orders.get_mut(&number)?;
+        let text = Some(FixText::said(&format!("trade {trade} is settled at height {height}")));
+        Some(FixExecution { text, ..order.execution(number, b'I', None) }.into())
+    }
+
     /// What a message of the participant comes to.
     pub fn route(&mut self, body: &FixBody) -> FixRouted {
         match body {
@@ -116,6 +159,9 @@ impl FixOrders {
 
     /// The next number of an OUCH message.
     fn number(&mut self) -> Option<u32> {
+        if self.orders.len() >= ORDERS_MAX || self.names.len() >= NAMES_MAX {
+            return None;
+        }
         self.last = self.last.checked_add(1)?;
         Some(self.last)
     }

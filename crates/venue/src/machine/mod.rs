@@ -165,6 +165,10 @@ impl VenueMachine {
         })
     }
 
+    pub(crate) fn open_markets(&self) -> impl Iterator<Item = MarketId> {
+        self.markets.keys().copied()
+    }
+
     pub(crate) fn book(&self, market: MarketId) -> Option<&Book> {
         self.markets.get(&market).map(|market| &market.book)
     }

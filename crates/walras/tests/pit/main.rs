@@ -1,6 +1,10 @@
-//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and a bridge, executed and then settled, also when
-//! the node is killed meanwhile.
+//! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled,
+//! also when the node is killed meanwhile; its market data, and its next incarnation.
 
+mod follower;
+mod order_system;
+mod over_fix;
+mod over_stream;
 mod participant;
 // The other tests use the rest of it.
 #[allow(dead_code)]
@@ -8,11 +12,11 @@ mod participant;
 mod process;
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use follower::Follower;
 use participant::Ouch;
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{NumberBody, OrderBody, RequestBody};
@@ -22,7 +26,6 @@ use process::{Process, agent, walras};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchOutbound};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tungstenite::Message;
 use venue::{RequestScope, TraderAsk, TraderRequest};
 
 const PEOPLE: [&str; 2] = ["alice", "bob"];
@@ -37,6 +40,7 @@ struct Market {
     node: Option<Process>,
     venue: String,
     ouch: String,
+    follower: Follower,
     scope: RequestScope,
     next: u32,
 }
@@ -54,7 +58,8 @@ impl Market {
         std::fs::write(&genesis, body.to_string()).expect("written");
         let scope = RequestScope { network: Digest([0; 32]), venue: 0, incarnation: 0 };
         let (venue, ouch) = (String::new(), String::new());
-        let mut market = Market { folder, node: None, venue, ouch, scope, next: 0 };
+        let follower = Follower::new();
+        let mut market = Market { folder, node: None, venue, ouch, follower, scope, next: 0 };
         let prepared =
             market.command("", &["venue", "prepare", "--venue", "0", "--json", "--home", home.to_str().expect("text")]);
         let prepared: Value = serde_json::from_str(&prepared).expect("JSON");
@@ -76,7 +81,8 @@ impl Market {
     }
 
     fn trading(&self, person: &str) -> SecretKey {
-        client::keystore::open_under(&self.key(&format!("{person}-trading")), "correct horse").expect("it opens")
+        let name = if person == "alice-watch" { person.into() } else { format!("{person}-trading") };
+        client::keystore::open_under(&self.key(&name), "correct horse").expect("it opens")
     }
 
     /// What a command says that succeeds.
@@ -93,18 +99,29 @@ impl Market {
     }
 
     fn start(&mut self) {
-        let [venue, ouch] = [(); 2].map(|()| sockets::free_address().expect("a free port").to_string());
+        // A node that starts again has its addresses.
+        if self.ouch.is_empty() {
+            let [venue, ouch] = [(); 2].map(|()| sockets::free_address().expect("a free port").to_string());
+            (self.venue, self.ouch) = (format!("http://{venue}"), ouch);
+        }
+        let venue = self.venue.trim_start_matches("http://");
         let settings = [
             ("WALRAS_BLOCKS__INTERVAL_MS", "20"),
             ("WALRAS_VENUE__RUN", "true"),
-            ("WALRAS_VENUE__LISTEN", &*venue),
-            ("WALRAS_VENUE__OUCH_LISTEN", &*ouch),
+            ("WALRAS_VENUE__LISTEN", venue),
+            ("WALRAS_VENUE__OUCH_LISTEN", &*self.ouch),
             ("WALRAS_VENUE__MAKER_PPM", "-500"),
             ("WALRAS_VENUE__TAKER_PPM", "1000"),
             ("WALRAS_VENUE__SNAPSHOT_RECORDS", "20"),
         ];
-        self.node = Some(Process::start(&self.home(), &settings));
-        (self.venue, self.ouch) = (format!("http://{venue}"), ouch);
+        let [to, feed, snapshots] = self.follower.addresses();
+        let feed = [
+            ("WALRAS_VENUE__FEED_TO", &*to),
+            ("WALRAS_VENUE__FEED_LISTEN", &*feed),
+            ("WALRAS_VENUE__SNAPSHOT_LISTEN", &*snapshots),
+        ];
+        let node = Process::start(&self.home(), &[&settings[..], &feed].concat());
+        self.node = Some(node);
     }
 
     /// Opens the venue with a market, and gives traders what they need.
@@ -135,6 +152,12 @@ impl Market {
                 &[&at[..], &["--market", "0:0.50:2.00", "--lose", "USD:9000", "--lose", "EUR:9000"]].concat(),
             );
         }
+        // A key that may lose nothing watches.
+        let path = self.key("alice-watch");
+        let watch = path.to_str().expect("text");
+        self.command("", &["wallet", "new", "--key", watch]);
+        let at = ["wallet", "authorize", "--venue", "0", "--trading-key", watch, "--market", "0:0.50:2.00"];
+        self.command("alice", &at);
         let status = self.until(|status| status.standing == "runs" && status.paused.is_none() && status.markets == [0]);
         self.scope.network = status.network.expect("it runs").parse().expect("a digest");
     }
@@ -156,6 +179,14 @@ impl Market {
         panic!("{:?}: {}", self.status(), self.node.as_ref().expect("it runs").log());
     }
 
+    /// A reader of the feed that loses packets comes to the book of the engine.
+    fn follow(&mut self) {
+        let url = format!("{}/v1/venue/markets/0/book?depth=100", self.venue);
+        let book: Value = agent().get(url).call().expect("it answers").body_mut().read_json().expect("JSON");
+        assert!(book["asks"].as_array().is_some_and(|asks| !asks.is_empty()), "{book}");
+        self.follower.until(&json!([book["bids"], book["asks"]]));
+    }
+
     fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let answer =
             agent().post(format!("{}{path}", self.venue)).content_type("application/json").send(body.to_string());
@@ -166,11 +197,12 @@ impl Market {
     fn order(&mut self, person: &str, side: VenueSide, tick: u32, lots: u32) -> SettledOrder {
         self.next += 1;
         let day = (now_ms() / 86_400_000) as u16;
-        let number = OrderNumber { incarnation: 0, day, reference: self.next };
+        let incarnation = self.scope.incarnation;
+        let number = OrderNumber { incarnation, day, reference: self.next };
         let order = VenueOrder {
             market: 0,
             number,
-            floor: OrderNumber { incarnation: 0, day: 0, reference: 0 },
+            floor: OrderNumber { incarnation, day: 0, reference: 0 },
             side,
             life: OrderLife::Rests,
             self_trade: SelfTradeRule::ExpireTaker,
@@ -249,9 +281,20 @@ fn enter(user_ref: u32, side: u8, price: u64, quantity: u32) -> OuchInbound {
 fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on() {
     let mut market = Market::new();
     over_http(&mut market);
-    over_a_stream(&mut market);
+    over_stream::orders(&mut market);
     over_a_bridge(&mut market);
+    over_fix::orders(&mut market);
+    market.follow();
     killed_while_trading(&mut market);
+    // The feed has another session now.
+    market.follow();
+    fenced(&mut market);
+    let node = market.node.as_ref().expect("it runs");
+    let mut metrics = agent().get(format!("{}/metrics", node.server)).call().expect("it answers");
+    let metrics = metrics.body_mut().read_to_string().expect("text");
+    for line in ["walras_venue_matching{venue=\"0\"} 1", "walras_venue_settled_fills{venue=\"0\"} 1"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
     let audit: Value = serde_json::from_str(&{
         let node = market.node.as_ref().expect("it runs");
         let output =
@@ -315,66 +358,6 @@ fn over_http(market: &mut Market) {
     assert_eq!(market.post("/v1/venue/operator", &json!({ "halt": { "market": 0 } })).0, 403);
 }
 
-fn over_a_stream(market: &mut Market) {
-    let url = format!("{}/v1/venue/stream", market.venue.replacen("http", "ws", 1));
-    let (mut socket, _) = tungstenite::connect(url).expect("a stream");
-    let attach = market.request("alice", TraderAsk::Attach { session: 7, ends_orders: true, dead_man_ms: None });
-    let say = |socket: &mut tungstenite::WebSocket<_>, said: &Value| {
-        socket.send(Message::text(said.to_string())).expect("said")
-    };
-    fn until(
-        socket: &mut tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>,
-        wanted: &str,
-    ) -> Value {
-        loop {
-            let Message::Text(text) = socket.read().expect("it speaks") else { continue };
-            let message: Value = serde_json::from_str(&text).expect("JSON");
-            assert_ne!(message["type"], "error", "{message}");
-            if message["type"] == wanted {
-                return message;
-            }
-        }
-    }
-    say(&mut socket, &json!({ "attach": attach, "books": [0] }));
-    until(&mut socket, "attached");
-    assert_eq!(until(&mut socket, "image")["image"]["orders"], json!([]));
-    let bid = market.order("alice", VenueSide::Buy, 100, 10);
-    say(&mut socket, &json!({ "id": 3, "orders": [OrderBody::of(&bid, None)] }));
-    let book = until(&mut socket, "book");
-    assert_eq!(
-        (&book["top"]["bids"], &book["events"][0]["added"]["tick"]),
-        (&json!([[100, 10, 1]]), &100.into()),
-        "{book}"
-    );
-    // Bob takes some of it over HTTP; Alice hears of her fill.
-    let hit = market.order("bob", VenueSide::Sell, 100, 4);
-    assert_eq!(kinds(&market.place(&hit)), ["accepted", "executed"]);
-    loop {
-        let report = until(&mut socket, "report");
-        if report["report"]["type"] == "executed" {
-            assert_eq!((&report["report"]["executed"]["lots"], &report["own_session"]), (&4.into(), &true.into()));
-            break;
-        }
-    }
-    loop {
-        let report = until(&mut socket, "report");
-        if report["report"]["type"] == "settled" {
-            assert_eq!(report["report"]["settled"]["fate"], "applied");
-            break;
-        }
-    }
-    market.settled(2);
-    // The link breaks: her session asked for that to end its orders, and nobody else's.
-    let ask = market.order("bob", VenueSide::Sell, 130, 5);
-    assert_eq!(kinds(&market.place(&ask)), ["accepted"]);
-    drop(socket);
-    market.until(|status| status.sessions == 0);
-    let status = market.ask("alice", TraderAsk::Status(bid.order.number));
-    assert_eq!(status["reports"][0]["status"]["why"], "disconnected", "{status}");
-    let status = market.ask("bob", TraderAsk::Status(ask.order.number));
-    assert_eq!(status["reports"][0]["status"]["standing"], "open", "{status}");
-}
-
 fn over_a_bridge(market: &mut Market) {
     let reports = market.folder.path().join("reports.txt");
     let mut command = walras();
@@ -431,9 +414,9 @@ fn killed_while_trading(market: &mut Market) {
     for at in 0..buys.len() {
         assert_eq!(again["results"][at]["reports"][0]["accepted"], first["results"][at]["reports"][0]["accepted"]);
     }
-    market.settled(23);
+    market.settled(25);
     let fills = market.ask("alice", TraderAsk::Fills(0));
-    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(23), "{fills}");
+    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(25), "{fills}");
     let number = NumberBody::from(buys[0].order.number);
     let told = &fills["fills"]
         .as_array()
@@ -446,5 +429,27 @@ fn killed_while_trading(market: &mut Market) {
     let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
     market.place(&sell);
     assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
-    market.settled(24);
+    market.settled(26);
+}
+
+/// The owner fences the incarnation: its orders are void, and the next one trades where its operator has prepared it.
+fn fenced(market: &mut Market) {
+    let home = market.home();
+    let prepare = ["venue", "prepare", "--venue", "0", "--incarnation", "1", "--home", home.to_str().expect("text")];
+    market.command("", &prepare);
+    let old = market.order("bob", VenueSide::Sell, 140, 1);
+    assert_eq!(kinds(&market.place(&old)), ["accepted"]);
+    market.command("owner", &["venue", "fence", "--venue", "0", "--incarnation", "0"]);
+    market.until(|status| status.incarnation == Some(1) && status.standing == "runs" && status.paused.is_none());
+    market.scope.incarnation = 1;
+    let stale = market.place(&old);
+    assert_eq!(stale["reports"][0]["refused"]["code"], "incarnation", "{stale}");
+    let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
+    market.place(&sell);
+    assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
+    market.settled(1);
+    // Its books begin empty, and so do its readers'.
+    let rests = market.order("bob", VenueSide::Sell, 150, 1);
+    assert_eq!(kinds(&market.place(&rests)), ["accepted"]);
+    market.follow();
 }

@@ -1,0 +1,156 @@
+//! A session of a day: its orders, and the messages that it was told.
+
+use std::collections::BTreeMap;
+
+use primitives::venue::OrderNumber;
+use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOutbound, OuchReplace, OuchUserRefs};
+use protocols::soup::SoupSession;
+use protocols::soup::server::SoupLog;
+use tokio::sync::watch;
+use venue::SessionNumber;
+
+use super::journal::SessionEntry;
+
+/// Messages that a session keeps for a participant that comes back.
+const MESSAGES: u64 = 65_536;
+/// Orders of which a session remembers what they said.
+const ORDERS: usize = 65_536;
+
+/// What an order said when it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entered {
+    pub message: OuchInbound,
+    pub symbol: [u8; 8],
+    pub side: u8,
+    /// Whether it was answered.
+    pub is_answered: bool,
+    /// Its open lots, once it is taken.
+    pub open: u32,
+}
+
+/// A session of a day.
+pub(crate) struct OuchSession {
+    number: SessionNumber,
+    pub log: SoupLog,
+    pub day: u16,
+    pub incarnation: u32,
+    refs: OuchUserRefs,
+    pub orders: BTreeMap<u32, Entered>,
+    /// The link that it has, told whenever there is something new for it.
+    pub link: watch::Sender<u64>,
+    /// What is not in the journal yet.
+    pub unwritten: Vec<SessionEntry>,
+}
+
+impl OuchSession {
+    pub fn new(number: SessionNumber, name: SoupSession, day: u16, incarnation: u32) -> OuchSession {
+        OuchSession {
+            number,
+            log: SoupLog::new(name),
+            day,
+            incarnation,
+            refs: OuchUserRefs::default(),
+            orders: BTreeMap::new(),
+            link: watch::Sender::new(0),
+            unwritten: Vec::new(),
+        }
+    }
+
+    /// The number of an order of this session.
+    pub fn number(&self, reference: u32) -> OrderNumber {
+        OrderNumber { incarnation: self.incarnation, day: self.day, reference }
+    }
+
+    /// The next reference; the last one if none is left.
+    pub fn next_ref(&self) -> u32 {
+        self.refs.next().unwrap_or(u32::MAX)
+    }
+
+    /// Uses a reference; false if it, or one above it, was used.
+    pub fn claim(&mut self, user_ref: u32) -> bool {
+        let is_new = self.refs.claim(user_ref).is_ok();
+        if is_new {
+            self.unwritten.push(SessionEntry::Claimed { session: self.number, user_ref });
+        }
+        is_new
+    }
+
+    /// Remembers what an order said.
+    pub fn enter(&mut self, entered: Entered) {
+        let (Entered { symbol, side, .. }, message) = (entered, encoded(&OuchMessage::plain(entered.message)));
+        self.unwritten.push(SessionEntry::Entered { session: self.number, message, symbol, side });
+        self.remember(entered);
+    }
+
+    /// The lowest references are forgotten.
+    fn remember(&mut self, entered: Entered) {
+        let (OuchInbound::Enter(OuchEnter { user_ref, .. }) | OuchInbound::Replace(OuchReplace { user_ref, .. })) =
+            entered.message
+        else {
+            return;
+        };
+        self.orders.insert(user_ref, entered);
+        if self.orders.len() > ORDERS {
+            self.orders.pop_first();
+        }
+    }
+
+    /// Tells the participant a message, once it is durable.
+    pub fn tell(&mut self, message: &OuchMessage<OuchOutbound>) {
+        self.hear(&message.body);
+        self.unwritten.push(SessionEntry::Told { session: self.number, message: encoded(message) });
+    }
+
+    /// What a message says of its order.
+    fn hear(&mut self, body: &OuchOutbound) {
+        let (user_ref, answered, open) = match body {
+            OuchOutbound::Accepted(of) => (of.user_ref, true, Some(of.quantity)),
+            OuchOutbound::Replaced(of) => (of.user_ref, true, Some(of.quantity)),
+            OuchOutbound::Rejected(of) => (of.user_ref, true, None),
+            OuchOutbound::Executed(of) => (of.user_ref, false, self.open(of.user_ref, of.quantity)),
+            OuchOutbound::Canceled(of) => (of.user_ref, false, self.open(of.user_ref, of.quantity)),
+            _ => return,
+        };
+        if let Some(entered) = self.orders.get_mut(&user_ref) {
+            entered.is_answered |= answered;
+            entered.open = open.unwrap_or(entered.open);
+        }
+    }
+
+    /// Open lots of an order without so many.
+    fn open(&self, user_ref: u32, without: u32) -> Option<u32> {
+        self.orders.get(&user_ref).map(|entered| entered.open.saturating_sub(without))
+    }
+
+    /// Adds a durable message to those that connections send.
+    pub fn publish(&mut self, message: Vec<u8>) {
+        // It is short, and the session has not ended.
+        self.log.publish(message).ok();
+        self.log.forget_before(self.log.next().saturating_sub(MESSAGES));
+        self.link.send_modify(|_| {});
+    }
+
+    /// An entry of the journal, read again.
+    pub fn replay(&mut self, entry: SessionEntry) {
+        match entry {
+            SessionEntry::Claimed { user_ref, .. } => drop(self.refs.claim(user_ref)),
+            SessionEntry::Entered { message, symbol, side, .. } => {
+                if let Ok(OuchMessage { body: message, .. }) = OuchMessage::<OuchInbound>::decode(&message) {
+                    self.remember(Entered { message, symbol, side, is_answered: false, open: 0 });
+                }
+            }
+            SessionEntry::Told { message, .. } => {
+                if let Ok(of) = OuchMessage::<OuchOutbound>::decode(&message) {
+                    self.hear(&of.body);
+                }
+                self.publish(message);
+            }
+        }
+    }
+}
+
+fn encoded<B: protocols::ouch::OuchBody>(message: &OuchMessage<B>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes).expect("its options suit its kind");
+    bytes
+}

@@ -1,0 +1,89 @@
+//! Orders over the WebSocket stream, the books that it tells, and a drop copy.
+
+use std::net::TcpStream;
+
+use pit::door::bodies::OrderBody;
+use primitives::venue::VenueSide;
+use serde_json::{Value, json};
+use tungstenite::Message;
+use venue::TraderAsk;
+
+use super::{Market, kinds};
+
+pub fn orders(market: &mut Market) {
+    let url = format!("{}/v1/venue/stream", market.venue.replacen("http", "ws", 1));
+    let (mut socket, _) = tungstenite::connect(&url).expect("a stream");
+    let (mut copy, _) = tungstenite::connect(&url).expect("a stream");
+    let attach = market.request("alice", TraderAsk::Attach { session: 7, ends_orders: true, dead_man_ms: None });
+    let say = |socket: &mut tungstenite::WebSocket<_>, said: &Value| {
+        socket.send(Message::text(said.to_string())).expect("said")
+    };
+    fn until(
+        socket: &mut tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>,
+        wanted: &str,
+    ) -> Value {
+        loop {
+            let Message::Text(text) = socket.read().expect("it speaks") else { continue };
+            let message: Value = serde_json::from_str(&text).expect("JSON");
+            assert_ne!(message["type"], "error", "{message}");
+            if message["type"] == wanted {
+                return message;
+            }
+        }
+    }
+    say(&mut socket, &json!({ "attach": attach, "books": [0] }));
+    until(&mut socket, "attached");
+    // A drop copy needs a key that cannot trade.
+    say(&mut copy, &json!({ "attach": market.request("bob", TraderAsk::Watch) }));
+    let refused = loop {
+        let Message::Text(text) = copy.read().expect("it speaks") else { continue };
+        let message: Value = serde_json::from_str(&text).expect("JSON");
+        if message["type"] == "error" {
+            break message;
+        }
+    };
+    assert_eq!(refused["error"]["code"], "no_watcher", "{refused}");
+    say(&mut copy, &json!({ "attach": market.request("alice-watch", TraderAsk::Watch) }));
+    until(&mut copy, "attached");
+    assert_eq!(until(&mut socket, "image")["image"]["orders"], json!([]));
+    let bid = market.order("alice", VenueSide::Buy, 100, 10);
+    say(&mut socket, &json!({ "id": 3, "orders": [OrderBody::of(&bid, None)] }));
+    let book = until(&mut socket, "book");
+    assert_eq!(
+        (&book["top"]["bids"], &book["events"][0]["added"]["tick"]),
+        (&json!([[100, 10, 1]]), &100.into()),
+        "{book}"
+    );
+    // Bob takes some of it over HTTP; Alice hears of her fill.
+    let hit = market.order("bob", VenueSide::Sell, 100, 4);
+    assert_eq!(kinds(&market.place(&hit)), ["accepted", "executed"]);
+    loop {
+        let report = until(&mut socket, "report");
+        if report["report"]["type"] == "executed" {
+            assert_eq!((&report["report"]["executed"]["lots"], &report["own_session"]), (&4.into(), &true.into()));
+            break;
+        }
+    }
+    loop {
+        let report = until(&mut socket, "report");
+        if report["report"]["type"] == "settled" {
+            assert_eq!(report["report"]["settled"]["fate"], "applied");
+            break;
+        }
+    }
+    // The copy has the account's reports, and nobody else's.
+    let copied: Vec<Value> = (0..3).map(|_| until(&mut copy, "drop_copy")["report"]["type"].clone()).collect();
+    assert_eq!(copied, ["accepted", "executed", "settled"]);
+    let fills = market.ask("alice-watch", TraderAsk::Fills(0));
+    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(2), "{fills}");
+    market.settled(2);
+    // The link breaks: her session asked for that to end its orders, and nobody else's.
+    let ask = market.order("bob", VenueSide::Sell, 130, 5);
+    assert_eq!(kinds(&market.place(&ask)), ["accepted"]);
+    drop((socket, copy));
+    market.until(|status| status.sessions == 0);
+    let status = market.ask("alice", TraderAsk::Status(bid.order.number));
+    assert_eq!(status["reports"][0]["status"]["why"], "disconnected", "{status}");
+    let status = market.ask("bob", TraderAsk::Status(ask.order.number));
+    assert_eq!(status["reports"][0]["status"]["standing"], "open", "{status}");
+}
