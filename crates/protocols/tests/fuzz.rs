@@ -178,8 +178,8 @@ fn market_data_packets() {
     Target::new("mold-packet", seeds).run(|bytes| {
         let packet = MoldPacket::decode(bytes).map_err(|error| error.to_string())?;
         assert_eq!(packet.encode().as_deref(), Some(bytes), "a packet has one encoding");
-        let kinds = packet.messages.iter().map(|message| ItchMessage::decode(message).map(|of| of.body.kind()));
-        Ok(format!("{:?}", kinds.last()))
+        let last = packet.messages.last().map(|message| ItchMessage::decode(message).map(|of| of.body.kind()));
+        Ok(format!("{last:?}"))
     });
     let request = MoldRequest { session, first, count: 2 }.encode();
     Target::new("mold-request", vec![request]).run(|bytes| {

@@ -12,8 +12,8 @@
 //! # The protocol
 //!
 //! - Upon *a message of the participant*: it is journaled with its number, the orders' state takes it, and what it
-//!   comes to is signed and journaled. Then it leaves. So an order that was taken from the participant reaches the venue
-//!   under one number and as the same bytes, whatever crashes.
+//!   comes to is signed and journaled. Then it leaves. So an order that was taken from the participant reaches the
+//!   venue under one number and as the same bytes, whatever crashes.
 //! - Upon *a message of the venue*: it is journaled with its number in the venue's session, and so is the report, under
 //!   the next number of FIX. A participant that is away finds a gap at its next logon, and asks for it.
 //! - Upon *the venue's link*: what is not answered is sent again; the venue ignores what it has. While the link is away
