@@ -57,9 +57,9 @@ impl Follower {
 
     /// The order that is served last of the price of this one.
     pub fn last_of_price(&self, id: u64) -> u64 {
-        let orders = self.book.iter().flat_map(|book| &book.orders);
+        let mut orders = self.book.iter().flat_map(|book| &book.orders);
         let of = orders.clone().find(|of| of.id == id).map(|of| (of.side, of.tick));
-        orders.filter(|one| Some((one.side, one.tick)) == of).last().map_or(id, |one| one.id)
+        orders.rfind(|one| Some((one.side, one.tick)) == of).map_or(id, |one| one.id)
     }
 
     /// Compares with the root's own image.

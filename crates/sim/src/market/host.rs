@@ -111,7 +111,7 @@ impl Host {
     /// An event as an engine or a feed with a mistake would tell it.
     fn distorted(&self, number: u64, event: MarketEvent) -> MarketEvent {
         match (self.mistake, event) {
-            (Some(MarketMistake::EventLost), MarketEvent::Deleted { id }) if number % 4 == 0 => {
+            (Some(MarketMistake::EventLost), MarketEvent::Deleted { id }) if number.is_multiple_of(4) => {
                 MarketEvent::Renamed { id, to: id, lots: 1 }
             }
             (Some(MarketMistake::LastServedFirst), MarketEvent::Executed { id, lots, tick, trade }) => {
@@ -143,7 +143,8 @@ impl Host {
                 }
             }
             VenueEffect::Report(TradeReport { what: ReportKind::Settled { index, fate, .. }, .. }) => {
-                if *self.fates.entry(*index).or_insert(*fate) != *fate {
+                let known = self.fates.entry(*index).or_insert(*fate);
+                if known != fate {
                     return Err(format!("fill {index} is told two fates"));
                 }
             }
