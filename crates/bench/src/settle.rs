@@ -1,6 +1,6 @@
-//! Settles of continuous markets on the ledger: what applying them costs against their signatures, against payments, and
-//! right after a checkpoint, and what chains pay that have no venue. Everything runs on one ledger, block after block,
-//! in turns, so that each ratio is of one run and of one state.
+//! Settles of continuous markets on the ledger: what applying them costs against their signatures, against payments,
+//! and right after a checkpoint, and what chains pay that have no venue. Everything runs on one ledger, block after
+//! block, in turns, so that each ratio is of one run and of one state.
 
 use std::time::Instant;
 

@@ -20,7 +20,7 @@ use crate::venue_world::{VenueWorld, check, input, sign};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct VenueOptions {
+pub struct VenueBenchOptions {
     /// The flow's parameters.
     pub flow: FlowParameters,
     /// Arrivals of a run.
@@ -73,7 +73,7 @@ struct Turn {
 ///
 /// # Panics
 /// If no run is asked for.
-pub fn run(options: &VenueOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, VenueBenchError> {
+pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, VenueBenchError> {
     let drawn = || hawkes(options.flow, options.arrivals, 1);
     let flow = options.replayed.clone().unwrap_or_else(drawn);
     if flow.is_empty() {
@@ -129,7 +129,8 @@ fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
     json!({ "ratio": ratio, (if is_least { "least" } else { "most" }): bar, "holds": holds })
 }
 
-/// A root takes the flow, with its journal on the disk. The signatures are checked in the same batches, and timed apart.
+/// A root takes the flow, with its journal on the disk. The signatures are checked in the same batches, and timed
+/// apart.
 fn trade(
     flow: &[FlowEvent],
     orders: &[Option<SettledOrder>],
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn the_venue_bench_trades_and_compares() {
         let directory = tempfile::tempdir().expect("a folder");
-        let options = VenueOptions {
+        let options = VenueBenchOptions {
             flow: FlowParameters { owners: 8, ..FlowParameters::default() },
             arrivals: 600,
             replayed: None,

@@ -152,9 +152,9 @@ impl Bound {
         Ok(Bound { ethereum: Some(TcpListener::bind(listen).await.map_err(failed)?), ..self })
     }
 
-    /// Also answers the calls of another part of this process, such as a venue, so that the page reaches it at the node's
-    /// own address. They are guarded like the node's calls; who may make them they decide themselves. They have no
-    /// fallback.
+    /// Also answers the calls of another part of this process, such as a venue, so that the page reaches it at the
+    /// node's own address. They are guarded like the node's calls; who may make them they decide themselves. They
+    /// have no fallback.
     pub fn beside(self, calls: Router) -> Bound {
         Bound { beside: calls, ..self }
     }

@@ -133,7 +133,7 @@ impl LaneMember {
     fn prepare_first(&mut self, ledger: &Ledger) {
         let epoch = lane(ledger).bridge().clock().epoch();
         let makes_again = self.has(MemberMistake::LogMadeAgain);
-        // A node that had no block when it started has never started a shard. What it has applied since does not matter.
+        // A node that had no block when it started has never started a shard, whatever it has applied since.
         let first = if self.settings.recovered == 0 || makes_again { 0 } else { epoch + 1 };
         (first..=epoch + 1).for_each(|home| self.prepare(home, home == epoch + 1));
     }

@@ -609,7 +609,7 @@ impl Bench {
                 let flow = bench::flow::FlowParameters::default();
                 let replayed = file.map(|file| replayed(&file, security.as_deref(), flow.owners)).transpose()?;
                 let (batch, runs) = (batch as usize, runs as usize);
-                let options = bench::venue::VenueOptions { flow, arrivals, replayed, batch, trips, runs };
+                let options = bench::venue::VenueBenchOptions { flow, arrivals, replayed, batch, trips, runs };
                 let temporary = tempfile::tempdir()?;
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 print_figures(&bench::venue::run(&options, &directory, &mut say)?, json);

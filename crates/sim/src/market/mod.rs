@@ -20,8 +20,8 @@
 //! 3. What was reported, and every first answer, is in the journal that a crash leaves; an index is reported with one
 //!    leaf and told one fate, an id is issued once, and a restart is the same root.
 //! 4. Fills of an honest venue never bust if proposers include settles in time. Each becomes settled or bust.
-//! 5. Whoever has a report that another one or the tree contradicts convicts the venue, and is paid a tenth of the bond;
-//!    nobody convicts an honest one. A fill that a fence left unsettled can be claimed, once.
+//! 5. Whoever has a report that another one or the tree contradicts convicts the venue, and is paid a tenth of the
+//!    bond; nobody convicts an honest one. A fill that a fence left unsettled can be claimed, once.
 //! 6. A reader of market data has the book of the engine, and sees each trade for the first order of its side.
 //!
 //! In the end the faults stop, everything that was executed gets its fate, and all traders take out what they have.
