@@ -19,8 +19,6 @@ fn hard_books_are_full() {
     assert!(full + 1 >= books as usize, "{full} of {books}");
 }
 
-/// Books of few units, or of dear units, in which amounts at the first prices leave some asset short. They all have a
-/// full clearing: by the repair of amounts, by prices moved according to the lack, or by a deeper band.
 /// A band of 3·2^-20 is narrower than the grain in which offers far from the margin are added up.
 #[test]
 fn the_narrowest_band_is_full() {
@@ -34,6 +32,8 @@ fn the_narrowest_band_is_full() {
     assert!(clearing.full, "{:?}", clearing.report);
 }
 
+/// Books of few units, or of dear units, in which amounts at the first prices leave some asset short. They all have a
+/// full clearing: a search for whole units finds it.
 #[test]
 fn whole_units_are_found_where_they_are_rare() {
     for seed in [11, 94, 151, 289, 313, 526, 579, 595, 670, 699, 711, 944] {
