@@ -5,6 +5,7 @@ import { randomBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { KeyError } from "./errors.js";
 import { Ed25519Key } from "./keys.js";
 import { fromHex, toHex } from "./typed.js";
+import { TradingKey } from "./venue.js";
 
 const [MEMORY_KIB, PASSES] = [64 << 10, 3];
 /** The most that a file may request, so that none makes a page use gigabytes. */
@@ -20,6 +21,15 @@ type KeyFile = {
 
 /** The key in the text of a file. */
 export async function openKey(text: string, passphrase: string): Promise<Ed25519Key> {
+  return new Ed25519Key(await openSeed(text, passphrase));
+}
+
+/** The trading key in the text of a file. */
+export async function openTradingKey(text: string, passphrase: string): Promise<TradingKey> {
+  return new TradingKey(await openSeed(text, passphrase));
+}
+
+async function openSeed(text: string, passphrase: string): Promise<Uint8Array> {
   const file = parsed(text);
   const { memory_kib, passes, salt } = file.argon2id;
   if (memory_kib > MEMORY_KIB_MAX || passes > PASSES_MAX) {
@@ -33,9 +43,8 @@ export async function openKey(text: string, passphrase: string): Promise<Ed25519
   } catch {
     throw new KeyError("the passphrase is wrong, or the key file is damaged");
   }
-  const key = new Ed25519Key(seed);
-  if (key.address !== file.address) throw new KeyError("the address in the key file does not belong to the key");
-  return key;
+  if (new Ed25519Key(seed).address !== file.address) throw new KeyError("the address in the key file does not belong to the key");
+  return seed;
 }
 
 /** The text of a file for a seed of 32 bytes. */

@@ -32,8 +32,9 @@ export type VenueOrder = {
 };
 export type SignedOrder = VenueOrder & { key: string; signature: string };
 
-/** What a request asks. */
+/** What a request asks. A session that is attached over the stream may end its orders with its connection or in silence. */
 export type VenueAsk =
+  | { attach: { session: number; ends_orders: boolean; dead_man_ms: number | null } }
   | { cancel: { number: OrderNumber; keeps: number } }
   | { cancel_all: { market: number | null; side: VenueSide | null } }
   | { status: { number: OrderNumber } }
@@ -90,6 +91,10 @@ export function orderBytes(order: VenueOrder): Uint8Array {
 }
 
 function askBytes(ask: VenueAsk): Uint8Array {
+  if ("attach" in ask) {
+    const { session, ends_orders, dead_man_ms } = ask.attach;
+    return concatBytes(byte(0), little(session, 4), byte(Number(ends_orders)), optional(dead_man_ms === null ? null : little(dead_man_ms, 8)));
+  }
   if ("cancel" in ask) return concatBytes(byte(1), numberBytes(ask.cancel.number), little(ask.cancel.keeps, 4));
   if ("status" in ask) return concatBytes(byte(4), numberBytes(ask.status.number));
   if ("fills" in ask) return concatBytes(byte(5), little(ask.fills.from, 8));

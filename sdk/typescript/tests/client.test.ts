@@ -23,6 +23,7 @@ import {
   ProofError,
   RefusedError,
   TransactionRefusedError,
+  TradingKey,
   UndecidedError,
   UnknownAssetError,
   VoidError,
@@ -35,11 +36,12 @@ import {
   type Key,
   type Options,
 } from "../src/index.js";
+import { sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { typedDataOf, type Body } from "../src/encoding.js";
 import { signTyped } from "../src/ethereum.js";
 import type { Socket } from "../src/stream.js";
-import { fromHex, toHex } from "../src/typed.js";
+import { fromHex, toHex, type TypedData } from "../src/typed.js";
 
 const SERVER = process.env["WALRAS_HTTP"] ?? "";
 const skip = SERVER === "" ? "WALRAS_HTTP is not set: run `make test-typescript`" : false;
@@ -304,9 +306,32 @@ test("what a quorum signed needs no trust in a node", { skip }, async () => {
 });
 
 const run = async (file: string, ...given: string[]) => {
-  const env = { ...process.env, WALRAS_SERVER: SERVER, WALRAS_KEY: SECRET };
+  const env = { ...process.env, WALRAS_SERVER: SERVER, WALRAS_KEY: SECRET, WALRAS_PASSPHRASE: "demo" };
   return (await promisify(execFile)(process.execPath, [file, ...given], { env, cwd: PACKAGE })).stdout;
 };
+
+/** A trading key that the client's account has authorised at the demo's venue, with a deposit of both assets, as a file. */
+async function tradingFile(folder: string): Promise<string> {
+  const seed = new Uint8Array(32).fill(9);
+  const key = new TradingKey(seed);
+  const { network } = await client.limits();
+  const post = async (path: string, body: unknown) => {
+    const answer = await fetch(SERVER + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    return (await answer.json()) as { unsigned: string; typed_data: TypedData; outcome?: { result: string } };
+  };
+  const perform = async (operation: object) => {
+    const { unsigned, typed_data } = await post("/v1/typed-data", { account: client.address, operation: { type: "venue", venue: 0, ...operation } });
+    const done = await post("/v1/transactions?wait=committed", { transaction: unsigned, signature: signTyped(fromHex(SECRET), typed_data) });
+    assert.notEqual(done.outcome?.result ?? "refused", "refused", JSON.stringify(done));
+  };
+  const caps = ["USD", "EUR"].map((asset) => ({ asset, units: "1000000000" }));
+  for (const { asset, units } of caps) await perform({ action: "deposit", asset, units });
+  const mandate = { scope: "venue", markets: [{ market: 0, tick_min: 1, tick_max: 2_000_000_000 }], caps };
+  await perform({ action: "authorize", key: key.public, mandate, possession: key.possession(client.address, network, 0) });
+  const file = join(folder, "trading.json");
+  writeFileSync(file, await sealKey(seed, "demo", [64, 1]));
+  return file;
+}
 
 test("every example runs", { skip }, async () => {
   await client.sell("EUR/USD", "20", "2.5");
@@ -317,12 +342,14 @@ test("every example runs", { skip }, async () => {
     "market-data.mjs": await run("examples/market-data.mjs"),
     "market-maker.mjs": await run("examples/market-maker.mjs", "EUR/USD", "5", "4"),
     "pay-once.mjs": await run("examples/pay-once.mjs", ...invoice),
+    "venue-maker.mjs": await run("examples/venue-maker.mjs", await tradingFile(folder), "0", "10", "4"),
     "watch.mjs": await run("examples/watch.mjs", client.address, "2"),
   };
   assert.deepEqual(Object.keys(told), readdirSync(join(PACKAGE, "examples")).sort());
   assert.match(told["market-data.mjs"]!, /EUR\/USD: last /);
   assert.match(told["market-maker.mjs"]!, /buys .* at .*, sells .* at /);
   assert.deepEqual(await client.offers(), []);
+  assert.match(told["venue-maker.mjs"]!, /buys at tick \d+, sells at \d+/);
   assert.match(told["watch.mjs"]!, /batch \d+: [^]*holds /);
   assert.equal(await run("examples/pay-once.mjs", ...invoice), told["pay-once.mjs"]);
 });
