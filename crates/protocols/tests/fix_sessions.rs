@@ -412,7 +412,11 @@ fn a_fix_side_that_leaves_waits_for_the_answer_and_not_for_ever() {
     let mut other = Venue { session: venue.session.clone(), journal: venue.journal.clone(), now_ms: 0 };
     let effects = venue.hear(&[message(3, FixLogout { text: None })]);
     assert_eq!((bodies(&effects), closed(&effects)), (vec![], Some(&FixClose::Logout("without a reason".into()))));
-    assert_eq!(closed(&other.wake(10_000)), Some(&FixClose::LogoutLate));
+    // Nobody asked to cancel: the orders have the time of a lost connection.
+    assert!(effects.contains(&FixEffect::CancelOrdersAt(30_000)), "{effects:?}");
+    let effects = other.wake(10_000);
+    assert_eq!(closed(&effects), Some(&FixClose::LogoutLate));
+    assert!(effects.contains(&FixEffect::CancelOrdersAt(40_000)), "{effects:?}");
 }
 
 #[test]

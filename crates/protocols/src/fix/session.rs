@@ -16,7 +16,8 @@
 //! messages that concerned a connection are skipped by a gap fill. What is sent meanwhile comes after them.
 //!
 //! With cancel-on-disconnect, the end of a connection is a [`FixEffect::CancelOrdersAt`]: the caller cancels the orders
-//! of this session then, unless a logon is accepted before ([`FixEffect::KeepOrders`]).
+//! of this session then, unless a logon is accepted before ([`FixEffect::KeepOrders`]). That is at once if the other
+//! side logs out by itself, and later if the connection is lost or this side logs out.
 //!
 //! A logon that is not authorized gets no answer: an answer has a number, and strangers must not use up numbers.
 
@@ -243,7 +244,8 @@ impl FixSession {
             turn.effects.extend(waiting);
         }
         if let Some(after_ms) = self.limits.cancel_after_ms.filter(|_| was_on) {
-            let is_wanted = matches!(reason, FixClose::Logout(_) | FixClose::LogoutLate);
+            // The answer to this side's own logout says nothing about the other side's orders.
+            let is_wanted = self.is_open() && matches!(reason, FixClose::Logout(_));
             let at_ms = turn.now_ms.saturating_add(if is_wanted { 0 } else { after_ms });
             turn.effects.push(FixEffect::CancelOrdersAt(at_ms));
         }

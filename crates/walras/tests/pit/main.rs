@@ -412,7 +412,8 @@ fn killed_while_trading(market: &mut Market) {
     // A retry after the crash is no second order.
     let (_, again) = market.post("/v1/venue/orders", &bodies(&buys));
     for at in 0..buys.len() {
-        assert_eq!(again["results"][at]["reports"][0]["accepted"], first["results"][at]["reports"][0]["accepted"]);
+        let [retried, accepted] = [&again, &first].map(|answer| &answer["results"][at]["reports"][0]["accepted"]);
+        assert_eq!(retried, accepted, "{again}");
     }
     market.settled(25);
     let fills = market.ask("alice", TraderAsk::Fills(0));

@@ -24,7 +24,7 @@ pub struct Fix {
     heard: Vec<FixMessage>,
 }
 
-pub fn text(text: &str) -> FixText {
+fn text(text: &str) -> FixText {
     FixText::new(text).expect("a text")
 }
 

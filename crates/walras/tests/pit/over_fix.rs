@@ -94,12 +94,7 @@ pub fn orders(market: &mut Market) {
     system.until_closed();
     system.reconnect(&address);
     system.send(&fix::cancel("f6", "c3", BUY));
-    // If the root has ended it before the cancel came, that is told under its own name.
-    let is_end = |body: &FixBody| {
-        let names = [Some(fix::text("c3")), Some(fix::text("f6"))];
-        matches!(body, FixBody::Execution(of) if of.exec_type == b'4' && names.contains(&of.client_order))
-    };
-    let (FixBody::Execution(ended), _) = system.next(is_end) else { unreachable!("it was asked for") };
+    let (ended, _) = system.report("c3", b'4');
     assert_eq!((ended.left, ended.filled), (lots(0), lots(2)));
     market.next = 3_000_000;
 }
