@@ -2,9 +2,7 @@
 
 use ledger::{Ledger, SettledFills, VenueTerms};
 use primitives::{Digest, Height, Transaction};
-use venue::SettlingTerms;
-
-use crate::facts::ChainState;
+use venue::{ChainState, SettlingTerms};
 
 /// How far the chain is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

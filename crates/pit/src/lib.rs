@@ -47,10 +47,10 @@ mod chain;
 mod clock;
 pub mod door;
 mod events;
-mod facts;
 mod feed;
 mod home;
 mod host;
+mod listening;
 pub mod ouch;
 mod settings;
 mod shared;
@@ -68,10 +68,10 @@ use tokio::sync::watch;
 
 pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, VenueChain};
 pub use events::BookTop;
-pub use facts::ChainState;
 pub use home::{incarnation_directory, prepare_incarnation};
 pub use settings::{PitSettings, VenueConfig};
 pub use shared::{PitRefusal, PitStanding, PitView, SettleInFlight};
+pub use venue::ChainState;
 
 use chain::HeardBlock;
 use host::Host;

@@ -9,14 +9,13 @@ use primitives::{Address, Height, PublicKey, Sequence};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot, watch};
 use venue::{
-    OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal, TradeCommand, TradeReport, VenueInput,
-    VenuePause, VenueRoot, VenueStop,
+    ChainState, OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal, TradeCommand, TradeReport,
+    VenueInput, VenuePause, VenueRoot, VenueStop,
 };
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::events::StepEvents;
-use crate::facts::ChainState;
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
 

@@ -6,43 +6,26 @@ use std::time::Duration;
 use protocols::glimpse::snapshot_end;
 use protocols::soup::SoupLimits;
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
-use sockets::Shares;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
 use crate::clock::clock_ms;
+use crate::listening::serve_each;
 use crate::shared::{PitInput, PitShared};
 
 /// The most snapshots that are read at once, of which one address reads at most what it leaves: each is in memory.
 const READERS: u64 = 32;
-/// Pause before the door tries again when the system is out of descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
 /// How long the last bytes may take.
 const LAST: Duration = Duration::from_secs(15);
 
 /// Serves snapshots until told to stop.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, mut stopped: watch::Receiver<bool>) {
-    let shares = Shares::new(READERS);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.wait_for(|stop| *stop) => return,
-        };
-        let Ok((stream, from)) = accepted else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
-        let Some(share) = shares.take(from.ip(), 1) else { continue };
-        let (shared, mut stopped) = (shared.clone(), stopped.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = talk(stream, from.ip(), &shared) => {}
-                _ = stopped.wait_for(|stop| *stop) => {}
-            }
-            drop(share);
-        });
-    }
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped: watch::Receiver<bool>) {
+    let serve = move |stream, from| {
+        let shared = shared.clone();
+        async move { talk(stream, from, &shared).await }
+    };
+    serve_each(listener, READERS, stopped, serve).await;
 }
 
 async fn talk(mut stream: TcpStream, from: std::net::IpAddr, shared: &PitShared) {

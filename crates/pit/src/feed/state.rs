@@ -206,7 +206,8 @@ impl Session {
         }
         let next = from + messages.len() as u64;
         let packet = MoldPacket { session: self.name, first: from, messages, is_end: false };
-        NextPacket { bytes: packet.encode().unwrap_or_default(), session: self.name, next }
+        let bytes = packet.encode().expect("a packet has fewer messages than bytes, and they are short");
+        NextPacket { bytes, session: self.name, next }
     }
 }
 

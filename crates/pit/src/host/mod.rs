@@ -18,13 +18,12 @@ use primitives::venue::{MarketId, OrderNumber};
 use store::RealDisk;
 use tokio::sync::oneshot;
 use venue::{
-    CertifiedFacts, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput, VenueRoot, VenueRootError,
-    VenueStop,
+    CertifiedFacts, ChainState, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput, VenueRoot,
+    VenueRootError, VenueStop, facts_since, settles_of,
 };
 
 use crate::chain::{HeardBlock, VenueChain};
 use crate::clock::clock_ms;
-use crate::facts::{ChainState, facts_since, settles_of};
 use crate::settings::PitSettings;
 use crate::shared::{PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
 use opening::NoRoot;

@@ -87,10 +87,12 @@ impl Host {
     }
 }
 
-/// Answers whoever asked with the reports about its order, or about all orders of its key.
+/// Answers whoever asked with the reports about its order, or about all orders of its key. What a block of the same step
+/// settled is no answer: it is told as news.
 fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
+    let is_answer = |report: &&TradeReport| !matches!(report.what, ReportKind::Settled { .. });
     let mut of_order: HashMap<(PublicKey, OrderNumber), Vec<&TradeReport>> = HashMap::new();
-    for report in reports {
+    for report in reports.iter().filter(is_answer) {
         of_order.entry((report.key, report.number)).or_default().push(report);
     }
     for Asked { key, number, reply } in asked {
@@ -98,9 +100,31 @@ fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
             Some(number) => {
                 of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect()
             }
-            None => reports.iter().filter(|report| report.key == key).cloned().collect(),
+            None => reports.iter().filter(is_answer).filter(|report| report.key == key).cloned().collect(),
         };
         // Who asked may be gone.
         drop(reply.send(found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use venue::Acceptance;
+
+    use super::*;
+
+    #[test]
+    fn a_retry_is_answered_by_its_acceptance_although_a_block_settles_its_fill_in_the_same_step() {
+        let (key, number) = (PublicKey([1; 32]), OrderNumber { incarnation: 0, day: 1, reference: 2 });
+        let told = |what| TradeReport { session: 1, key, number, what };
+        let accepted = Acceptance { id: 5, lots: 2, replaces: None, keeps_place: false };
+        let settled = ReportKind::Settled { index: 0, height: 9, fate: FillFate::Applied };
+        let reports = [told(settled), told(ReportKind::Accepted(accepted))];
+        for number in [Some(number), None] {
+            let (reply, mut answered) = oneshot::channel();
+            answer(vec![Asked { key, number, reply }], &reports);
+            assert_eq!(answered.try_recv().expect("answered"), reports[1..]);
+        }
     }
 }

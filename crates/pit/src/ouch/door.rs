@@ -11,7 +11,6 @@ use protocols::ouch::{
 };
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
 use protocols::soup::{SoupLimits, SoupPacket, SoupReject};
-use sockets::Shares;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
@@ -22,6 +21,7 @@ use super::outbound::rejected;
 use super::session::Entered;
 use super::{DAY_MS, HELLO, market_of, symbol_of};
 use crate::clock::clock_ms;
+use crate::listening::serve_each;
 use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
 
@@ -33,31 +33,14 @@ const HELLO_TIME: Duration = Duration::from_secs(15);
 const HELLO_BYTES: usize = 1_024;
 /// How often a session that speaks resets its dead man's timer.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Pause before the door tries again when the system is out of descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves OUCH until told to stop.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, mut stopped: watch::Receiver<bool>) {
-    let shares = Shares::new(CONNECTIONS);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.wait_for(|stop| *stop) => return,
-        };
-        let Ok((stream, from)) = accepted else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
-        let Some(share) = shares.take(from.ip(), 1) else { continue };
-        let (shared, mut stopped) = (shared.clone(), stopped.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = welcome(stream, &shared) => {}
-                _ = stopped.wait_for(|stop| *stop) => {}
-            }
-            drop(share);
-        });
-    }
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped: watch::Receiver<bool>) {
+    let serve = move |stream, _| {
+        let shared = shared.clone();
+        async move { welcome(stream, &shared).await }
+    };
+    serve_each(listener, CONNECTIONS, stopped, serve).await;
 }
 
 /// One connection: its session is attached before the login, and detached after the end.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, Venues};
 use primitives::venue::{Delay, Settle, VenueOperation};
 use primitives::{Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction};
-use venue::{CertifiedFacts, FillFate};
+use venue::{CertifiedFacts, ChainState, FillFate, facts_since, fate_of, settles_of};
 
 use super::oracle::Oracle;
-use super::people::{BLOCK_MS, DELAY, OPERATOR, Person, address, genesis, key};
-use super::reading;
+use super::people::{BLOCK_MS, DELAY, OPERATOR, Person, VENUE, address, genesis, key};
 use crate::kernel::MarketMistake;
 
 pub(super) struct Chain {
@@ -18,7 +17,7 @@ pub(super) struct Chain {
     pub time_ms: u64,
     /// What each block changed.
     facts: Vec<CertifiedFacts>,
-    before: Arc<Venues>,
+    before: ChainState,
     /// Every settle that pools were sent in this incarnation, in order.
     pub settles: Vec<Transaction>,
     mistake: Option<MarketMistake>,
@@ -28,6 +27,11 @@ pub(super) struct Chain {
     pub refused: u64,
 }
 
+/// What a host reads of the ledger.
+fn state_of(ledger: &Ledger) -> ChainState {
+    ChainState::of(ledger, &address(OPERATOR)).expect("the chain has venues")
+}
+
 impl Chain {
     pub fn new(mistake: Option<MarketMistake>) -> Chain {
         let shorter = u64::from(mistake == Some(MarketMistake::DelayTooShort));
@@ -35,7 +39,7 @@ impl Chain {
         let ledger = Ledger::new(&genesis(delay)).expect("a sound genesis");
         Chain {
             oracle: Oracle::new(ledger.network()),
-            before: reading::of(&ledger),
+            before: state_of(&ledger),
             ledger,
             time_ms: 1_000_000,
             facts: Vec::new(),
@@ -60,7 +64,7 @@ impl Chain {
     }
 
     pub fn venues(&self) -> Arc<Venues> {
-        reading::of(&self.ledger)
+        self.before.venues.clone()
     }
 
     /// The next number of an account.
@@ -128,9 +132,10 @@ impl Chain {
         self.oracle.follow(&self.ledger, time_ms, &counted, &judged)?;
         self.ledger.audit().map_err(|error| format!("bookkeeping: {error}"))?;
         self.note_verdicts(judged.iter().flat_map(|of| &of.verdicts));
-        let mut facts: Vec<_> = judged.iter().map(reading::settled).collect();
-        facts.extend(reading::facts_since(&self.ledger, Some(&self.before)));
-        self.before = reading::of(&self.ledger);
+        let state = state_of(&self.ledger);
+        let mut facts = settles_of(&judged, VENUE);
+        facts.extend(facts_since(&state, Some(&self.before), VENUE));
+        self.before = state;
         self.facts.push(CertifiedFacts { height, time_ms, newest: height, facts });
         outcomes.rotate_right(turn);
         outcomes.truncate(count);
@@ -155,7 +160,7 @@ impl Chain {
     pub fn facts_for(&self, known: Option<Height>, height: Height) -> Vec<CertifiedFacts> {
         let newest = self.height();
         let Some(known) = known else {
-            let facts = reading::facts_since(&self.ledger, None);
+            let facts = facts_since(&self.before, None, VENUE);
             return vec![CertifiedFacts { height: newest, time_ms: self.time_ms, newest, facts }];
         };
         let next = self.facts.iter().filter(|of| of.height > known && of.height <= height);
@@ -164,6 +169,6 @@ impl Chain {
 
     /// What the ledger made of a fill of the present incarnation.
     pub fn fate(&self, index: u64) -> Option<FillFate> {
-        self.oracle.verdicts.get(index as usize).map(reading::fate)
+        self.oracle.verdicts.get(index as usize).map(fate_of)
     }
 }

@@ -32,7 +32,6 @@ mod follower;
 mod host;
 mod oracle;
 mod people;
-mod reading;
 mod settles;
 mod traders;
 mod villain;

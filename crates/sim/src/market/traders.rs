@@ -14,7 +14,6 @@ use super::oracle::Oracle;
 use super::people::{
     ASSETS, FEE_CAP_PPM, HOSTILE, MARKET, Person, TRADERS, VENUE, address, collect, deposit, mandate, public, trading,
 };
-use super::reading;
 use crate::kernel::Dice;
 
 /// Orders that are remembered, to be cancelled, replaced and repeated.
@@ -314,7 +313,7 @@ fn cancel(person: Person, key: PublicKey, number: OrderNumber, keeps: u32) -> Ve
 
 /// Everything that the traders have at the venue, to be taken out.
 pub(super) fn collections(ledger: &ledger::Ledger) -> Vec<(Person, VenueOperation)> {
-    let venues = reading::of(ledger);
+    let venues = ledger.venues().expect("the chain has venues");
     let held = |(person, asset)| (person, asset, venues.deposit(VENUE, &address(person), asset));
     let all = TRADERS.iter().flat_map(|person| ASSETS.map(|asset| held((*person, asset))));
     let due = all.filter(|(.., of)| of.free > 0 && of.leaving.is_none());

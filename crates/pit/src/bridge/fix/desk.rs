@@ -330,7 +330,7 @@ fn encoded(message: &OuchMessage<OuchInbound>) -> Option<Vec<u8>> {
 /// The cancellation of all of an order.
 fn cancel(user_ref: u32) -> Vec<u8> {
     let cancel = OuchMessage::plain(OuchInbound::Cancel(OuchCancel { user_ref, quantity: 0 }));
-    encoded(&cancel).unwrap_or_default()
+    encoded(&cancel).expect("a cancel has no options")
 }
 
 /// Index and height of a settled fill.

@@ -1,11 +1,12 @@
-//! What a root is told of the ledger: the records of its venue that changed from one state to the next.
+//! What a root is told of the ledger: the records of its venue that changed from one state to the next. The node's host
+//! and the simulator read them here.
 
 use std::sync::Arc;
 
+use crate::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 use ledger::{BustReason, FillVerdict, SettledFills, VenueRecordId, Venues};
 use primitives::venue::{OrderNumber, VenueId};
 use primitives::{Address, AssetId};
-use venue::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 
 /// The state after a block, as far as a venue needs it. It is shared with the ledger and costs next to nothing.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ fn operator_of(ledger: &ledger::Ledger, account: &Address) -> Option<OperatorSta
 }
 
 /// What a state says of a venue, as far as it differs from an earlier one; all of it if there is none.
-pub(crate) fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: VenueId) -> Vec<VenueFact> {
+pub fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: VenueId) -> Vec<VenueFact> {
     let venues = &state.venues;
     let ids = match before {
         Some(before) => venues.changes_since(&before.venues, venue),
@@ -100,18 +101,19 @@ fn key_standing(venues: &Venues, venue: VenueId, key: &primitives::PublicKey) ->
 }
 
 /// The settles of a venue in a block.
-pub(crate) fn settles_of(settles: &[SettledFills], venue: VenueId) -> Vec<VenueFact> {
+pub fn settles_of(settles: &[SettledFills], venue: VenueId) -> Vec<VenueFact> {
     let of_venue = settles.iter().filter(|settled| settled.venue == venue);
     let fact = |settled: &SettledFills| VenueFact::Settled {
         incarnation: settled.incarnation,
         from: settled.from,
         leaves: settled.leaves.clone(),
-        fates: settled.verdicts.iter().map(fate).collect(),
+        fates: settled.verdicts.iter().map(fate_of).collect(),
     };
     of_venue.map(fact).collect()
 }
 
-fn fate(verdict: &FillVerdict) -> FillFate {
+/// What the ledger's verdict on a fill is to a root.
+pub fn fate_of(verdict: &FillVerdict) -> FillFate {
     match verdict {
         FillVerdict::Applied => FillFate::Applied,
         FillVerdict::Bust(reason, _) => FillFate::Bust(match reason {
