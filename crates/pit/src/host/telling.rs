@@ -87,8 +87,8 @@ impl Host {
     }
 }
 
-/// Answers whoever asked with the reports about its order, or about all orders of its key. What a block of the same step
-/// settled is no answer: it is told as news.
+/// Answers whoever asked with the reports about its order, or about all orders of its key. What a block of the same
+/// step settled is no answer: it is told as news.
 fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
     let is_answer = |report: &&TradeReport| !matches!(report.what, ReportKind::Settled { .. });
     let mut of_order: HashMap<(PublicKey, OrderNumber), Vec<&TradeReport>> = HashMap::new();
