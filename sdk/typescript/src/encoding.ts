@@ -27,9 +27,10 @@ export type Operation =
 /** What is signed, but for the network. */
 export type Body = { chain: bigint; account: string; sequence: bigint; until: bigint; operation: Operation };
 
-type Field = { name: string; type: string };
-const field = (name: string, type: string): Field => ({ name, type });
-const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
+export type Field = { name: string; type: string };
+export const field = (name: string, type: string): Field => ({ name, type });
+/** What every transaction has. */
+export const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
 const pair = [field("sell", "uint32"), field("buy", "uint32")];
 const moved = [field("asset", "uint32"), field("amount", "uint64")];
 /** The byte and the fields of each operation, in the order in which they are encoded and hashed. */
@@ -148,12 +149,18 @@ export function typedDataOf(body: Body, network: string): TypedData {
   const values = kind === "CreateOffer" || kind === "Replace" ? { ...USUAL, ...given } : given;
   const fields = OPERATIONS[kind].fields;
   const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
+  const message = { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) };
+  return structure(kind, { [kind]: [...numbers, ...fields], ...Object.fromEntries(lists) }, message, { chain: body.chain, network });
+}
+
+/** Typed data of a network: a structure, and those of its lists. */
+export function structure(kind: string, types: Record<string, Field[]>, message: TypedData["message"], of: { chain: bigint; network: string }): TypedData {
   const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
   return {
-    types: { EIP712Domain: domain, [kind]: [...numbers, ...fields], ...Object.fromEntries(lists) },
+    types: { EIP712Domain: domain, ...types },
     primaryType: kind,
-    domain: { name: "Walras", version: "1", chainId: Number(body.chain), salt: network },
-    message: { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) },
+    domain: { name: "Walras", version: "1", chainId: Number(of.chain), salt: of.network },
+    message,
   };
 }
 

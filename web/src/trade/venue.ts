@@ -5,7 +5,7 @@
  */
 import type { Asset, TransactionStatus } from "@walras/client/bodies";
 import { divide, multiply, parseDecimal, type Decimal } from "@walras/client/decimal";
-import { derived } from "@walras/client/encoding";
+import { derived, field, numbers, structure, type Field } from "@walras/client/encoding";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { TradingKey, type OrderLife, type OrderNumber, type SignedOrder, type VenueAsk, type VenueScope, type VenueSide } from "@walras/client/venue";
 import { ApiError, get, path, post } from "../api";
@@ -112,10 +112,6 @@ function wholeRatio({ digits, scale }: Decimal, by: bigint): bigint | null {
   return digits % divisor === 0n ? digits / divisor : null;
 }
 
-type Field = { name: string; type: string };
-const field = (name: string, type: string): Field => ({ name, type });
-const DOMAIN = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
-
 /** One trader at the venue: the trading key, its orders, deposits. */
 export class VenueDesk {
   orders: KeptVenueOrder[] = [];
@@ -147,12 +143,8 @@ export class VenueDesk {
     // Requests that are signed for another network would be worth something there.
     if (status.network !== network) throw new Told("The venue is of another network than this node: nothing was signed.");
     const purpose = "Derive the key that Walras's own page trades with at this venue";
-    const data: TypedData = {
-      types: { EIP712Domain: DOMAIN, TradingKey: [field("account", "address"), field("venue", "uint32"), field("purpose", "string")] },
-      primaryType: "TradingKey",
-      domain: { name: "Walras", version: "1", chainId: Number(chain), salt: network },
-      message: { account: trader.address, venue: String(status.venue), purpose },
-    };
+    const types = { TradingKey: [field("account", "address"), field("venue", "uint32"), field("purpose", "string")] };
+    const data = structure("TradingKey", types, { account: trader.address, venue: String(status.venue), purpose }, { chain: BigInt(chain), network });
     const key = new TradingKey(derived("walras 2026 page trading key v1", fromHex(await trader.sign(data))));
     const scope = { network, venue: status.venue, incarnation: status.incarnation };
     return new VenueDesk(trader, key, scope, chain, `walras.venue.${network.slice(2, 18)}.${scope.venue}.${scope.incarnation}.${trader.address}`);
@@ -173,11 +165,11 @@ export class VenueDesk {
   /** Lets the key trade in markets at any price; it can lose what is deposited and no more. */
   async authorise(markets: VenueMarket[], symbols: (asset: number) => string, height: number): Promise<void> {
     const possession = this.key.possession(this.trader.address, this.scope.network, this.scope.venue);
-    const numbers = markets.map((market) => market.market).sort((a, b) => a - b);
+    const ids = markets.map((market) => market.market).sort((a, b) => a - b);
     const assets = [...new Set(markets.flatMap((market) => [market.base, market.quote]))].sort((a, b) => a - b);
     const mandate = {
       scope: "venue",
-      markets: numbers.map((market) => ({ market, tick_min: 1, tick_max: TICK_MAX })),
+      markets: ids.map((market) => ({ market, tick_min: 1, tick_max: TICK_MAX })),
       caps: assets.map((asset) => ({ asset: symbols(asset), units: CAP })),
     };
     await this.perform(
@@ -187,7 +179,7 @@ export class VenueDesk {
       {
         key: this.key.public,
         scope: "venue",
-        markets: numbers.map((market) => ({ market, lowest: 1, highest: TICK_MAX })),
+        markets: ids.map((market) => ({ market, lowest: 1, highest: TICK_MAX })),
         caps: assets.map((asset) => ({ asset, units: CAP })),
         possession,
       },
@@ -212,13 +204,9 @@ export class VenueDesk {
     const { venue, network } = this.scope;
     const operation = { type: "venue", venue, ...asked };
     const told = await post<{ sequence: string; unsigned: string; hash: string }>("typed-data", { account: this.trader.address, until, operation });
-    const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("venue", "uint32")];
-    const data: TypedData = {
-      types: { EIP712Domain: DOMAIN, [kind]: [...numbers, ...fields], ...lists },
-      primaryType: kind,
-      domain: { name: "Walras", version: "1", chainId: Number(this.chain), salt: network },
-      message: { account: this.trader.address, sequence: told.sequence, until, venue: String(venue), ...values },
-    };
+    const types = { [kind]: [...numbers, field("venue", "uint32"), ...fields], ...lists };
+    const message = { account: this.trader.address, sequence: told.sequence, until, venue: String(venue), ...values };
+    const data = structure(kind, types, message, { chain: BigInt(this.chain), network });
     if (toHex(hashTypedData(data)) !== told.hash) throw new Told("The node laid out another transaction than was asked for: nothing was signed.");
     const signature = await this.trader.sign(data);
     const answer = await post<TransactionStatus>("transactions?wait=committed", { transaction: told.unsigned, signature });

@@ -91,6 +91,12 @@ export function venueView(live: Live, wanted: number | null): View {
     [none.hidden, body.hidden] = [!isNone, isNone];
     setText(standing, isNone ? "" : standing.textContent ?? "");
     problem.say(isNone ? null : explain(error));
+    if (isNone) pause();
+  }
+
+  function pause(): void {
+    clearInterval(timer);
+    stop();
   }
 
   return {
@@ -98,8 +104,7 @@ export function venueView(live: Live, wanted: number | null): View {
     element,
     update: () => desk.update(),
     close() {
-      clearInterval(timer);
-      stop();
+      pause();
       loading.close();
       desk.close();
     },
