@@ -162,6 +162,9 @@ pub struct ClosedBundle {
     pub bundle: Bundle,
     /// The body of each of its orders, in the same order.
     pub bodies: Vec<Vec<u8>>,
+    /// Whether the root had nobody left whose promise it could await: orders before this cut-off may still come, late
+    /// without having broken a promise.
+    pub is_unattended: bool,
 }
 
 /// Collects the orders that a root's sequencer releases, and closes bundles by its promises.
@@ -199,11 +202,11 @@ impl Collector {
     pub fn promise(&mut self, class: OrderClass, key: MergeKey, out: &mut Vec<ClosedBundle>) {
         self.promised[class as usize] = key;
         let passed = self.promised[0].stamp.min(self.promised[1].stamp);
-        self.cut(passed, out);
+        self.cut(passed, false, out);
     }
 
-    /// Closes every bundle up to a time.
-    pub fn cut(&mut self, passed: Nanos, out: &mut Vec<ClosedBundle>) {
+    /// Closes every bundle up to a time, by promises or unattended.
+    pub fn cut(&mut self, passed: Nanos, is_unattended: bool, out: &mut Vec<ClosedBundle>) {
         let mut closed = Vec::new();
         self.bundles.step(BundleInput::Watermark(passed), &mut closed);
         for bundle in closed {
@@ -212,7 +215,7 @@ impl Collector {
                 self.bodies.remove(&id).expect("an order is collected with its body")
             };
             let bodies = bundle.orders.iter().map(&mut body).collect();
-            out.push(ClosedBundle { bundle, bodies });
+            out.push(ClosedBundle { bundle, bodies, is_unattended });
         }
     }
 }

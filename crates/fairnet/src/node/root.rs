@@ -378,7 +378,7 @@ impl RootNode {
         let is_early = self.rules.mistake == Some(EdgeMistake::BundleCutEarly);
         let Some(collector) = self.collector.as_mut().filter(|_| is_alone || is_early) else { return };
         let mut closed = Vec::new();
-        collector.cut(if is_early { now } else { now.saturating_sub(silence) }, &mut closed);
+        collector.cut(if is_early { now } else { now.saturating_sub(silence) }, is_alone, &mut closed);
         self.close(closed, out);
     }
 

@@ -216,7 +216,7 @@ mod tests {
         let shelf = BundleShelf::new(SecretKey::from_seed([3; 32]));
         for bundle in closed {
             let bodies = bundle.orders.iter().map(|_| vec![1]).collect();
-            shelf.add(ClosedBundle { bundle, bodies });
+            shelf.add(ClosedBundle { bundle, bodies, is_unattended: false });
         }
         shelf
     }
