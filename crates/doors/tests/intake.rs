@@ -60,7 +60,7 @@ fn who_waits_is_told_when_the_block_is_durable() {
     let (gone, never) = oneshot::channel();
     node.answers([Answer::Pending(one.id(), Some(told)), Answer::Pending(lost.id(), Some(never))]);
     with_node(loopback(), node, move |server| {
-        durable.send(applied(3)).ok().expect("somebody will wait");
+        assert!(durable.send(applied(3)).is_ok(), "somebody will wait");
         let (status, answer) = submit(server, "/v1/transactions?wait=committed", &replica::encode(&one));
         assert_eq!((status, &answer["status"], &answer["height"]), (200, &"committed".into(), &3.into()));
         // The node stops before the block: neither an answer that it counts, nor one that it does not.
