@@ -64,11 +64,12 @@ impl Venues {
         }
     }
 
-    /// Records as input for the trie.
+    /// Records as input for the trie; a record may be named twice.
     fn change(&self, ids: Vec<VenueRecordId>) -> Option<VenuesChange> {
         let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(value_of));
         let mut records: Vec<_> = ids.into_par_iter().map(entry).collect();
         records.par_sort_unstable();
+        records.dedup();
         Some(VenuesChange { records, rest: self.rest() })
     }
 
@@ -118,7 +119,7 @@ impl Custody for Option<Arc<Venues>> {
         let mut bonds = Sums::default();
         bonds.add(BONDED, venues.bonds() as i128 - before as i128);
         let held = std::mem::take(&mut venues.moved);
-        let touched = std::mem::take(&mut venues.touched).into_iter().collect();
+        let touched = std::mem::take(&mut venues.touched);
         let change = venues.change(touched);
         let Step { credits, burnt, accounts, void, settled, .. } = step;
         turn.void.extend(void);

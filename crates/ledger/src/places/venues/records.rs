@@ -147,13 +147,33 @@ pub enum VenueRecordId {
 impl VenueRecordId {
     /// Its key in the trie of records.
     pub fn key(&self) -> [u8; 32] {
-        blake3::derive_key(KEY_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+        // The longest id, that of an order's entry, has 47 bytes.
+        let mut bytes = [0; 64];
+        let mut rest = &mut bytes[..];
+        self.serialize(&mut rest).expect("an id has at most 64 bytes");
+        let left = rest.len();
+        Digest::of(KEY_CONTEXT, &bytes[..64 - left]).0
     }
 }
 
 /// The value of an encoded record in the trie of records.
 pub(super) fn value_of(record: &[u8]) -> [u8; 32] {
-    blake3::derive_key(VALUE_CONTEXT, record)
+    Digest::of(VALUE_CONTEXT, record).0
+}
+
+/// What a key has gained of an asset.
+pub(super) fn net_of(net: &[(AssetId, i128)], asset: AssetId) -> i128 {
+    net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| net[at].1)
+}
+
+/// Sets what a key has gained of an asset.
+pub(super) fn set_net(net: &mut Vec<(AssetId, i128)>, asset: AssetId, gained: i128) {
+    match net.binary_search_by_key(&asset, |(of, _)| *of) {
+        Ok(at) if gained == 0 => drop(net.remove(at)),
+        Ok(at) => net[at].1 = gained,
+        Err(_) if gained == 0 => {}
+        Err(at) => net.insert(at, (asset, gained)),
+    }
 }
 
 impl VenueRecord {
@@ -216,17 +236,7 @@ impl TradingKey {
 
     /// What it has gained of an asset on balance.
     pub fn net(&self, asset: AssetId) -> i128 {
-        self.net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| self.net[at].1)
-    }
-
-    /// Sets what it has gained of an asset.
-    pub(super) fn set_net(&mut self, asset: AssetId, net: i128) {
-        match self.net.binary_search_by_key(&asset, |(of, _)| *of) {
-            Ok(at) if net == 0 => drop(self.net.remove(at)),
-            Ok(at) => self.net[at].1 = net,
-            Err(_) if net == 0 => {}
-            Err(at) => self.net.insert(at, (asset, net)),
-        }
+        net_of(&self.net, asset)
     }
 
     /// The fault of a record that was read, if there is one.
