@@ -15,8 +15,6 @@ struct Side {
     at: usize,
     /// The position of its key.
     key: usize,
-    order: VenueOrder,
-    owner: Address,
     /// The positions of its deposits.
     base: usize,
     quote: usize,
@@ -98,11 +96,12 @@ impl Running<'_> {
             (seller, (quote, i128::from(received)), (base, i128::from(units.base))),
         ] {
             self.fill_order(side, lots, units.quote);
+            let floor = self.orders[side.at].order.floor;
             let key = self.key_mut(side.key);
             let (gained, lost) = (net_of(&key.net, gains.0) + gains.1, net_of(&key.net, loses.0) - loses.1);
             set_net(&mut key.net, gains.0, gained);
             set_net(&mut key.net, loses.0, lost);
-            key.floor = key.floor.max(side.order.floor);
+            key.floor = key.floor.max(floor);
         }
     }
 
@@ -125,19 +124,23 @@ impl<'r, 'v> Fill<'r, 'v> {
             let of = &running.orders[at];
             let key = of.key?;
             let is_sound = of.order.side == wanted && of.order.number.incarnation == running.incarnation;
-            let owner = running.keys[key].before.owner;
-            is_sound.then_some(Side { at, key, order: of.order, owner, base: of.base, quote: of.quote, fee })
+            is_sound.then_some(Side { at, key, base: of.base, quote: of.quote, fee })
         };
         let buyer = side(fill.buy, fill.fee_buy, VenueSide::Buy)?;
         let seller = side(fill.sell, fill.fee_sell, VenueSide::Sell)?;
-        let of_market = &running.markets[running.orders[buyer.at].market];
-        let (market, fees) = (of_market.terms?, of_market.fees);
-        let fits = buyer.order.market == seller.order.market && buyer.owner != seller.owner;
+        let [bought, sold] = [buyer, seller].map(|side| running.orders[side.at].market);
+        let [buys, sells] = [buyer, seller].map(|side| running.keys[side.key].before.owner);
+        let (market, fees) = (running.markets[bought].terms?, running.markets[bought].fees);
+        let fits = bought == sold && buys != sells;
         fits.then_some(Fill { running, fill: *fill, market, fees, buyer, seller })
     }
 
     fn sides(&self) -> [Side; 2] {
         [self.buyer, self.seller]
+    }
+
+    fn order(&self, side: &Side) -> &VenueOrder {
+        self.running.orders[side.at].order
     }
 
     /// F2 to F7, in this order.
@@ -160,27 +163,27 @@ impl<'r, 'v> Fill<'r, 'v> {
         let key = &self.running.keys[side.key];
         let is_before = self.running.venues.makes(VenueMistake::FloorsOfTheStateBefore);
         let floor = if is_before { key.floor_before } else { key.floor };
-        key.is_revoked || side.order.number < floor
+        key.is_revoked || self.order(side).number < floor
     }
 
     /// Whether the order that takes may.
     fn is_taken_well(&self) -> bool {
         let taker = if self.fill.taker == VenueSide::Buy { self.buyer } else { self.seller };
-        let (buy, sell) = (self.buyer.order, self.seller.order);
-        taker.order.life != OrderLife::PostOnly && (sell.tick..=buy.tick).contains(&self.fill.tick)
+        let (buy, sell) = (self.order(&self.buyer), self.order(&self.seller));
+        self.order(&taker).life != OrderLife::PostOnly && (sell.tick..=buy.tick).contains(&self.fill.tick)
     }
 
     /// Whether price and lots are within mandate, market and order.
     fn is_inside(&self, side: &Side) -> bool {
         let mandate = &self.running.keys[side.key].before.mandate;
-        let is_permitted =
-            mandate.market(side.order.market).is_some_and(|of| (of.tick_min..=of.tick_max).contains(&self.fill.tick));
-        let is_before = self.running.venues.makes(VenueMistake::LotsOfTheStateBefore);
         let order = &self.running.orders[side.at];
+        let is_permitted =
+            mandate.market(order.order.market).is_some_and(|of| (of.tick_min..=of.tick_max).contains(&self.fill.tick));
+        let is_before = self.running.venues.makes(VenueMistake::LotsOfTheStateBefore);
         let entry = if is_before { order.entry_before } else { order.entry };
         let filled = entry.map_or(0, |entry| entry.lots);
         let lots = filled.checked_add(self.fill.lots);
-        is_permitted && side.order.lots <= self.market.lots_max && lots.is_some_and(|lots| lots <= side.order.lots)
+        is_permitted && order.order.lots <= self.market.lots_max && lots.is_some_and(|lots| lots <= order.order.lots)
     }
 
     /// What it moves; `None` if that is more than can exist.
@@ -196,7 +199,7 @@ impl<'r, 'v> Fill<'r, 'v> {
     /// Whether the fees of an order, summed over its fills, stay below the least cap.
     fn is_fee_within_caps(&self, side: &Side, quote: Amount) -> bool {
         let (running, order) = (self.running, &self.running.orders[side.at]);
-        let cap = side.order.fee_cap_ppm.min(self.market.fee_cap_ppm).min(running.fee_cap_ppm);
+        let cap = order.order.fee_cap_ppm.min(self.market.fee_cap_ppm).min(running.fee_cap_ppm);
         if running.venues.makes(VenueMistake::FeesRoundedUp) {
             let most = (u128::from(quote) * u128::from(cap)).div_ceil(u128::from(primitives::venue::PPM));
             return i128::from(side.fee) <= most as i128;

@@ -148,13 +148,12 @@ impl VenueRecordId {
     /// Its key in the trie of records.
     pub fn key(&self) -> [u8; 32] {
         // The longest id, that of an order's entry, has 47 bytes.
-        let mut bytes = [0; 64];
-        let mut rest = &mut bytes[..];
-        self.serialize(&mut rest).expect("an id has at most 64 bytes");
-        let left = rest.len();
-        Digest::of(KEY_CONTEXT, &bytes[..64 - left]).0
+        Digest::of_short::<47>(KEY_CONTEXT, self).0
     }
 }
+
+/// A record by its key in the trie, with its value if it exists.
+pub(super) type VenueRow = ([u8; 32], Option<[u8; 32]>);
 
 /// The value of an encoded record in the trie of records.
 pub(super) fn value_of(record: &[u8]) -> [u8; 32] {
@@ -234,6 +233,18 @@ impl TradingKey {
         TradingKey { owner, mandate, net: Vec::new(), revoked: None, floor, raises: Vec::new() }
     }
 
+    /// Encodes it with other gains, floor and raises.
+    pub(super) fn encode_with(
+        &self,
+        net: &[(AssetId, i128)],
+        floor: OrderNumber,
+        raises: &[(Height, OrderNumber)],
+        to: &mut Vec<u8>,
+    ) {
+        let TradingKey { owner, mandate, revoked, .. } = self;
+        (owner, mandate, net, revoked, floor, raises).serialize(to).expect("writing to memory cannot fail");
+    }
+
     /// What it has gained of an asset on balance.
     pub fn net(&self, asset: AssetId) -> i128 {
         net_of(&self.net, asset)
@@ -247,5 +258,25 @@ impl TradingKey {
             && self.net.iter().all(|(asset, net)| *net != 0 && *net >= -i128::from(self.mandate.cap(*asset)))
             && self.raises.len() <= RAISES_MAX
             && self.raises.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::venue::MarketMandate;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_encoded_with_changes_as_the_changed_key_is() {
+        let markets = vec![MarketMandate { market: 3, tick_min: 4, tick_max: 5 }];
+        let mandate = Mandate { scope: KeyScope::Venue, markets, caps: vec![(AssetId(1), 9)] };
+        let number = |reference| OrderNumber { incarnation: 1, day: 2, reference };
+        let before = TradingKey { revoked: Some(8), ..TradingKey::new(Address([7; 20]), mandate) };
+        let (net, floor, raises) = (vec![(AssetId(1), -4)], number(6), vec![(3, number(9))]);
+        let mut bytes = Vec::new();
+        before.encode_with(&net, floor, &raises, &mut bytes);
+        let after = TradingKey { net, floor, raises, ..before };
+        assert_eq!(bytes, borsh::to_vec(&after).expect("memory"));
     }
 }

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, TradingKey, VenueDeposit, filled_id};
+use super::records::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, filled_id};
+use super::shared_map::Finder;
 
 /// The least orders that are worth a thread's attention.
 pub(super) const ORDERS_OF_THREAD: usize = 64;
@@ -31,9 +32,8 @@ pub(super) struct RunningKey<'v> {
 }
 
 /// An order of the settle.
-#[derive(Clone, Copy)]
-pub(super) struct RunningOrder {
-    pub order: VenueOrder,
+pub(super) struct RunningOrder<'v> {
+    pub order: &'v VenueOrder,
     pub digest: Digest,
     /// The position of its key, if the ledger has the key.
     pub key: Option<usize>,
@@ -52,6 +52,8 @@ pub(super) struct RunningOrder {
     pub is_new: bool,
     /// Whether it has not expired and does not live too long.
     pub is_alive: bool,
+    /// Whether it has a signature, or an entry.
+    is_signed: bool,
 }
 
 /// A market of the settle.
@@ -86,7 +88,7 @@ pub(super) struct Running<'v> {
     pub incarnation: u32,
     /// The fills before the settle.
     pub tree: &'v FillTree,
-    pub orders: Vec<RunningOrder>,
+    pub orders: Vec<RunningOrder<'v>>,
     pub keys: Vec<RunningKey<'v>>,
     pub markets: Vec<RunningMarket>,
     /// By account and asset.
@@ -111,26 +113,33 @@ struct Saved {
 
 impl<'v> Running<'v> {
     /// The state before a settle; `None` if an order without signature has no entry (B3).
-    pub(super) fn of(venues: &'v Venues, settle: &Settle) -> Option<Running<'v>> {
+    pub(super) fn of(venues: &'v Venues, settle: &'v Settle) -> Option<Running<'v>> {
         let venue = venues.venues.get(&settle.venue)?;
         let markets = markets_of(venues, settle);
         let (positions, keys) = keys_of(venues, settle);
-        let order = |(signed, key): (&SettledOrder, &Option<usize>)| {
+        let order = |entries: &mut Finder<'v, FilledId, FilledOrder>,
+                     (signed, key): (&'v SettledOrder, &Option<usize>)| {
             let market = markets.binary_search_by_key(&signed.order.market, |market| market.id);
             let market = market.expect("each order's market is among them");
-            venues.running_order(settle.venue, signed, *key, market)
+            let found = entries.find(&filled_id(settle.venue, &signed.key, &signed.order.number));
+            venues.running_order(settle.venue, signed, found, *key, market)
         };
-        let orders = settle.orders.par_iter().zip(&positions).with_min_len(ORDERS_OF_THREAD).map(order);
+        let orders = settle.orders.par_iter().zip(&positions).with_min_len(ORDERS_OF_THREAD);
+        let orders: Vec<RunningOrder<'v>> = orders.map_init(|| venues.filled.finder(), order).collect();
+        if !orders.iter().all(|order| order.is_signed) {
+            return None;
+        }
+        let deposits = Vec::new();
         let mut running = Running {
             venues,
             venue: settle.venue,
             fee_cap_ppm: venue.fee_cap_ppm,
             incarnation: venue.incarnation,
             tree: &venue.fills,
-            orders: orders.collect::<Option<_>>()?,
+            orders,
             keys,
             markets,
-            deposits: Vec::new(),
+            deposits,
             saved: None,
         };
         running.find_deposits(venue.owner);
@@ -140,7 +149,7 @@ impl<'v> Running<'v> {
     /// Looks up the deposits of all orders and of the owner, who receives fees.
     fn find_deposits(&mut self, owner: Address) {
         let (orders, keys, markets) = (&self.orders, &self.keys, &self.markets);
-        let of_order = |(at, order): (usize, &RunningOrder)| {
+        let of_order = |(at, order): (usize, &RunningOrder<'v>)| {
             let owner = order.key.map(|key| keys[key].before.owner);
             let drawn = owner.zip(markets[order.market].terms);
             let drawn =
@@ -151,7 +160,10 @@ impl<'v> Running<'v> {
             |(at, market): (usize, &RunningMarket)| market.terms.map(|terms| ((owner, terms.quote), Drawn::Fees(at)));
         let fees = markets.iter().enumerate().filter_map(of_market);
         let mut drawn: Vec<_> = orders.iter().enumerate().flat_map(of_order).chain(fees).collect();
-        drawn.par_sort_unstable();
+        drawn.par_sort_unstable_by(|one, other| {
+            let first = |((account, _), _): &((Address, AssetId), Drawn)| leading(&account.0);
+            first(one).cmp(&first(other)).then_with(|| one.cmp(other))
+        });
         let mut ids = Vec::with_capacity(drawn.len());
         for (id, whose) in drawn {
             if ids.last() != Some(&id) {
@@ -165,11 +177,12 @@ impl<'v> Running<'v> {
             }
         }
         let (venues, venue) = (self.venues, self.venue);
-        let deposit = |id: (Address, AssetId)| {
-            let before = venues.deposit(venue, &id.0, id.1);
+        let deposit = |deposits: &mut Finder<'v, DepositId, VenueDeposit>, id: (Address, AssetId)| {
+            let before = deposits.find(&(venue, id.0, id.1)).copied().unwrap_or_default();
             RunningDeposit { id, before, now: before }
         };
-        self.deposits = ids.into_par_iter().with_min_len(ORDERS_OF_THREAD).map(deposit).collect();
+        let ids = ids.into_par_iter().with_min_len(ORDERS_OF_THREAD);
+        self.deposits = ids.map_init(|| venues.deposits.finder(), deposit).collect();
     }
 
     /// Entries that the settle could create.
@@ -244,6 +257,11 @@ impl<'v> Running<'v> {
     }
 }
 
+/// The first bytes of a name, to compare most of them at once.
+pub(super) fn leading<const N: usize>(name: &[u8; N]) -> u64 {
+    name.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
 /// The markets of a settle's orders, by number.
 fn markets_of(venues: &Venues, settle: &Settle) -> Vec<RunningMarket> {
     let mut ids: Vec<MarketId> = settle.orders.iter().map(|order| order.order.market).collect();
@@ -258,8 +276,11 @@ fn markets_of(venues: &Venues, settle: &Settle) -> Vec<RunningMarket> {
 fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<RunningKey<'v>>) {
     let mut publics: Vec<PublicKey> = settle.orders.iter().map(|order| order.key).collect();
     publics.dedup();
-    let find = |public: &PublicKey| venues.running_key(settle.venue, public);
-    let found: Vec<Option<RunningKey<'v>>> = publics.par_iter().with_min_len(ORDERS_OF_THREAD).map(find).collect();
+    let find = |keys: &mut Finder<'v, TradingKeyId, TradingKey>, public: &PublicKey| {
+        keys.find(&(settle.venue, *public)).map(|before| venues.running_key(*public, before))
+    };
+    let all = publics.par_iter().with_min_len(ORDERS_OF_THREAD);
+    let found: Vec<Option<RunningKey<'v>>> = all.map_init(|| venues.keys.finder(), find).collect();
     let mut places = found.iter().scan(0, |next, key| {
         let place = key.is_some().then_some(*next);
         *next += usize::from(key.is_some());
@@ -274,37 +295,33 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
 }
 
 impl Venues {
-    fn running_key(&self, venue: VenueId, public: &PublicKey) -> Option<RunningKey<'_>> {
-        let before = self.keys.get(&(venue, *public))?;
+    fn running_key<'v>(&self, public: PublicKey, before: &'v TradingKey) -> RunningKey<'v> {
         let floor = self.floor_in_force(before);
-        Some(RunningKey {
-            public: *public,
+        RunningKey {
+            public,
             before,
             net: before.net.clone(),
             floor,
             floor_before: floor,
             raises: before.raises.iter().filter(|(since, _)| !self.is_past(*since)).copied().collect(),
             is_revoked: self.is_revoked(before),
-        })
+        }
     }
 
-    /// An order with what is filled of it; `None` if it has neither signature nor entry.
-    fn running_order(
+    /// An order with what is filled under its number.
+    fn running_order<'v>(
         &self,
         venue: VenueId,
-        SettledOrder { key: public, order, signature }: &SettledOrder,
+        SettledOrder { key: public, order, signature }: &'v SettledOrder,
+        found: Option<&FilledOrder>,
         key: Option<usize>,
         market: usize,
-    ) -> Option<RunningOrder> {
+    ) -> RunningOrder<'v> {
         let digest = order.digest(&self.network, venue, public);
-        let found = self.filled.get(&filled_id(venue, public, &order.number)).copied();
-        let is_same = |entry: &FilledOrder| entry.digest == digest || self.makes(VenueMistake::NumberReused);
-        let entry = found.filter(is_same);
-        if entry.is_none() && signature.is_none() {
-            return None;
-        }
-        Some(RunningOrder {
-            order: *order,
+        let is_same = |entry: &&FilledOrder| entry.digest == digest || self.makes(VenueMistake::NumberReused);
+        let entry = found.filter(is_same).copied();
+        RunningOrder {
+            order,
             digest,
             key,
             market,
@@ -315,7 +332,8 @@ impl Venues {
             is_reused: entry.is_none() && found.is_some_and(|other| !self.is_expired(other.expiry)),
             is_new: found.is_none(),
             is_alive: self.is_alive(order),
-        })
+            is_signed: entry.is_some() || signature.is_some(),
+        }
     }
 
     /// F3: whether an order has not expired, and does not live too long.

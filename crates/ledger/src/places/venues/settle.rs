@@ -3,13 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use borsh::BorshSerialize;
 use primitives::venue::{FillTree, OrderLife, OrderNumber, Settle, SettledFill, VenueId, VenueSide};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, TransactionId};
 use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{DepositId, FilledId, FilledOrder, TradingKeyId, VenueDeposit, filled_id};
+use super::records::{
+    DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, VenueRow, filled_id,
+    value_of,
+};
 use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
 use super::verdict::{BustGuilt, FillVerdict, SettledFills};
@@ -47,12 +51,21 @@ pub(super) struct Judged {
     pub deposits: Vec<(DepositId, DepositChange)>,
     pub keys: Vec<(TradingKeyId, KeyChange)>,
     pub entries: Vec<(FilledId, FilledOrder)>,
+    /// The records as input for the trie, in no order.
+    pub rows: Vec<VenueRow>,
 }
 
 impl Venues {
     /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
     /// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
     pub(super) fn settle_all(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
+        if !settles.is_empty() {
+            // One entry into the pool of threads for all of the work.
+            rayon::join(|| self.settle_in_pool(settles, step), || ());
+        }
+    }
+
+    fn settle_in_pool(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
         let mut by_venue: BTreeMap<VenueId, Vec<(SettleEdit<'_>, Running<'_>)>> = BTreeMap::new();
         for edit in settles {
             match self.running(edit.settle) {
@@ -75,7 +88,7 @@ impl Venues {
 
     /// A settle that passes B3 and B4: it begins at the settled count, orders without signature have entries, and the
     /// bond and the room for entries suffice for all of it.
-    fn running(&self, settle: &Settle) -> Option<Running<'_>> {
+    fn running<'v>(&'v self, settle: &'v Settle) -> Option<Running<'v>> {
         let venue = self.venues.get(&settle.venue)?;
         let is_next = settle.from == venue.fills.count()
             || (self.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
@@ -102,6 +115,38 @@ impl Venues {
     }
 }
 
+/// Changed records as input for the trie.
+fn rows_of(
+    deposits: &[(DepositId, DepositChange)],
+    befores: &[&TradingKey],
+    keys: &[(TradingKeyId, KeyChange)],
+    entries: &[(FilledId, FilledOrder)],
+) -> Vec<VenueRow> {
+    let deposit = |room: &mut Vec<u8>, (id, change): &(DepositId, DepositChange)| {
+        let value = (change.after.units() > 0).then(|| value_of(encoded(&change.after, room)));
+        (VenueRecordId::Deposit(*id).key(), value)
+    };
+    let key = |room: &mut Vec<u8>, (before, (id, change)): (&&TradingKey, &(TradingKeyId, KeyChange))| {
+        room.clear();
+        before.encode_with(&change.net, change.floor, &change.raises, room);
+        (VenueRecordId::Key(*id).key(), Some(value_of(room)))
+    };
+    let entry = |room: &mut Vec<u8>, (id, entry): &(FilledId, FilledOrder)| {
+        (VenueRecordId::Filled(*id).key(), Some(value_of(encoded(entry, room))))
+    };
+    let deposits = deposits.par_iter().with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, deposit);
+    let keys = befores.par_iter().zip(keys).with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, key);
+    let entries = entries.par_iter().with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, entry);
+    deposits.chain(keys).chain(entries).collect()
+}
+
+/// The encoding of a record, in a room that is written over.
+fn encoded<'r>(record: &impl BorshSerialize, room: &'r mut Vec<u8>) -> &'r [u8] {
+    room.clear();
+    record.serialize(room).expect("writing to memory cannot fail");
+    room
+}
+
 /// The settle that counts.
 fn counting_one<'a>(
     of_venue: &[(SettleEdit<'a>, Running<'_>)],
@@ -116,7 +161,7 @@ fn counting_one<'a>(
     }
 }
 
-impl Running<'_> {
+impl<'v> Running<'v> {
     /// Judges all fills in order, while another thread adds their leaves to the tree: leaves say nothing of verdicts.
     fn run(mut self, settle: &Settle) -> Judged {
         let leaves = self.leaves(settle);
@@ -127,7 +172,9 @@ impl Running<'_> {
         let busts = settle.fills.iter().zip(&verdicts);
         let penalties = busts.filter_map(|(fill, verdict)| self.penalty(fill, verdict)).collect();
         let (deposits, entries) = (self.changed_deposits(), self.changed_entries());
-        Judged { leaves, tree, verdicts, penalties, deposits, entries, keys: self.changed_keys() }
+        let (befores, keys) = self.changed_keys();
+        let rows = rows_of(&deposits, &befores, &keys, &entries);
+        Judged { leaves, tree, verdicts, penalties, deposits, keys, entries, rows }
     }
 
     fn leaves(&self, settle: &Settle) -> Vec<Digest> {
@@ -161,24 +208,25 @@ impl Running<'_> {
 
     fn changed_entries(&self) -> Vec<(FilledId, FilledOrder)> {
         let changed = self.orders.iter().filter(|order| order.entry != order.entry_before);
-        let entry = |order: &RunningOrder| {
+        let entry = |order: &RunningOrder<'_>| {
             let key = &self.keys[order.key?].public;
             Some((filled_id(self.venue, key, &order.order.number), order.entry?))
         };
         changed.filter_map(entry).collect()
     }
 
-    /// The keys of the orders that were filled, which are in their order.
-    fn changed_keys(self) -> Vec<(TradingKeyId, KeyChange)> {
+    /// The keys of the orders that were filled, which are in their order: as they were, and what changes.
+    fn changed_keys(self) -> (Vec<&'v TradingKey>, Vec<(TradingKeyId, KeyChange)>) {
         let changed = self.orders.iter().filter(|order| order.entry != order.entry_before);
         let mut at: Vec<usize> = changed.filter_map(|order| order.key).collect();
         at.dedup();
         let mut at = at.into_iter().peekable();
         let keys = self.keys.into_iter().enumerate().filter(|(key, _)| at.next_if_eq(key).is_some());
-        let change = |(_, RunningKey { public, net, floor, floor_before, raises, .. }): (usize, RunningKey<'_>)| {
-            ((self.venue, public), KeyChange { net, floor, raises, is_raised: floor > floor_before })
+        let change = |(_, key): (usize, RunningKey<'v>)| {
+            let RunningKey { public, before, net, floor, floor_before, raises, .. } = key;
+            (before, ((self.venue, public), KeyChange { net, floor, raises, is_raised: floor > floor_before }))
         };
-        keys.map(change).collect()
+        keys.map(change).unzip()
     }
 
     /// How many of the next fills apply or bust together.

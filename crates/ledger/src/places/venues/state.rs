@@ -8,7 +8,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
 use super::mistake::VenueMistake;
 use super::records::{
     ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
-    VenueRecordId, filled_id, number_of,
+    VenueRecordId, VenueRow, filled_id, number_of,
 };
 use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
@@ -33,6 +33,8 @@ pub struct Venues {
     pub(super) deposited: BTreeMap<AssetId, u128>,
     /// Records that the present block has written or removed, some of them twice; empty between blocks.
     pub(super) touched: Vec<VenueRecordId>,
+    /// Records as settles of the present block have written them, as input for the trie; empty between blocks.
+    pub(super) rows: Vec<VenueRow>,
     /// By how much the present block has changed what deposits hold; nothing between blocks.
     pub(super) moved: Sums,
     #[cfg(test)]
@@ -82,6 +84,7 @@ impl Venues {
             queues: Queues::default(),
             deposited: BTreeMap::new(),
             touched: Vec::new(),
+            rows: Vec::new(),
             moved: Sums::default(),
             #[cfg(test)]
             mistake: VenueMistake::None,

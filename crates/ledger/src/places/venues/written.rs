@@ -5,7 +5,7 @@ use primitives::{AssetId, Height};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId};
+use super::records::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
 use super::settle::{DepositChange, Judged, KeyChange};
 use super::shared_map::{Edited, SharedMap};
 use crate::sums::Sums;
@@ -13,10 +13,8 @@ use crate::sums::Sums;
 impl Venues {
     /// Writes the records of a venue that a settle changed. The maps have nothing in common, so threads share them.
     pub(super) fn write_records(&mut self, venue: VenueId, judged: Judged) {
-        let Judged { deposits: of_deposits, keys: of_keys, entries, .. } = judged;
-        self.touched.extend(of_deposits.iter().map(|(id, _)| VenueRecordId::Deposit(*id)));
-        self.touched.extend(of_keys.iter().map(|(id, _)| VenueRecordId::Key(*id)));
-        self.touched.extend(entries.iter().map(|(id, _)| VenueRecordId::Filled(*id)));
+        let Judged { deposits: of_deposits, keys: of_keys, entries, rows, .. } = judged;
+        self.rows.extend(rows);
         self.count_deposits(&of_deposits);
         let raised: Vec<TradingKeyId> = of_keys.iter().filter(|(_, key)| key.is_raised).map(|(id, _)| *id).collect();
         let keeps_stale = self.makes(VenueMistake::ForgetsBlindly);
