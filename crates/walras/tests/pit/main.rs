@@ -4,6 +4,7 @@
 mod follower;
 mod order_system;
 mod over_fix;
+mod over_quickfix;
 mod over_stream;
 mod participant;
 // The other tests use the rest of it.
@@ -287,6 +288,9 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     market.follow();
     killed_while_trading(&mut market);
     // The feed has another session now.
+    market.follow();
+    let by_quickfix = over_quickfix::orders(&mut market);
+    market.settled(26 + by_quickfix);
     market.follow();
     fenced(&mut market);
     let node = market.node.as_ref().expect("it runs");

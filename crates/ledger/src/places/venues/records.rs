@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{EndedIncarnation, FillTree, KeyScope, Mandate, MarketId, OrderNumber, VenueId, VenueOperator};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use smallvec::SmallVec;
 
 const KEY_CONTEXT: &str = "walras 2026 venue record id v1";
 const VALUE_CONTEXT: &str = "walras 2026 venue record v1";
@@ -165,8 +166,11 @@ pub(super) fn net_of(net: &[(AssetId, i128)], asset: AssetId) -> i128 {
     net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| net[at].1)
 }
 
+/// What a key has gained, by asset; most keys trade one market.
+pub(super) type Gains = SmallVec<[(AssetId, i128); 2]>;
+
 /// Sets what a key has gained of an asset.
-pub(super) fn set_net(net: &mut Vec<(AssetId, i128)>, asset: AssetId, gained: i128) {
+pub(super) fn set_net(net: &mut Gains, asset: AssetId, gained: i128) {
     match net.binary_search_by_key(&asset, |(of, _)| *of) {
         Ok(at) if gained == 0 => drop(net.remove(at)),
         Ok(at) => net[at].1 = gained,

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, filled_id};
+use super::records::{DepositId, FilledId, FilledOrder, Gains, TradingKey, TradingKeyId, VenueDeposit, filled_id};
 use super::shared_map::Finder;
 
 /// The least orders that are worth a thread's attention.
@@ -21,7 +21,7 @@ pub(super) struct RunningKey<'v> {
     /// The key before the settle: owner and mandate never change.
     pub before: &'v TradingKey,
     /// What it has gained.
-    pub net: Vec<(AssetId, i128)>,
+    pub net: Gains,
     pub floor: OrderNumber,
     /// The floor in force before the settle.
     pub floor_before: OrderNumber,
@@ -100,7 +100,7 @@ pub(super) struct Running<'v> {
 /// Gains and floor of a key: nothing else of it changes.
 struct SavedKey {
     at: usize,
-    net: Vec<(AssetId, i128)>,
+    net: Gains,
     floor: OrderNumber,
 }
 
@@ -300,7 +300,7 @@ impl Venues {
         RunningKey {
             public,
             before,
-            net: before.net.clone(),
+            net: Gains::from_slice(&before.net),
             floor,
             floor_before: floor,
             raises: before.raises.iter().filter(|(since, _)| !self.is_past(*since)).copied().collect(),

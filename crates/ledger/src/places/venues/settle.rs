@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use borsh::BorshSerialize;
 use primitives::venue::{FillTree, OrderLife, OrderNumber, Settle, SettledFill, VenueId, VenueSide};
-use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, TransactionId};
+use primitives::{Address, Amount, Digest, Height, Sequence, TransactionId};
 use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::records::{
-    DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, VenueRow, filled_id,
-    value_of,
+    DepositId, FilledId, FilledOrder, Gains, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, VenueRow,
+    filled_id, value_of,
 };
 use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
@@ -28,7 +28,7 @@ pub(super) struct SettleEdit<'a> {
 
 /// What a settle changes of a key.
 pub(super) struct KeyChange {
-    pub net: Vec<(AssetId, i128)>,
+    pub net: Gains,
     pub floor: OrderNumber,
     pub raises: Vec<(Height, OrderNumber)>,
     /// Whether entries may be below the floor now.

@@ -86,6 +86,16 @@ fn is_next_below<K: Ord, E>(edits: &mut Peekable<impl Iterator<Item = (K, E)>>, 
     edits.peek().is_some_and(|(key, _)| end.is_none_or(|end| key < end))
 }
 
+/// A page to write to, with room for one entry more than it may keep: a copy of its own if others share it.
+fn own_page<T: Clone>(page: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    if Arc::get_mut(page).is_none() {
+        let mut copy = Vec::with_capacity(PAGE + 1);
+        copy.extend_from_slice(page);
+        *page = Arc::new(copy);
+    }
+    Arc::get_mut(page).expect("nobody else has it")
+}
+
 /// Edits a page; returns by how many entries it has grown.
 fn edit_page<K: Ord, V, E>(
     entries: &mut Page<K, V>,
@@ -137,7 +147,9 @@ fn add_parts<T: Clone>(all: &mut Vec<Arc<Vec<T>>>, item: Arc<Vec<T>>, most: usiz
             let size = len.div_ceil(len.div_ceil(most));
             let mut rest = Arc::unwrap_or_clone(item).into_iter();
             while rest.len() > 0 {
-                all.push(Arc::new(rest.by_ref().take(size).collect()));
+                let mut part = Vec::with_capacity(most + 1);
+                part.extend(rest.by_ref().take(size));
+                all.push(Arc::new(part));
             }
         }
     }
@@ -229,7 +241,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
                 while let Some(mut page) = rest.next() {
                     let end = rest.peek().map(first_of_page).or(end);
                     if is_next_below(&mut edits, end) {
-                        grown += edit_page(Arc::make_mut(&mut page), &mut edits, end, &mut write);
+                        grown += edit_page(own_page(&mut page), &mut edits, end, &mut write);
                     }
                     add_parts(pages, page, PAGE);
                 }

@@ -55,7 +55,9 @@ fn write_deposits(map: &mut SharedMap<DepositId, VenueDeposit>, changes: Vec<(De
 fn write_keys(map: &mut SharedMap<TradingKeyId, TradingKey>, changes: Vec<(TradingKeyId, KeyChange)>) {
     map.edit(changes, |_, KeyChange { net, floor, raises, .. }, key| {
         let key = key.expect("the settle has found it");
-        (key.net, key.floor, key.raises) = (net, floor, raises);
+        key.net.clear();
+        key.net.extend_from_slice(&net);
+        (key.floor, key.raises) = (floor, raises);
         Edited::Stays
     });
 }
