@@ -33,12 +33,18 @@ pub fn bridge_of(market: &Market, journal: &str, names: &str, above: &str) -> Co
     command
 }
 
-pub fn started(mut command: Command) -> (Bridge, String) {
+/// Runs a bridge; returns the line with its address, too.
+pub fn first_line(command: &mut Command) -> (Bridge, String) {
     let mut child = command.spawn().expect("walras runs");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-    let address = line.trim().strip_prefix("plain FIX on ").unwrap_or_else(|| panic!("{line}")).to_string();
-    (Bridge(child), address)
+    (Bridge(child), line.trim().to_string())
+}
+
+pub fn started(mut command: Command) -> (Bridge, String) {
+    let (bridge, line) = first_line(&mut command);
+    let address = line.strip_prefix("plain FIX on ").unwrap_or_else(|| panic!("{line}")).to_string();
+    (bridge, address)
 }
 
 fn sell(market: &mut Market, tick: u32, lots: u32) {
