@@ -76,6 +76,6 @@ public class Nassau {
         }
         public void loginRejected(SoupBinTCPClient client, SoupBinTCP.LoginRejected of) { System.exit(2); }
         public void heartbeatTimeout(SoupBinTCPClient client) { System.exit(3); }
-        public void endOfSession(SoupBinTCPClient client) { System.exit(4); }
+        public void endOfSession(SoupBinTCPClient client) { if (!isDone) System.exit(4); }
     }
 }

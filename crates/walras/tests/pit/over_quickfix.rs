@@ -39,7 +39,7 @@ pub fn orders(market: &mut Market) -> u64 {
     std::fs::create_dir(&folder).expect("a folder");
     let path = folder.join("settings.cfg");
     std::fs::write(&path, settings(folder.to_str().expect("text"), &address)).expect("written");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pit/quickfix.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pit/quickfix_trader.py");
     let symbol = String::from_utf8(pit::ouch::symbol_of(0).to_vec()).expect("ASCII");
     let output = Command::new(python).arg(script).arg(&path).arg(symbol.trim()).output().expect("it runs");
     let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
