@@ -13,8 +13,8 @@ use venue::TraderAsk;
 
 use super::{Market, agent, kinds};
 
-/// Mounts a small file system over a directory, with its content, and runs the rest.
-const IN_SMALL_DIRECTORY: &str = r#"set -e; mkdir -p "$0" "$0.kept"; cp -a "$0/." "$0.kept/"
+/// Mounts a small file system over a directory, with its content, and runs the rest, whose process number it notes.
+const IN_SMALL_DIRECTORY: &str = r#"set -e; echo $$ > "$0.process"; mkdir -p "$0" "$0.kept"; cp -a "$0/." "$0.kept/"
 mount -t tmpfs -o size=24m tmpfs "$0"; cp -a "$0.kept/." "$0/"; exec "$@""#;
 
 /// What runs a node so, if this machine permits it.
@@ -32,9 +32,9 @@ struct Filler(PathBuf);
 
 impl Filler {
     fn new(market: &Market) -> Filler {
-        let node = market.node.as_ref().expect("it runs").id();
         let directory = market.home().join("data").join("venues");
-        let path = PathBuf::from(format!("/proc/{node}/root{}/filler", directory.display()));
+        let node = std::fs::read_to_string(directory.with_extension("process")).expect("the shell has noted it");
+        let path = PathBuf::from(format!("/proc/{}/root{}/filler", node.trim(), directory.display()));
         let mut file = std::fs::File::create(&path).expect("the namespace of the node");
         for size in [1 << 16, 1 << 8, 1] {
             while file.write_all(&vec![7; size]).is_ok() {}

@@ -59,11 +59,6 @@ impl Process {
         self
     }
 
-    /// Its number in the operating system.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// The contents of its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
