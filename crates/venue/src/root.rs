@@ -18,7 +18,7 @@ use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
 use crate::settings::VenueSettings;
 
-/// Fewer effects are signed on the thread of the step: a signature of a report costs more than the rest of its fill, and
+/// Fewer effects are signed on the thread of the step: a report's signature costs more than the rest of its fill, and
 /// still less than to wake another thread.
 const SIGNED_ALONE: usize = 16;
 
