@@ -14,7 +14,7 @@ use protocols::soup::{SoupLimits, SoupPacket, SoupReject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
-use venue::{SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
+use venue::{CheckedOrder, SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
 
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
@@ -150,6 +150,7 @@ async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
         };
         let mut effects = step(shared, link, &mut soup, input);
         while !effects.is_empty() {
+            hear_all(shared, link, &effects);
             let mut next = Vec::new();
             for effect in effects {
                 match effect {
@@ -158,7 +159,8 @@ async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
                     SoupServerEffect::Authorize(_) => {
                         next.extend(step(shared, link, &mut soup, SoupServerInput::Verdict(true)));
                     }
-                    SoupServerEffect::Message(bytes) => hear(shared, link, &bytes),
+                    // It is heard with the others.
+                    SoupServerEffect::Message(_) => {}
                     SoupServerEffect::Close(why) => {
                         tracing::debug!(%why, session = link.session, "an OUCH session's link ends");
                         drop(tokio::time::timeout(HELLO_TIME, sink.write_all(&unsent)).await);
@@ -175,11 +177,52 @@ fn step(shared: &PitShared, link: &Link, soup: &mut SoupServer, input: SoupServe
     shared.ouch.with(link.session, |of| soup.step(clock_ms(), input, &of.log))
 }
 
-/// What a message of the participant does.
-fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
+/// What the messages of the participant do, in their order. The signatures of those that came together are checked in
+/// one batch, which costs half of what single checks do.
+fn hear_all(shared: &PitShared, link: &Link, effects: &[SoupServerEffect]) {
+    let bytes = effects.iter().filter_map(|effect| match effect {
+        SoupServerEffect::Message(bytes) => Some(bytes),
+        _ => None,
+    });
     // What is no message has no number to reject.
-    let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return };
-    let options = message.options.unwrap_or_default();
+    let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
+    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.key));
+    let own: Vec<SettledOrder> = own.collect();
+    let checked = match shared.scope() {
+        Ok(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
+        _ => Vec::new(),
+    };
+    let mut checked = checked.into_iter();
+    for heard in heard {
+        let is_own = heard.signed.is_some_and(|signed| signed.key == link.key);
+        let order = is_own.then(|| checked.next().flatten()).flatten();
+        hear(shared, link, heard, order);
+    }
+}
+
+/// A message of the participant, with its order if it has one.
+struct Heard {
+    body: OuchInbound,
+    options: Vec<OuchOption>,
+    signed: Option<SettledOrder>,
+}
+
+impl Heard {
+    fn read(bytes: &[u8]) -> Option<Heard> {
+        let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
+        let options = message.options.unwrap_or_default();
+        let signed = match &message.body {
+            OuchInbound::Enter(enter) => new_order(enter, &options).ok(),
+            OuchInbound::Replace(replace) => replacement(replace, &options).ok(),
+            _ => None,
+        };
+        Some(Heard { body: message.body, options, signed })
+    }
+}
+
+/// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
+fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOrder>) {
+    let Heard { options, signed, .. } = message;
     if let Some(number) = message.body.new_user_ref()
         && !shared.ouch.with(link.session, |of| of.claim(number))
     {
@@ -189,14 +232,13 @@ fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
     match message.body {
         OuchInbound::Enter(enter) => {
             let entered = entered(message.body, enter.symbol, enter.side);
-            place(shared, link, enter.user_ref, entered, new_order(&enter, &options).ok(), None);
+            place(shared, link, enter.user_ref, entered, order, None);
         }
         OuchInbound::Replace(replace) => {
-            let signed = replacement(&replace, &options).ok();
             let (symbol, side) = signed
                 .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
             let entered = entered(message.body, symbol, side);
-            place(shared, link, replace.user_ref, entered, signed, Some(replace.before));
+            place(shared, link, replace.user_ref, entered, order, Some(replace.before));
         }
         OuchInbound::Cancel(cancel) => keep(shared, link, cancel.user_ref, cancel.quantity),
         OuchInbound::Modify(modify) => keep(shared, link, modify.user_ref, modify.quantity),
@@ -251,22 +293,22 @@ fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, 
     tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
 }
 
-/// Gives an order to the root, if it is signed for this session's key and says what its message says.
+/// Gives an order to the root, if it is signed by this session's key and says what its message says.
 fn place(
     shared: &PitShared,
     link: &Link,
     user_ref: u32,
     entered: Entered,
-    signed: Option<SettledOrder>,
+    order: Option<CheckedOrder>,
     before: Option<u32>,
 ) {
     let (number, old) = shared.ouch.with(link.session, |of| {
         of.enter(entered);
         (of.number(user_ref), before.map(|before| of.number(before)))
     });
-    let signed = signed.filter(|signed| signed.key == link.key && signed.order.number == number);
-    let checked = shared.scope().ok().and_then(|scope| check_orders(&scope.network, scope.venue, &[signed?])[0]);
-    let Some(order) = checked else { return reject(shared, link, user_ref, entered.message, NOT_SIGNED) };
+    let Some(order) = order.filter(|order| order.order().number == number) else {
+        return reject(shared, link, user_ref, entered.message, NOT_SIGNED);
+    };
     let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
     if shared.check_disk().and_then(|()| trade(shared, link, command)).is_err() {
         reject(shared, link, user_ref, entered.message, NOT_TAKEN);

@@ -65,6 +65,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
 pub use proofs::VenueProof;

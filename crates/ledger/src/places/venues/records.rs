@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{EndedIncarnation, FillTree, KeyScope, Mandate, MarketId, OrderNumber, VenueId, VenueOperator};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use smallvec::SmallVec;
 
 const KEY_CONTEXT: &str = "walras 2026 venue record id v1";
 const VALUE_CONTEXT: &str = "walras 2026 venue record v1";
@@ -147,13 +148,35 @@ pub enum VenueRecordId {
 impl VenueRecordId {
     /// Its key in the trie of records.
     pub fn key(&self) -> [u8; 32] {
-        blake3::derive_key(KEY_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+        // The longest id, that of an order's entry, has 47 bytes.
+        Digest::of_short::<47>(KEY_CONTEXT, self).0
     }
 }
 
+/// A record by its key in the trie, with its value if it exists.
+pub(super) type VenueRow = ([u8; 32], Option<[u8; 32]>);
+
 /// The value of an encoded record in the trie of records.
 pub(super) fn value_of(record: &[u8]) -> [u8; 32] {
-    blake3::derive_key(VALUE_CONTEXT, record)
+    Digest::of(VALUE_CONTEXT, record).0
+}
+
+/// What a key has gained of an asset.
+pub(super) fn net_of(net: &[(AssetId, i128)], asset: AssetId) -> i128 {
+    net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| net[at].1)
+}
+
+/// What a key has gained, by asset; most keys trade one market.
+pub(super) type Gains = SmallVec<[(AssetId, i128); 2]>;
+
+/// Sets what a key has gained of an asset.
+pub(super) fn set_net(net: &mut Gains, asset: AssetId, gained: i128) {
+    match net.binary_search_by_key(&asset, |(of, _)| *of) {
+        Ok(at) if gained == 0 => drop(net.remove(at)),
+        Ok(at) => net[at].1 = gained,
+        Err(_) if gained == 0 => {}
+        Err(at) => net.insert(at, (asset, gained)),
+    }
 }
 
 impl VenueRecord {
@@ -214,19 +237,21 @@ impl TradingKey {
         TradingKey { owner, mandate, net: Vec::new(), revoked: None, floor, raises: Vec::new() }
     }
 
-    /// What it has gained of an asset on balance.
-    pub fn net(&self, asset: AssetId) -> i128 {
-        self.net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| self.net[at].1)
+    /// Encodes it with other gains, floor and raises.
+    pub(super) fn encode_with(
+        &self,
+        net: &[(AssetId, i128)],
+        floor: OrderNumber,
+        raises: &[(Height, OrderNumber)],
+        to: &mut Vec<u8>,
+    ) {
+        let TradingKey { owner, mandate, revoked, .. } = self;
+        (owner, mandate, net, revoked, floor, raises).serialize(to).expect("writing to memory cannot fail");
     }
 
-    /// Sets what it has gained of an asset.
-    pub(super) fn set_net(&mut self, asset: AssetId, net: i128) {
-        match self.net.binary_search_by_key(&asset, |(of, _)| *of) {
-            Ok(at) if net == 0 => drop(self.net.remove(at)),
-            Ok(at) => self.net[at].1 = net,
-            Err(_) if net == 0 => {}
-            Err(at) => self.net.insert(at, (asset, net)),
-        }
+    /// What it has gained of an asset on balance.
+    pub fn net(&self, asset: AssetId) -> i128 {
+        net_of(&self.net, asset)
     }
 
     /// The fault of a record that was read, if there is one.
@@ -237,5 +262,25 @@ impl TradingKey {
             && self.net.iter().all(|(asset, net)| *net != 0 && *net >= -i128::from(self.mandate.cap(*asset)))
             && self.raises.len() <= RAISES_MAX
             && self.raises.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::venue::MarketMandate;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_encoded_with_changes_as_the_changed_key_is() {
+        let markets = vec![MarketMandate { market: 3, tick_min: 4, tick_max: 5 }];
+        let mandate = Mandate { scope: KeyScope::Venue, markets, caps: vec![(AssetId(1), 9)] };
+        let number = |reference| OrderNumber { incarnation: 1, day: 2, reference };
+        let before = TradingKey { revoked: Some(8), ..TradingKey::new(Address([7; 20]), mandate) };
+        let (net, floor, raises) = (vec![(AssetId(1), -4)], number(6), vec![(3, number(9))]);
+        let mut bytes = Vec::new();
+        before.encode_with(&net, floor, &raises, &mut bytes);
+        let after = TradingKey { net, floor, raises, ..before };
+        assert_eq!(bytes, borsh::to_vec(&after).expect("memory"));
     }
 }
