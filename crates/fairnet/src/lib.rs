@@ -18,6 +18,7 @@
 //! | [`Stamps`], [`MidHistory`], [`OrderClasses`] | gateways | stamps, classes, the action window |
 //! | [`Merge`], [`Loq`], [`Hop`] | proxies, root | orders in sequence, urgent ones first |
 //! | [`Collector`], [`Bundles`] | root | orders for the batch market, cut off by stamps |
+//! | [`FromParticipant`], [`ToParticipant`], [`ParticipantOrder`] | gateways, the venue | a participant's connection, through the tree |
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
 //! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
 //! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
@@ -43,6 +44,7 @@ mod loq;
 mod merge;
 mod node;
 mod packet;
+mod participants;
 mod plan;
 mod relay;
 mod roster;
@@ -71,6 +73,9 @@ pub use node::{
     ProxyNode, RootNode, ShownPacket,
 };
 pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};
+pub use participants::{
+    FromParticipant, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW, ParticipantEvent, ParticipantOrder, ToParticipant,
+};
 pub use plan::{Plan, PlanError, PlanRequest, Plans, Spot, TreeCost};
 pub use relay::{
     ByteBudget, FirstCopy, PacketDrop, PacketRing, Relay, RelayEffect, RelayInput, RelayLimits, RewindRefusal,

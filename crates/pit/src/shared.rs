@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use primitives::venue::MarketId;
 use primitives::{Address, Height, PublicKey, Sequence};
@@ -15,6 +15,7 @@ use venue::{
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
+use crate::edge::{DeskInput, DeskSender};
 use crate::events::StepEvents;
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
@@ -53,6 +54,8 @@ pub(crate) enum PitInput {
     Operate { input: VenueInput, reply: oneshot::Sender<Option<OrderRefusal>> },
     /// Looks at the root.
     Ask(RootQuestion),
+    /// Answered once the root has taken what came before.
+    Reached(oneshot::Sender<()>),
     /// There is a block, or one was certified.
     Wake,
     /// Ends the thread.
@@ -177,6 +180,8 @@ pub(crate) struct PitShared {
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
     pub feed: Arc<FeedHub>,
+    /// The desk of the venue's edge, if there is one.
+    desk: OnceLock<DeskSender>,
     links: std::sync::atomic::AtomicU64,
 }
 
@@ -191,6 +196,7 @@ impl PitShared {
             stamps: Mutex::default(),
             ouch: OuchHub::default(),
             feed: Arc::default(),
+            desk: OnceLock::new(),
             links: std::sync::atomic::AtomicU64::new(1),
         }
     }
@@ -224,8 +230,21 @@ impl PitShared {
         })
     }
 
+    /// Whoever tells the venue's edge.
+    pub fn open_desk(&self, desk: DeskSender) {
+        // There is one edge.
+        drop(self.desk.set(desk));
+    }
+
+    /// The root has told something.
+    pub fn tell_desk(&self, input: DeskInput) {
+        // The desk may have ended.
+        self.desk.get().into_iter().for_each(|desk| drop(desk.send(input)));
+    }
+
     /// Ends the root's thread after what waits.
     pub fn stop(&self) {
+        self.tell_desk(DeskInput::Stop);
         // The receiver is gone if the thread has ended.
         drop(self.inputs.send(PitInput::Stop));
     }

@@ -1,6 +1,6 @@
 //! A gateway: shows the feed to one participant, and sends its orders in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -61,6 +61,8 @@ pub struct GatewayNode {
     session: u32,
     mid: u64,
     shown: u64,
+    /// Reports, each with the packet that it waits for, in their order.
+    reports: VecDeque<(u64, Vec<u8>)>,
     parent: Option<Seat>,
     is_parent_open: bool,
     /// By reference.
@@ -95,6 +97,7 @@ impl GatewayNode {
             session: 0,
             mid: 0,
             shown: 0,
+            reports: VecDeque::new(),
             parent: None,
             is_parent_open: false,
             unacknowledged: BTreeMap::new(),
@@ -146,7 +149,7 @@ impl GatewayNode {
             // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
             EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
-            EdgeInput::Publish(_) | EdgeInput::Ready(_) => self.counters.misplaced += 1,
+            EdgeInput::Publish(_) | EdgeInput::Ready(_) | EdgeInput::Report(..) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),
         }
     }
@@ -250,6 +253,15 @@ impl GatewayNode {
         }
         let shown = ShownPacket { sequence, deadline, unfair: released.unfair, payload };
         out.push(EdgeEffect::Show(Box::new(shown)));
+        self.release_reports(out);
+    }
+
+    /// Passes on the reports of what was shown.
+    fn release_reports(&mut self, out: &mut Vec<EdgeEffect>) {
+        let is_early = self.rules.mistake == Some(EdgeMistake::ReportedEarly);
+        let is_due = |(position, _): &&(u64, Vec<u8>)| is_early || *position <= self.shown;
+        let due = self.reports.iter().take_while(is_due).count();
+        out.extend(self.reports.drain(..due).map(|(_, bytes)| EdgeEffect::Report(bytes)));
     }
 
     fn on_message(&mut self, now: Nanos, end: LinkEnd, message: LinkMessage, out: &mut Vec<EdgeEffect>) {
@@ -258,6 +270,10 @@ impl GatewayNode {
                 self.configure(now, *seating, session, out);
             }
             (LinkPurpose::Control, LinkMessage::Begin(next)) => self.begin(now, next, out),
+            (LinkPurpose::Control, LinkMessage::Report(position, bytes)) => {
+                self.reports.push_back((position, bytes));
+                self.release_reports(out);
+            }
             (LinkPurpose::Control, LinkMessage::Unknown) => self.presence.unknown(),
             (LinkPurpose::Control, LinkMessage::TooSoon(until)) => self.presence.too_soon(until),
             (LinkPurpose::Control, LinkMessage::Taken(session, tokens)) if session == self.session => {

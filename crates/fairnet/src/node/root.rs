@@ -167,6 +167,7 @@ impl RootNode {
             EdgeInput::Message(end, message) => {
                 self.counters.misplaced += u64::from(!self.upward.message(now, end.member, message, &mut up));
             }
+            EdgeInput::Report(gateway, bytes) => self.say(gateway, LinkMessage::Report(self.sequence, bytes), out),
             EdgeInput::Ready(orders) => self.upward.ready(now, orders, &mut up),
             EdgeInput::Tick => self.tick(now, &mut up, out),
             _ => self.counters.misplaced += 1,

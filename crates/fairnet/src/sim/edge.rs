@@ -276,6 +276,7 @@ impl World {
                 }
             }
             EdgeEffect::Lost(first, count) => self.audit.lost(member, first, count),
+            EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
             EdgeEffect::Engine(order) => {
                 self.trace.update(&order.key.stamp.to_be_bytes()).update(&order.item.body);
                 self.audit.handed_on(&order);
@@ -392,11 +393,19 @@ impl World {
         if let Some(header) = header {
             self.audit.published(&payload, header.deadline);
             self.spoof(now, header.epoch, header.sequence);
+            self.report(now, number, &mut out);
         }
         out.into_iter().for_each(|effect| self.perform(now, ROOT_MEMBER, effect, None));
         if number < self.setup.payloads {
             self.queue.push(now + MS, Event::Publish);
         }
+    }
+
+    /// The venue tells the participants of one gateway what the payload means to them.
+    fn report(&mut self, now: Nanos, number: u64, out: &mut Vec<EdgeEffect>) {
+        let gateway = GATEWAY + number % u64::from(self.setup.gateways);
+        let input = EdgeInput::Report(gateway, number.to_be_bytes().to_vec());
+        self.machine(ROOT_MEMBER).node.step(now, input, out);
     }
 
     /// A stranger asks somebody for packets in the name of a gateway, and with a MAC of another secret.

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use edge::{
-    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station, Strategy, StrategyError, StrategyLimits,
+    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, ParticipantDoor, Station, Strategy, StrategyError,
+    StrategyLimits, StreamTls,
 };
 use fairnet::{
     EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
@@ -44,6 +45,9 @@ struct MemberArgs {
     /// How wrong this machine's clock can be, in nanoseconds; without it no release is called fair.
     #[arg(long)]
     clock_error_ns: Option<u64>,
+    /// Encrypt the streams between members; the same for all of them.
+    #[arg(long)]
+    tls: bool,
 }
 
 impl MemberArgs {
@@ -88,6 +92,8 @@ impl ProxyCommand {
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --ouch 127.0.0.1:8071 \
+    --feed-to 127.0.0.1:8073
   walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
 pub struct GatewayCommand {
     /// Number of the first gateway, unique among all members.
@@ -103,6 +109,17 @@ pub struct GatewayCommand {
     /// with 0x is bytes in hexadecimal: for the batch market, an encoded transaction.
     #[arg(long)]
     orders: bool,
+    /// Take a participant's orders at this address as the venue does over OUCH: signed, or plain through `walras bridge`
+    /// with this address as its --ouch. The next gateway of this process has the next port.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "orders")]
+    ouch: Option<SocketAddr>,
+    /// Send what the venue has published to this address when the first gateway shows it: MoldUDP64 packets, for a
+    /// continuous market with ITCH. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    feed_to: Vec<SocketAddr>,
+    /// Whether a proxy with TLS is in front of --ouch, or its network is private: otherwise it is on loopback.
+    #[arg(long, requires = "ouch")]
+    behind_proxy: bool,
     /// Run a sample strategy at each gateway: it answers each packet with one order.
     #[arg(long, conflicts_with = "orders")]
     sample: bool,
@@ -115,7 +132,9 @@ pub struct GatewayCommand {
 
 impl GatewayCommand {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let GatewayCommand { member, count, feed, orders, sample, strategy, args } = self;
+        let GatewayCommand { member, count, feed, orders, ouch, feed_to, behind_proxy, sample, strategy, args } = self;
+        let is_exposed = ouch.is_some_and(|at| !at.ip().is_loopback()) && !behind_proxy;
+        ensure!(!is_exposed, "--ouch: OUCH has no TLS, so it listens on loopback, or with --behind-proxy");
         let module =
             strategy.map(|path| std::fs::read(&path).with_context(|| path.display().to_string())).transpose()?;
         let load = || module.as_ref().map(|module| Strategy::new(module, StrategyLimits::default())).transpose();
@@ -127,10 +146,29 @@ impl GatewayCommand {
                 Some(strategy) => run_strategy(strategy, own, participant(feed && number == 0, false)),
                 None => participant(feed && number == 0, sample),
             };
-            station(&args, (own, number), make, observer)
+            let mut station = station(&args, (own, number), make, observer)?;
+            if let Some(address) = ouch {
+                station.serve(participants(address, number)?);
+            }
+            if number == 0 {
+                station.show_to(feed_to.clone());
+            }
+            Ok(station)
         });
         run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(count))
     }
+}
+
+/// The door of the n-th gateway of this process.
+fn participants(first: SocketAddr, number: u16) -> anyhow::Result<ParticipantDoor> {
+    let port = match first.port() {
+        0 => 0,
+        port => port.checked_add(number).context("there is no such port: choose a lower --ouch")?,
+    };
+    let at = SocketAddr::new(first.ip(), port);
+    let door = ParticipantDoor::bind(at).with_context(|| format!("--ouch: cannot listen on {at}"))?;
+    println!("OUCH on {}", door.address()?);
+    Ok(door)
 }
 
 /// What the participant at a gateway does.
@@ -233,7 +271,11 @@ fn station(
     let (secret, sockets) = (read_secret(&args.secret)?, args.sockets(number)?);
     let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
     let node = make(now, member, place, secret, args.machines.rules());
-    Ok(Station::new(member, secret, node, sockets, Some(args.root), observer))
+    let mut station = Station::new(member, secret, node, sockets, Some(args.root), observer);
+    if args.tls {
+        station.encrypt(StreamTls::of_secret(&secret).context("--tls")?);
+    }
+    Ok(station)
 }
 
 /// Runs until a signal, or the end of standard input if orders are read from it and all of them are acknowledged.
