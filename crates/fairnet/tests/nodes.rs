@@ -58,6 +58,18 @@ fn nodes_resume_within_a_second_after_a_proxy_and_a_gateway_die() {
     }
 }
 
+/// The tree of one gateway has room for one proxy; the other one has had a gateway before, and is a spare now.
+#[test]
+fn spare_proxy_without_children_is_waited_for_by_nobody() {
+    let rules = EdgeRules { shape: SeatingShape { layers: Some(1), hedging: 1 }, ..EdgeSetup::rules() };
+    for seed in 1..=3 {
+        let faults = EdgeFaults { gateway_deaths: 1, ..CALM };
+        let few = EdgeSetup { proxies: 2, gateways: 2, payloads: 1_600, orders: 1_200, rules, ..setup(seed, faults) };
+        let report = check(&few);
+        assert_eq!(report.count("skips"), 0, "seed {seed}");
+    }
+}
+
 /// Ten gateways send faster than the engine takes, so credit runs out at every hop.
 fn burst(policy: QueuePolicy) -> EdgeSetup {
     let calm = setup(3, CALM);

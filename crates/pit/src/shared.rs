@@ -238,8 +238,10 @@ impl PitShared {
 
     /// The root has told something.
     pub fn tell_desk(&self, input: DeskInput) {
-        // The desk may have ended.
-        self.desk.get().into_iter().for_each(|desk| drop(desk.send(input)));
+        if let Some(desk) = self.desk.get() {
+            // It may have ended.
+            drop(desk.send(input));
+        }
     }
 
     /// Ends the root's thread after what waits.

@@ -208,8 +208,10 @@ impl Host {
             Ok(()) => {}
             Err(why) => return self.fail(&why),
         }
-        // Who asked may be gone.
-        gathered.reached.into_iter().for_each(|reply| drop(reply.send(())));
+        for reply in gathered.reached {
+            // Who asked may be gone.
+            reply.send(()).ok();
+        }
         let root = self.root.as_ref().expect("it runs");
         let looks = self.questions.len().min(LOOKS_OF_TURN);
         self.questions.drain(..looks).for_each(|question| question(root));

@@ -89,11 +89,6 @@ pub(crate) struct OuchLink {
 }
 
 impl OuchLink {
-    /// Its session.
-    pub fn session(&self) -> SessionNumber {
-        self.link.session
-    }
-
     /// Told when there is something new for the session; closed when its day is over.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.link.changed.clone()

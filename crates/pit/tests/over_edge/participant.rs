@@ -53,8 +53,8 @@ impl Trader {
         });
         // A bridge whose venue does not answer yet hangs up.
         loop {
-            if let Some((client, stream)) = log_in(address) {
-                return Trader { client, stream, heard: Vec::new(), bridge, _news: sender };
+            if let Some((client, stream, heard)) = log_in(address) {
+                return Trader { client, stream, heard, bridge, _news: sender };
             }
         }
     }
@@ -118,12 +118,13 @@ fn now_ms() -> u64 {
     since.expect("after 1970").as_millis() as u64
 }
 
-fn log_in(address: SocketAddr) -> Option<(SoupClient, TcpStream)> {
+/// Logs in; what the session has told before comes with the answer.
+fn log_in(address: SocketAddr) -> Option<(SoupClient, TcpStream, Vec<OuchOutbound>)> {
     let (username, password) = (*b"TRADER", *b"x         ");
     let login = SoupLogin { username, password, session: ANY_SESSION, next: 1, timeout_ms: None };
     let mut stream = TcpStream::connect(address).expect("the bridge listens");
     let mut client = SoupClient::new(login, SoupLimits::default());
-    let mut inputs = vec![Vec::new()];
+    let (mut inputs, mut heard) = (vec![Vec::new()], Vec::new());
     while client.session() == ANY_SESSION {
         let effects = match inputs.pop() {
             Some(bytes) if bytes.is_empty() => client.step(now_ms(), SoupClientInput::Connected),
@@ -138,10 +139,13 @@ fn log_in(address: SocketAddr) -> Option<(SoupClient, TcpStream)> {
         for effect in effects {
             match effect {
                 SoupClientEffect::Send(bytes) => stream.write_all(&bytes).ok()?,
+                SoupClientEffect::Message { message, .. } => {
+                    heard.push(OuchMessage::decode(&message).expect("plain OUCH").body);
+                }
                 SoupClientEffect::Close(_) => return None,
                 _ => {}
             }
         }
     }
-    Some((client, stream))
+    Some((client, stream, heard))
 }

@@ -154,6 +154,6 @@ fn orders_end_when_their_gateway_is_killed_and_the_session_goes_on_at_another() 
     let canceled = again.next(|message| matches!(message, OuchOutbound::Canceled(_)));
     assert!(matches!(canceled, OuchOutbound::Canceled(of) if (of.user_ref, of.quantity) == (1, 4)), "{canceled:?}");
     again.enter(2, b'B', 92, 1);
-    assert_eq!(again.next(|message| matches!(message, OuchOutbound::Accepted(of) if of.user_ref == 2)).kind(), b'A');
+    again.next(|message| matches!(message, OuchOutbound::Accepted(of) if of.user_ref == 2));
     market.stop();
 }

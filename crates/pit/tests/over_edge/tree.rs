@@ -180,7 +180,9 @@ impl Tree {
 
 fn observer(member: MemberId, watch: Arc<Watch>) -> EdgeObserver {
     Box::new(move |now, effect, _| match effect {
-        EdgeEffect::Parent(Some(seat)) => watch.change(|seen| drop(seen.parents.insert(member, seat.member))),
+        EdgeEffect::Parent(Some(seat)) => watch.change(|seen| {
+            seen.parents.insert(member, seat.member);
+        }),
         EdgeEffect::Epoch(epoch) => watch.change(|seen| seen.epoch = seen.epoch.max(*epoch)),
         EdgeEffect::Show(packet) => watch.change(|seen| {
             *seen.showing.entry(member).or_default() += 1;
