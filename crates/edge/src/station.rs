@@ -41,6 +41,8 @@ pub enum EdgeCommand {
     Mid(u64),
     /// At the root: a report for the participants of a gateway.
     Report(MemberId, Vec<u8>),
+    /// At all but the root: another root has taken its place, there.
+    Root(SocketAddr),
     /// At the root: the engine can take this many more orders.
     Ready(u64),
     /// Say how it is.
@@ -338,6 +340,7 @@ impl Station {
             EdgeCommand::Publish(payload) => self.step(now, EdgeInput::Publish(&payload)),
             EdgeCommand::Order(order) => self.step(now, EdgeInput::Order(order)),
             EdgeCommand::Mid(number) => self.step(now, EdgeInput::Mid(number)),
+            EdgeCommand::Root(address) => self.change_root(now, address),
             EdgeCommand::Report(gateway, bytes) => self.step(now, EdgeInput::Report(gateway, bytes)),
             EdgeCommand::Ready(orders) => self.step(now, EdgeInput::Ready(orders)),
             // Whoever asked may be gone.
@@ -395,6 +398,15 @@ impl Station {
             Some(links) => links.send(now, to, bytes),
             None => self.sockets.datagrams.send(to, bytes),
         }
+    }
+
+    fn change_root(&mut self, now: Nanos, address: SocketAddr) {
+        let Some(wanted) = self.wanted.get_mut(&LinkPurpose::Control).filter(|wanted| wanted.to.1 != address) else {
+            return;
+        };
+        let before = wanted.stream;
+        *wanted = Wanted { to: (ROOT_MEMBER, address), stream: None, retry_at: now };
+        before.into_iter().for_each(|number| self.close(now, number));
     }
 
     /// Sends what is shown to the participant's own programs.

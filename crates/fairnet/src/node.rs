@@ -16,6 +16,10 @@
 //! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
 //!
+//! 6. A root that takes the place of another one has a session of its own and epochs above all of the other's
+//!    ([`crate::Succession`] says when it may). Members that join it forget the numbers of the one before; gateways send it
+//!    what is not acknowledged, with the first stamps.
+//!
 //! # Properties
 //!
 //! - While one path is left, every packet is shown once, in sequence, and not before its deadline, or reported lost.

@@ -59,6 +59,8 @@ pub struct GatewayNode {
     tokens: Tokens,
     /// The epoch in which this gateway joined; 0 before.
     session: u32,
+    /// The last epoch that it worked by.
+    epoch: u32,
     mid: u64,
     shown: u64,
     /// Reports, each with the packet that it waits for, in their order.
@@ -95,6 +97,7 @@ impl GatewayNode {
             stamps: Stamps::default(),
             tokens: Tokens::new(member, 0),
             session: 0,
+            epoch: 0,
             mid: 0,
             shown: 0,
             reports: VecDeque::new(),
@@ -297,6 +300,13 @@ impl GatewayNode {
         if seating.spot_of(member).is_none() {
             return;
         }
+        // A root that has taken the place of another one has a session of its own, and higher epochs.
+        if self.feed.as_ref().is_some_and(|feed| feed.first.session() != session) {
+            if epoch <= self.epoch {
+                return;
+            }
+            self.forget_root(now, epoch);
+        }
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
         match &mut self.feed {
             Some(feed) => {
@@ -312,6 +322,7 @@ impl GatewayNode {
                 self.session = epoch;
             }
         }
+        self.epoch = epoch;
         self.presence.installed(epoch);
         self.resend_later(now);
         let parent = self.feed.as_ref().and_then(|feed| feed.seating.parent(member)).copied();
@@ -320,6 +331,18 @@ impl GatewayNode {
             out.push(EdgeEffect::Parent(parent));
         }
         out.push(EdgeEffect::Epoch(epoch));
+    }
+
+    /// Another root: its numbers begin anew, and it has none of the orders that the one before has not acknowledged.
+    fn forget_root(&mut self, now: Nanos, epoch: u32) {
+        self.feed = None;
+        self.hold = Hold::new(now, self.rules.hold, self.clock);
+        self.meter = DelayMeter::new(now, self.rules.deadlines);
+        (self.shown, self.worst) = (0, (0, now));
+        self.reports.clear();
+        for order in self.unacknowledged.values_mut() {
+            (order.item.session, order.item.md_seq) = (epoch, 0);
+        }
     }
 
     fn begin(&mut self, now: Nanos, next: u64, out: &mut Vec<EdgeEffect>) {

@@ -235,6 +235,13 @@ impl ProxyNode {
         };
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
         let parent = seating.parent(member).copied();
+        // A root that has taken the place of another one has a session of its own, and higher epochs.
+        if let Some((_, seatings)) = self.relay.as_ref().filter(|(relay, _)| relay.session() != session) {
+            if epoch <= seatings.current.epoch() {
+                return;
+            }
+            self.relay = None;
+        }
         match &mut self.relay {
             Some((relay, seatings)) => {
                 relay.step(now, RelayInput::Install(spot, plan, key), &mut Vec::new());
