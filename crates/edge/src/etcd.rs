@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use fairnet::{Nanos, Succession, SuccessionEffect, SuccessionInput, SuccessionRules};
+use fairnet::{EPOCHS, Nanos, Succession, SuccessionEffect, SuccessionInput, SuccessionRules};
 use serde_json::{Value, json};
 
 use crate::clock::EdgeClock;
@@ -78,14 +78,15 @@ impl EtcdRoots {
         Err(EtcdError::Silent(why, self.endpoints.clone()))
     }
 
-    /// The value of a key, as text.
-    fn value(&self, name: &str) -> Result<Option<String>, EtcdError> {
+    /// The value of a key, as text, and the revision that wrote it: 0 if none has.
+    fn value(&self, name: &str) -> Result<(Option<String>, String), EtcdError> {
         let answer = self.call("/v3/kv/range", &json!({ "key": self.key(name) }))?;
         if !answer["error"].is_null() {
             return Err(EtcdError::Answer(answer.to_string()));
         }
-        let value = answer["kvs"][0]["value"].as_str();
-        value.map(|value| unbase64(value).ok_or_else(|| EtcdError::Answer(answer.to_string()))).transpose()
+        let found = &answer["kvs"][0];
+        let text = found["value"].as_str().map(|value| unbase64(value).ok_or(EtcdError::Answer(answer.to_string())));
+        Ok((text.transpose()?, found["mod_revision"].as_str().unwrap_or("0").into()))
     }
 
     /// Where the root is, if there is one.
@@ -93,7 +94,7 @@ impl EtcdRoots {
     /// # Errors
     /// If etcd does not say.
     pub fn root(&self) -> Result<Option<SocketAddr>, EtcdError> {
-        Ok(self.value("root")?.and_then(|text| text.parse().ok()))
+        Ok(self.value("root")?.0.and_then(|text| text.parse().ok()))
     }
 
     /// Asks for the lease.
@@ -101,13 +102,19 @@ impl EtcdRoots {
         if self.root()?.is_some() {
             return Ok(Claim::Taken);
         }
-        let last = self.value("epoch")?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let (last, revision) = self.value("epoch")?;
+        let last: u32 = last.and_then(|text| text.parse().ok()).unwrap_or(0);
         let granted = self.call("/v3/lease/grant", &json!({ "TTL": ttl.div_ceil(1_000_000_000).to_string() }))?;
         let lease = granted["ID"].as_str().ok_or_else(|| EtcdError::Answer(granted.to_string()))?.to_string();
         let (key, value) = (self.key("root"), base64(root.to_string().as_bytes()));
         let is_new = json!({ "key": key, "target": "CREATE", "result": "EQUAL", "create_revision": "0" });
-        let put = json!({ "requestPut": { "key": key, "value": value, "lease": lease } });
-        let done = self.call("/v3/kv/txn", &json!({ "compare": [is_new], "success": [put] }))?;
+        // The first epochs are told with the claim: a root that dies before it renews has used them.
+        let epoch = self.key("epoch");
+        let is_last = json!({ "key": epoch, "target": "MOD", "result": "EQUAL", "mod_revision": revision });
+        let first = base64(last.saturating_add(EPOCHS).to_string().as_bytes());
+        let puts = [json!({ "key": key, "value": value, "lease": lease }), json!({ "key": epoch, "value": first })];
+        let puts = puts.map(|put| json!({ "requestPut": put }));
+        let done = self.call("/v3/kv/txn", &json!({ "compare": [is_new, is_last], "success": puts }))?;
         Ok(if done["succeeded"] == json!(true) { Claim::Granted(lease, last) } else { Claim::Taken })
     }
 

@@ -305,7 +305,7 @@ impl GatewayNode {
             if epoch <= self.epoch {
                 return;
             }
-            self.forget_root(now, epoch);
+            self.forget_root(now);
         }
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
         match &mut self.feed {
@@ -319,7 +319,9 @@ impl GatewayNode {
                 let limits = self.rules.limits;
                 let first = FirstCopy::new(plan, session, key, limits.span, limits.overlap);
                 self.feed = Some(GatewayFeed { seating, first, gaps: None, early: Vec::new() });
-                self.session = epoch;
+                if self.session == 0 {
+                    self.session = epoch;
+                }
             }
         }
         self.epoch = epoch;
@@ -333,16 +335,14 @@ impl GatewayNode {
         out.push(EdgeEffect::Epoch(epoch));
     }
 
-    /// Another root: its numbers begin anew, and it has none of the orders that the one before has not acknowledged.
-    fn forget_root(&mut self, now: Nanos, epoch: u32) {
+    /// Another root: its numbers begin anew. It has none of the orders that the one before has not acknowledged, but copies
+    /// of them may wait at proxies: session and tokens stay, so that each counts once.
+    fn forget_root(&mut self, now: Nanos) {
         self.feed = None;
         self.hold = Hold::new(now, self.rules.hold, self.clock);
         self.meter = DelayMeter::new(now, self.rules.deadlines);
         (self.shown, self.worst) = (0, (0, now));
         self.reports.clear();
-        for order in self.unacknowledged.values_mut() {
-            (order.item.session, order.item.md_seq) = (epoch, 0);
-        }
     }
 
     fn begin(&mut self, now: Nanos, next: u64, out: &mut Vec<EdgeEffect>) {
