@@ -1,22 +1,23 @@
 //! Several roots behind etcd (3.4 or later): one leads at a time, and members find it.
 //!
-//! etcd speaks JSON over HTTP beside gRPC (its *gateway*, `/v3/…`), so no other client is needed. Two keys belong to an edge:
+//! etcd speaks JSON over HTTP beside gRPC (its *gateway*, `/v3/…`), so no other client is needed. Two keys belong to
+//! an edge:
 //!
 //! | key | value | lives |
 //! |---|---|---|
 //! | `PREFIX/root` | where the root takes streams | as long as the root's lease |
 //! | `PREFIX/epoch` | the last epoch that a root has told | for ever |
 //!
-//! A candidate asks for a lease, and in one transaction writes the first key if it does not exist; its lease is renewed
-//! while it leads. [`fairnet::Succession`] decides; [`EtcdRoots`] only asks. Each call takes at most the time that it was
-//! given, also if etcd is down: then nobody leads for longer than the last lease.
+//! A candidate asks for a lease, and in one transaction writes the first key if it does not exist; its lease is
+//! renewed while it leads. [`fairnet::RootSuccession`] decides; [`EtcdRoots`] only asks. Each call takes at most the
+//! time that it was given, also if etcd is down: then nobody leads for longer than the last lease.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use fairnet::{EPOCHS, Nanos, Succession, SuccessionEffect, SuccessionInput, SuccessionRules};
+use fairnet::{EPOCHS, Nanos, RootSuccession, SuccessionEffect, SuccessionInput, SuccessionRules};
 use serde_json::{Value, json};
 
 use crate::clock::EdgeClock;
@@ -133,8 +134,8 @@ impl EtcdRoots {
         drop(self.call("/v3/lease/revoke", &json!({ "ID": lease })));
     }
 
-    /// Stands for root until `stop`: `lead` is called with the first epoch whenever it leads, and must return a number that
-    /// is kept at the last epoch; `rest` whenever it leads no more. Takes the thread.
+    /// Stands for root until `stop`: `lead` is called with the first epoch whenever it leads, and must return a number
+    /// that is kept at the last epoch; `rest` whenever it leads no more. Takes the thread.
     pub fn stand(
         &self,
         root: SocketAddr,
@@ -143,7 +144,7 @@ impl EtcdRoots {
         mut lead: impl FnMut(u32) -> Arc<AtomicU32>,
         mut rest: impl FnMut(),
     ) {
-        let (mut clock, mut succession) = (EdgeClock::system(None), Succession::new(rules));
+        let (mut clock, mut succession) = (EdgeClock::system(None), RootSuccession::new(rules));
         let mut lease: Option<(String, Arc<AtomicU32>)> = None;
         while !stop.load(Ordering::Relaxed) {
             let asked = clock.now();

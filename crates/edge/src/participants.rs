@@ -19,7 +19,7 @@ use fairnet::{FromParticipant, Nanos, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
-use crate::streams::is_pending;
+use crate::wire::is_pending;
 
 /// Connections of a gateway.
 const LINKS: usize = 64;

@@ -222,11 +222,6 @@ impl MemberStream {
     }
 }
 
-/// Whether a socket has only nothing to say yet.
-pub(crate) fn is_pending(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected)
-}
-
 /// Who opens a stream, and its nonce.
 fn greeted(greeting: &[u8; GREETING]) -> Option<(LinkEnd, [u8; NONCE])> {
     let purpose = match greeting[5] {

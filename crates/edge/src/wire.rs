@@ -1,8 +1,8 @@
 //! What carries the bytes of a stream: TCP, or TLS over it.
 //!
 //! TLS is that of links between validators (raw ed25519 keys, pinned): the key of both ends follows from the venue's
-//! secret, so whoever has the secret is a member and nobody else can complete a handshake. Frames keep their MACs, which
-//! name the member; TLS hides orders and reports from the network between.
+//! secret, so whoever has the secret is a member and nobody else can complete a handshake. Frames keep their MACs,
+//! which name the member; TLS hides orders and reports from the network between.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,8 +11,6 @@ use std::sync::Arc;
 use primitives::SecretKey;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use sockets::raw_keys::{Callers, Identity, client, server, server_name};
-
-use crate::streams::is_pending;
 
 const PROTOCOL: &[u8] = b"walras-edge/1";
 /// Bytes that are read at once.
@@ -129,4 +127,9 @@ impl Wire {
 
 fn unless_pending(error: io::Error) -> io::Result<()> {
     if is_pending(&error) || error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+}
+
+/// Whether a socket has only nothing to say yet.
+pub(crate) fn is_pending(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected)
 }

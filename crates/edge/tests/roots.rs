@@ -1,7 +1,7 @@
 //! A root that takes the place of another one: without a store, and elected by a real etcd.
 //!
-//! The test of etcd needs its binary: `WALRAS_ETCD`, or `etcd` on the path. Without it the test says so and ends. It can be
-//! built from Go's module `go.etcd.io/etcd/server/v3` (see docs/fairnet.md).
+//! The test of etcd needs its binary: `WALRAS_ETCD`, or `etcd` on the path. Without it the test says so and ends. It
+//! can be built from Go's module `go.etcd.io/etcd/server/v3` (see docs/fairnet.md).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

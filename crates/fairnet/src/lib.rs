@@ -20,7 +20,7 @@
 //! | [`Collector`], [`Bundles`] | root | orders for the batch market, cut off by stamps |
 //! | [`FromParticipant`], [`ToParticipant`], [`ParticipantOrder`] | gateways, the venue | a participant's connection, through the tree |
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
-//! | [`Succession`] | roots | which of several leads |
+//! | [`RootSuccession`] | roots | which of several leads |
 //! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
 //! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
 //!
@@ -87,7 +87,7 @@ pub use roster::{
 };
 pub use seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating, SeatingShape};
 pub use seen::SeenWindow;
-pub use succession::{EPOCHS, Succession, SuccessionEffect, SuccessionInput, SuccessionRules};
+pub use succession::{EPOCHS, RootSuccession, SuccessionEffect, SuccessionInput, SuccessionRules};
 pub use tokens::{Admission, Duplicates, FeedEvent, FeedMerge, OrderToken, Positioned, Tokens};
 
 /// Time in nanoseconds, by the clock that all members share.

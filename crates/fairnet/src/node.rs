@@ -8,17 +8,19 @@
 //!    [`EdgeRules::switch`]. One tree is on its way at a time, so members never need more than two.
 //! 2. The root seals what the venue publishes; proxies forward first authentic copies; gateways put them in sequence,
 //!    hold them until their deadlines and show them.
-//! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom they
-//!    take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
-//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises pass.
-//! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which waits
-//!    there until the last packet before it was shown: nobody learns of a trade from its own report before all others can.
+//! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom
+//!    they take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
+//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
+//!    pass.
+//! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
+//!    waits there until the last packet before it was shown: nobody learns of a trade from its own report before all
+//!    others can.
 //! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
 //!
 //! 6. A root that takes the place of another one has a session of its own and epochs above all of the other's
-//!    ([`crate::Succession`] says when it may). Members that join it forget the numbers of the one before; gateways send it
-//!    what is not acknowledged, with the first stamps.
+//!    ([`crate::RootSuccession`] says when it may). Members that join it forget the numbers of the one before;
+//!    gateways send it what is not acknowledged, with the first stamps.
 //!
 //! # Properties
 //!

@@ -1,8 +1,8 @@
 //! Which of several roots leads (Onyx leaves it to a "configuration manager, e.g. Zookeeper", §5.1).
 //!
-//! A store that several machines agree on (etcd) has a *lease* for one root at a time. A candidate asks for it; the one that
-//! gets it leads, and renews it. Whoever has not renewed it in time stops by its own clock, before the store gives the lease
-//! to another one.
+//! A store that several machines agree on (etcd) has a *lease* for one root at a time. A candidate asks for it; the
+//! one that gets it leads, and renews it. Whoever has not renewed it in time stops by its own clock, before the store
+//! gives the lease to another one.
 //!
 //! - Upon *a grant*: it leads, from the epoch that the store names.
 //! - Upon *a renewal*: it goes on.
@@ -10,10 +10,12 @@
 //!
 //! # Properties
 //!
-//! - *One leads*: a lease counts from the moment in which it was asked for, and is given up [`SuccessionRules::margin`]
-//!   before it ends. If clocks run at rates that differ by less than margin / ttl, no two roots lead at once.
-//! - *Epochs ascend over roots*: the next root begins [`EPOCHS`] above the last epoch that the store was told, and a root
-//!   tells it with each renewal. Packets and orders of an earlier root are stale to whoever has heard of a later one.
+//! - *One leads*: a lease counts from the moment in which it was asked for, and is given up
+//!   [`SuccessionRules::margin`] before it ends. If clocks run at rates that differ by less than margin / ttl, no two
+//!   roots lead at once.
+//! - *Epochs ascend over roots*: the next root begins [`EPOCHS`] above the last epoch that the store was told, and a
+//!   root tells it with each renewal. Packets and orders of an earlier root are stale to whoever has heard of a later
+//!   one.
 //!
 //! # Deviations from the paper
 //!
@@ -63,16 +65,16 @@ pub enum SuccessionEffect {
 
 /// A root, or a candidate.
 #[derive(Clone, Copy, Debug)]
-pub struct Succession {
+pub struct RootSuccession {
     rules: SuccessionRules,
     /// Until when it leads.
     until: Option<Nanos>,
 }
 
-impl Succession {
+impl RootSuccession {
     /// A candidate.
-    pub fn new(rules: SuccessionRules) -> Succession {
-        Succession { rules, until: None }
+    pub fn new(rules: SuccessionRules) -> RootSuccession {
+        RootSuccession { rules, until: None }
     }
 
     /// Whether it leads.
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn succession_leads_until_its_last_renewal_is_too_old() {
-        let mut root = Succession::new(RULES);
+        let mut root = RootSuccession::new(RULES);
         assert_eq!(root.step(50, SuccessionInput::Granted(0, 7)), Some(SuccessionEffect::Lead(7 + EPOCHS)));
         assert_eq!((root.due(), root.step(799, SuccessionInput::Tick)), (Some(800), None));
         assert_eq!(root.step(799, SuccessionInput::Renewed(700)), None);
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn succession_takes_no_answer_that_came_too_late_and_stops_at_a_loss() {
-        let mut root = Succession::new(RULES);
+        let mut root = RootSuccession::new(RULES);
         assert_eq!(root.step(900, SuccessionInput::Granted(100, 0)), None);
         assert_eq!(root.step(900, SuccessionInput::Lost), None);
         assert!(root.step(901, SuccessionInput::Granted(900, 0)).is_some());
@@ -145,7 +147,7 @@ mod tests {
             (state >> 33) % below
         };
         // (owner, until) of the store; what is on its way back to each root: arrival, answer.
-        let (mut lease, mut roots) = ((0, 0), [Succession::new(RULES); 3]);
+        let (mut lease, mut roots) = ((0, 0), [RootSuccession::new(RULES); 3]);
         let mut answers: [Vec<(u64, SuccessionInput)>; 3] = Default::default();
         let (mut led, mut epoch) = ([false; 3], 0);
         for now in 0..2_000_000u64 {

@@ -67,7 +67,7 @@ use ledger::SettledFills;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
-pub use self::edge::{CREDIT as EDGE_CREDIT, EdgeSettings, EdgeStartError, VenueEdge};
+pub use self::edge::{CREDIT as EDGE_CREDIT, EdgeSettings, EdgeStartError, VenueEdge, fairness_body};
 pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, VenueChain};
 pub use events::BookTop;
 pub use home::{incarnation_directory, prepare_incarnation};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use edge::HostHandle;
 use primitives::venue::MarketId;
 use primitives::{Address, Height, PublicKey, Sequence};
 use store::RealDisk;
@@ -180,7 +181,9 @@ pub(crate) struct PitShared {
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
     pub feed: Arc<FeedHub>,
-    /// The desk of the venue's edge, if there is one.
+    /// The root of the venue's edge, if there is one.
+    pub edge: OnceLock<HostHandle>,
+    /// Its desk.
     desk: OnceLock<DeskSender>,
     links: std::sync::atomic::AtomicU64,
 }
@@ -196,6 +199,7 @@ impl PitShared {
             stamps: Mutex::default(),
             ouch: OuchHub::default(),
             feed: Arc::default(),
+            edge: OnceLock::new(),
             desk: OnceLock::new(),
             links: std::sync::atomic::AtomicU64::new(1),
         }

@@ -1,5 +1,5 @@
-//! What is timed on one core: a sequencer with its queue against the matching engine behind it, and a strategy as a module
-//! against the same in Rust.
+//! What is timed on one core: a sequencer with its queue against the matching engine behind it, and a strategy as a
+//! module against the same in Rust.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -335,8 +335,8 @@ impl GatewayNode {
         out.push(EdgeEffect::Epoch(epoch));
     }
 
-    /// Another root: its numbers begin anew. It has none of the orders that the one before has not acknowledged, but copies
-    /// of them may wait at proxies: session and tokens stay, so that each counts once.
+    /// Another root: its numbers begin anew. It has none of the orders that the one before has not acknowledged, but
+    /// copies of them may wait at proxies: session and tokens stay, so that each counts once.
     fn forget_root(&mut self, now: Nanos) {
         self.feed = None;
         self.hold = Hold::new(now, self.rules.hold, self.clock);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use edge::EdgeCommand;
@@ -11,6 +11,7 @@ use protocols::mold::MoldSession;
 use protocols::soup::server::SoupServerInput;
 use tokio::sync::oneshot;
 
+use super::input::DeskInput;
 use crate::clock::clock_ms;
 use crate::ouch::{Attaching, OuchLink, OuchTurn, read_hello, refusal_of};
 use crate::shared::{PitInput, PitShared};
@@ -21,21 +22,6 @@ const TURN: usize = 1_024;
 const IDLE: Duration = Duration::from_secs(1);
 /// Connections of one gateway.
 const LINKS: usize = 64;
-
-/// Gives the desk something to do.
-pub(crate) type DeskSender = Sender<DeskInput>;
-
-/// What the desk is told.
-pub(crate) enum DeskInput {
-    /// The next order of the sequencer: whose, of which life of the gateway, and what it says.
-    Order { gateway: MemberId, life: u32, body: Vec<u8> },
-    /// A gateway is gone.
-    Evicted(MemberId),
-    /// The root has told something.
-    Told,
-    /// Ends the desk.
-    Stop,
-}
 
 /// A participant's connection at a gateway.
 #[derive(Default)]
@@ -155,8 +141,8 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
         links.for_each(|ouch| ouch.leave(&self.shared));
     }
 
-    /// Publishes what the root has told everybody, and after it what it has told each session. The hub of the feed is told
-    /// before that of the sessions, so whatever a session has is in the feed by then.
+    /// Publishes what the root has told everybody, and after it what it has told each session. The hub of the feed is
+    /// told before that of the sessions, so whatever a session has is in the feed by then.
     fn pass_on(&mut self) {
         for link in self.gateways.values_mut().flat_map(|gateway| gateway.links.values_mut()) {
             link.listen(&self.shared);

@@ -7,34 +7,36 @@
 //!
 //! # The protocol
 //!
-//! - A participant connects to its gateway as it would to the venue's OUCH door: the request to attach, the login, then
-//!   orders with their signatures ([`crate::ouch`]); plain OUCH is spoken through a [bridge](crate::bridge). The gateway
-//!   stamps each packet, and the tree carries it to the root as an order.
-//! - Upon *an order of the tree*: in the order in which the sequencer released it, the desk gives it to the session's link,
-//!   which gives it to the root's thread. So the engine gets orders by their stamps, whatever way they took.
-//! - Upon *a step of the root*: its market data is published on the tree, and after it what its sessions were told is sent
-//!   to their gateways. There a report waits until the packets before it were shown.
-//! - Upon *the eviction of a gateway*, or another life of it: its sessions are detached, and their orders end if they asked
-//!   for that.
+//! - A participant connects to its gateway as it would to the venue's OUCH door: the request to attach, the login,
+//!   then orders with their signatures ([`crate::ouch`]); plain OUCH is spoken through a [bridge](crate::bridge). The
+//!   gateway stamps each packet, and the tree carries it to the root as an order.
+//! - Upon *an order of the tree*: in the order in which the sequencer released it, the desk gives it to the session's
+//!   link, which gives it to the root's thread. So the engine gets orders by their stamps, whatever way they took.
+//! - Upon *a step of the root*: its market data is published on the tree, and after it what its sessions were told is
+//!   sent to their gateways. There a report waits until the packets before it were shown.
+//! - Upon *the eviction of a gateway*, or another life of it: its sessions are detached, and their orders end if they
+//!   asked for that.
 //!
 //! # Properties
 //!
 //! - *By stamps*: two orders enter the engine in the order of their stamps, unless one is flagged as late.
 //! - *Nobody first*: a report reaches its participant after the deadline of the market data of the same step.
-//! - *As over the door*: a session is the same at the venue's own door and at any gateway; whoever comes back gets what it
-//!   missed, from either.
-//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first; what is on its way to a
-//!   participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
+//! - *As over the door*: a session is the same at the venue's own door and at any gateway; whoever comes back gets
+//!   what it missed, from either.
+//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first; what is on its
+//!   way to a participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
 //!
 //! # Deviations
 //!
-//! - *The queue is by stamp, not by class.* References of an OUCH session ascend and a reference below one that was used is
-//!   a repetition, so of one participant no order may overtake another, as the limit order queue by class lets it; and that
-//!   queue changes trades (see `fairnet`). Whoever asks for it is refused ([`EdgeStartError::ByClass`]).
-//! - *Gateways do not judge prices.* The action window is the market's collar, which the root applies at the moment of the
-//!   match to every order, whichever way it came.
+//! - *The queue is by stamp, not by class.* References of an OUCH session ascend and a reference below one that was
+//!   used is a repetition, so of one participant no order may overtake another, as the limit order queue by class lets
+//!   it; and that queue changes trades (see `fairnet`). Whoever asks for it is refused ([`EdgeStartError::ByClass`]).
+//! - *Gateways do not judge prices.* The action window is the market's collar, which the root applies at the moment of
+//!   the match to every order, whichever way it came.
 
 mod desk;
+mod fairness;
+mod input;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,7 +50,8 @@ use edge::{
 };
 use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, QueuePolicy, ROOT_MEMBER, RootNode};
 
-pub(crate) use desk::{DeskInput, DeskSender};
+pub use fairness::fairness_body;
+pub(crate) use input::{DeskInput, DeskSender};
 
 use crate::shared::PitShared;
 use desk::EdgeDesk;
@@ -136,6 +139,8 @@ impl VenueEdge {
         shared.feed.turn_on();
         let desk = EdgeDesk::new(shared.clone(), tell);
         shared.open_desk(sender);
+        // There is one edge.
+        drop(shared.edge.set(handle.clone()));
         thread("edge desk").spawn(move || desk.run(&inputs)).map_err(EdgeStartError::Start)?;
         handle.send(0, EdgeCommand::Ready(CREDIT));
         Ok(VenueEdge { handle, place })

@@ -109,8 +109,8 @@ pub struct GatewayCommand {
     /// with 0x is bytes in hexadecimal: for the batch market, an encoded transaction.
     #[arg(long)]
     orders: bool,
-    /// Take a participant's orders at this address as the venue does over OUCH: signed, or plain through `walras bridge`
-    /// with this address as its --ouch. The next gateway of this process has the next port.
+    /// Take a participant's orders at this address as the venue does over OUCH: signed, or plain through `walras
+    /// bridge` with this address as its --ouch. The next gateway of this process has the next port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "orders")]
     ouch: Option<SocketAddr>,
     /// Send what the venue has published to this address when the first gateway shows it: MoldUDP64 packets, for a

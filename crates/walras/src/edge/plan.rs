@@ -28,8 +28,8 @@ pub enum Fairnet {
         #[arg(long)]
         out: PathBuf,
     },
-    /// The sample market maker as a remote strategy: reads what `walras gateway --feed` prints, and writes the orders that
-    /// `walras gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
+    /// The sample market maker as a remote strategy: reads what `walras gateway --feed` prints, and writes the orders
+    /// that `walras gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
     #[command(after_help = "Example:
   mkfifo orders
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed --orders < orders \\
