@@ -1,5 +1,7 @@
 //! A chain in this process: the real ledger, blocks when a test wants them, and the venue above it.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use ledger::{Genesis, Ledger, Listing, SettledFills, Signatures, VenueTerms};
@@ -206,6 +208,16 @@ impl Chain {
             self.until(|view| view.height >= Some(height));
         }
         assert_eq!((self.pit.view().fills, self.pit.view().busts), (fills, 0));
+    }
+
+    /// What the venue says of its edge, over HTTP.
+    pub fn fairness(&self) -> String {
+        let mut stream = TcpStream::connect(self.pit.address()).expect("it listens");
+        stream.write_all(b"GET /v1/fairness HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
     }
 
     /// The last height.

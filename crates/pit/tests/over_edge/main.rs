@@ -108,6 +108,11 @@ fn of_two_participants_who_race_the_earlier_stamp_trades_although_its_order_arri
         assert!(report >= one.number, "Ann's report of her trade came before its market data");
     });
 
+    let fairness = market.chain.fairness();
+    for part in ["\"gateways\":[1000,1001]", "\"proxies\":[1,2]", "\"layers\":[1,2,2]", "\"label\":\"proven\""] {
+        assert!(fairness.contains(part), "{part}: {fairness}");
+    }
+
     // A gateway passes the feed on as the venue has made it.
     let mut buffer = [0; 2_048];
     let passed = |packet: &[u8]| bodies(packet).iter().any(is_trade);

@@ -1,7 +1,7 @@
 //! `walras proxy` and `walras gateway`: members of a venue's edge, each a process.
 
 use std::io::{BufRead, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -24,6 +24,11 @@ use super::{Machines, read_secret, start};
 use crate::demo::stop_flag;
 use crate::hexadecimal::hex_bytes;
 
+/// Where no root is: until etcd names one.
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+/// How long etcd may take for an answer.
+#[cfg(feature = "etcd")]
+const ETCD_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a process looks whether it shall stop.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -31,8 +36,15 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(clap::Args)]
 struct MemberArgs {
     /// Where the venue's root takes streams.
-    #[arg(long)]
-    root: SocketAddr,
+    #[arg(long, required_unless_present = "etcd")]
+    root: Option<SocketAddr>,
+    /// Find the root by the etcd at this URL, for example http://10.0.0.9:2379, and follow it when another one takes
+    /// its place. May be given several times.
+    #[arg(long, value_name = "URL")]
+    etcd: Vec<String>,
+    /// The prefix of the edge's keys there.
+    #[arg(long, value_name = "KEY", default_value = "/walras/edge")]
+    etcd_prefix: String,
     /// File with the venue's secret.
     #[arg(long)]
     secret: PathBuf,
@@ -271,19 +283,42 @@ fn station(
     let (secret, sockets) = (read_secret(&args.secret)?, args.sockets(number)?);
     let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
     let node = make(now, member, place, secret, args.machines.rules());
-    let mut station = Station::new(member, secret, node, sockets, Some(args.root), observer);
+    let root = args.root.unwrap_or(NOBODY);
+    let mut station = Station::new(member, secret, node, sockets, Some(root), observer);
     if args.tls {
         station.encrypt(StreamTls::of_secret(&secret).context("--tls")?);
     }
     Ok(station)
 }
 
+/// Tells the members where the root is, in a thread of its own, if etcd is to be asked.
+#[cfg(feature = "etcd")]
+fn follow(args: &MemberArgs, handle: &HostHandle, stations: usize) -> anyhow::Result<()> {
+    if args.etcd.is_empty() {
+        return Ok(());
+    }
+    let roots = edge::EtcdRoots::new(args.etcd.clone(), &args.etcd_prefix, ETCD_PATIENCE);
+    let handle = handle.clone();
+    // It ends with the process.
+    let never = std::sync::atomic::AtomicBool::new(false);
+    std::thread::Builder::new().name("etcd".into()).spawn(move || roots.follow(&handle, stations, &never))?;
+    Ok(())
+}
+
+#[cfg(not(feature = "etcd"))]
+fn follow(args: &MemberArgs, _: &HostHandle, _: usize) -> anyhow::Result<()> {
+    ensure!(args.etcd.is_empty(), "--etcd: this binary was built without the feature `etcd`");
+    Ok(())
+}
+
 /// Runs until a signal, or the end of standard input if orders are read from it and all of them are acknowledged.
 fn run(stations: Vec<Station>, args: &MemberArgs, orders: Option<u16>) -> anyhow::Result<ExitCode> {
-    let stopped = stop_flag()?;
+    let (stopped, count) = (stop_flag()?, stations.len());
     let handle = start(stations, args.machines, args.clock_error_ns)?;
+    follow(args, &handle, count)?;
     // The end of a pipe tells whoever started this process that it runs.
-    drop(writeln!(std::io::stderr(), "joining the edge of {}", args.root));
+    let of = args.root.map_or_else(|| format!("{} at etcd", args.etcd_prefix), |root| root.to_string());
+    drop(writeln!(std::io::stderr(), "joining the edge of {of}"));
     let gateways = orders.map_or(0, usize::from);
     let reading = orders.map(|_| {
         let handle = handle.clone();
