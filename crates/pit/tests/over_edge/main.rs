@@ -81,6 +81,9 @@ fn of_two_participants_who_race_the_earlier_stamp_trades_although_its_order_arri
     market.tree.until(|seen| !seen.entered(GATEWAYS[0]).is_empty());
     ben.enter(1, b'B', 100, 5);
     market.tree.until(|seen| !seen.entered(bens_proxy).is_empty());
+    // The root goes on meanwhile: whoever waited for nobody would have executed Ben's order by now.
+    let beats = market.tree.with(|seen| seen.beats(GATEWAYS[1]));
+    market.tree.until(|seen| seen.beats(GATEWAYS[1]) > beats + 20);
     let [anns, bens] = market.tree.with(|seen| GATEWAYS.map(|gateway| seen.entered(gateway)[0]));
     assert!(anns < bens, "{anns} {bens}");
     let status = market.chain.pit.edge().and_then(pit::VenueEdge::status).expect("the root runs");

@@ -56,6 +56,11 @@ impl Seen {
         self.shown.get(&gateway).into_iter().flatten()
     }
 
+    /// Packets and heartbeats that a gateway has shown.
+    pub fn beats(&self, gateway: MemberId) -> u64 {
+        self.showing.get(&gateway).copied().unwrap_or(0)
+    }
+
     /// Stamps of the new orders that a member has sent up.
     pub fn entered(&self, member: MemberId) -> &[Nanos] {
         self.entered.get(&member).map_or(&[], Vec::as_slice)
