@@ -43,7 +43,7 @@ fn context_key(context: &'static str) -> ContextKey {
 }
 
 /// Ethereum's hash.
-pub(crate) fn keccak256(bytes: &[u8]) -> [u8; 32] {
+pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
     let mut hash = [0; 32];
     let mut keccak = Keccak::v256();
     keccak.update(bytes);

@@ -18,7 +18,8 @@ impl Client {
         let body: LaneRegistrationsProofBody = self.certified_answer(&path)?;
         let proof: LaneProof = decode(&body.proof)?;
         let certified = self.certified_with(body.height, body.certificate.as_ref())?;
-        let proved = proof.verify(&certified.state, &entries(&body)?);
+        let entries: Vec<_> = entries(&body)?.iter().map(BridgeEntry::pair).collect();
+        let proved = proof.verify(&certified.state, &entries);
         proved.context("the ledger has other keys of the lane than the node says: give another --server")?;
         Ok(body)
     }

@@ -146,7 +146,7 @@ pub fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<Beginning> {
     let (epoch, proved_ms) = (number("epoch")?, number("proved_ms")?);
     let keys = remembered["keys"].as_array().with_context(|| format!("{name}: has no keys"))?;
     let keys: Option<Vec<PublicKey>> = keys.iter().map(|key| key.as_str()?.parse().ok()).collect();
-    let keys = keys.filter(|keys| (1..=consensus::committee::MEMBERS_MAX).contains(&keys.len()));
+    let keys = keys.filter(|keys| (1..=consensus::MEMBERS_MAX).contains(&keys.len()));
     let keys = keys.with_context(|| format!("{name}: invalid keys"))?;
     let heights = lineage.schedule.first_height(epoch)..=lineage.schedule.last_height(epoch);
     lineage.chain = Chain { genesis: network, epoch, heights, keys };

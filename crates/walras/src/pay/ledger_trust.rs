@@ -76,7 +76,7 @@ impl Anchor {
 
     /// What a node shows, without a proof; `None` if no quorum has signed a state yet.
     fn shown(server: &Server, network: &Digest, proof: &ValidatorsProof) -> anyhow::Result<Option<Anchor>> {
-        let terms = proof.validators.terms();
+        let terms = proof.validators.terms;
         ensure!(terms.network == *network, "the node's validators are of another network: give another --server");
         let node = server.node();
         let newest = node.height()?;
@@ -114,7 +114,7 @@ impl Anchor {
             .iter()
             .map(|key| text(key).parse().context("invalid key of a validator"))
             .collect::<anyhow::Result<_>>()?;
-        ensure!((1..=consensus::committee::MEMBERS_MAX).contains(&keys.len()), "invalid number of validators");
+        ensure!((1..=consensus::MEMBERS_MAX).contains(&keys.len()), "invalid number of validators");
         let schedule = Schedule { epoch_heights: number("epoch_heights")?, delay: number("delay")? };
         let (lag, unbonding_epochs) = (number("lag")?, number("unbonding_epochs")?);
         Ok(Anchor { schedule, lag, unbonding_epochs, epoch: number("epoch")?, keys })

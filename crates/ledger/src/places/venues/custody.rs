@@ -5,21 +5,19 @@ use std::sync::Arc;
 use borsh::BorshSerialize;
 use primitives::venue::Horizon;
 use primitives::{Address, AssetId, Digest};
+use proofs::{Refusal, RootPart, VenueRecordId, record_value, venues_root};
 use rayon::prelude::*;
 use trie::Trie;
 
+use super::Venues;
 use super::chunks::{VenuesReader, chunks};
 use super::edit::VenueEdit;
-use super::records::{VenueRecordId, value_of};
 use super::step::{BONDED, Step};
-use super::{Venues, refusals};
 use crate::genesis::{Genesis, GenesisError};
 use crate::places::{Audited, Custody, Moved, Rules, Turn, bytes_of};
-use crate::refusal::{Reason, Refusal};
 use crate::sums::Sums;
 use crate::unsound::AuditError;
 
-const CONTEXT: &str = "walras 2026 venues root v1";
 const REST_CONTEXT: &str = "walras 2026 venues rest v1";
 
 /// What a block changed.
@@ -39,18 +37,13 @@ pub(crate) struct VenueTries {
     pub rest: Option<Digest>,
 }
 
-/// The part of the state root.
-pub(super) fn venues_root(records: &Digest, rest: &Digest) -> Digest {
-    Digest::of(CONTEXT, &[records.0, rest.0].concat())
-}
-
 impl Venues {
     fn rest(&self) -> Digest {
         Digest::of(REST_CONTEXT, &bytes_of(&(self.network, self.terms, &self.horizon)))
     }
 
     /// The encoding of a record, if it exists.
-    pub(super) fn record(&self, id: &VenueRecordId) -> Option<Vec<u8>> {
+    pub(crate) fn record(&self, id: &VenueRecordId) -> Option<Vec<u8>> {
         fn encoded(record: Option<&impl BorshSerialize>) -> Option<Vec<u8>> {
             record.map(|record| bytes_of(record))
         }
@@ -66,7 +59,7 @@ impl Venues {
 
     /// Records as input for the trie.
     fn change(&self, ids: Vec<VenueRecordId>) -> Option<VenuesChange> {
-        let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(value_of));
+        let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(record_value));
         let mut records: Vec<_> = ids.into_par_iter().map(entry).collect();
         records.par_sort_unstable();
         Some(VenuesChange { records, rest: self.rest() })
@@ -84,9 +77,8 @@ impl Venues {
 }
 
 impl Custody for Option<Arc<Venues>> {
-    const TAG: u8 = 6;
+    const TAG: u8 = RootPart::VENUES;
     const NAME: &'static str = "venue deposits";
-    const REASONS: &'static [Reason] = refusals::REASONS;
     type Edit<'a> = VenueEdit<'a>;
     type Change = Option<VenuesChange>;
     type Tries = VenueTries;

@@ -2,11 +2,11 @@
 
 use primitives::venue::{FillUnits, MarketTerms, OrderLife, SettledFill, VenueOrder, VenueSide, is_within_cap};
 use primitives::{Address, Amount, AssetId};
+use proofs::{BustGuilt, BustReason, FilledOrder, TradingKey};
 
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, TradingKey};
+use super::records::set_net;
 use super::running::Running;
-use super::verdict::{BustGuilt, BustReason};
 
 /// A side of a fill.
 #[derive(Clone, Copy)]
@@ -93,8 +93,9 @@ impl Running<'_> {
         ] {
             self.fill_order(side, lots, units.quote);
             let key = self.key_mut(side.key);
-            key.set_net(gains.0, key.net(gains.0) + gains.1);
-            key.set_net(loses.0, key.net(loses.0) - loses.1);
+            let (gained, lost) = (key.net(gains.0) + gains.1, key.net(loses.0) - loses.1);
+            set_net(key, gains.0, gained);
+            set_net(key, loses.0, lost);
             key.floor = key.floor.max(side.order.floor);
         }
     }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use primitives::venue::{OrderNumber, Settle, SettledOrder, VenueId, VenueOrder};
 use primitives::{Address, Amount, AssetId, Digest, PublicKey};
+use proofs::{FilledOrder, TradingKey, VenueDeposit};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, TradingKey, VenueDeposit, filled_id};
+use super::records::filled_id;
 
 /// A key of the settle.
 #[derive(Clone)]

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use primitives::venue::{OrderLife, Settle, SettledFill, VenueId, VenueSide};
 use primitives::{Address, Amount, AssetId, Digest, Sequence, TransactionId};
+use proofs::{
+    BustGuilt, FillVerdict, FilledId, FilledOrder, SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId,
+};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, filled_id};
+use super::records::filled_id;
 use super::running::Running;
 use super::step::Step;
-use super::verdict::{BustGuilt, FillVerdict, SettledFills};
 
 /// A settle and its transaction.
 #[derive(Clone, Copy)]

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use primitives::{Address, Amount, AssetId, Digest, Sequence, Transaction, TransactionId};
+use proofs::{Refusal, SettledFills};
 
-use super::verdict::SettledFills;
-use crate::refusal::Refusal;
 use crate::sums::Credit;
 
 /// The asset of bonds and penalties.
