@@ -2,6 +2,7 @@
 //! every error names the server, what it said and what to do ([`ClientError`]).
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
+//! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
 //! - [`wallet`]: signs, numbers, sends and follows transactions so that none is paid twice or lost
@@ -13,6 +14,7 @@ pub mod durable;
 mod error;
 pub mod evidence;
 pub mod keystore;
+pub mod light;
 mod node;
 mod ticks;
 pub mod venues;

@@ -1,8 +1,9 @@
 //! Why a transaction has no effect: one code and one sentence for each reason.
 //!
 //! The reasons of each place of custody are a table in `refusals`; the ones here are about the transaction itself, and
-//! about what is issued. When a transaction is refused is the ledger's rule; here is only how that is told and proved. A reason is a pair of numbers, the tag of its place and its number there, so that a new place or a
-//! new reason changes no other one.
+//! about what is issued. When a transaction is refused is the ledger's rule; here is only how that is told and proved.
+//! A reason is a pair of numbers, the tag of its place and its number there, so that a new place or a new reason
+//! changes no other one.
 
 use borsh::BorshSerialize;
 use primitives::Malformed;

@@ -8,7 +8,7 @@ use client::Assets;
 use primitives::Address;
 use serde_json::{Value, json};
 
-use super::server::{Server, text};
+use super::server::Server;
 
 /// Prints an account's balances and offers.
 pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
@@ -72,6 +72,10 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("?")
 }
 
 fn held(balances: &Value, assets: &Assets) -> String {
