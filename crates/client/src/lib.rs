@@ -2,6 +2,7 @@
 //! every error names the server, what it said and what to do ([`ClientError`]).
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
+//! - [`AccountStream`]: an account, as it changes
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
@@ -16,6 +17,7 @@ pub mod evidence;
 pub mod keystore;
 pub mod light;
 mod node;
+mod stream;
 mod ticks;
 pub mod venues;
 pub mod wallet;
@@ -23,4 +25,5 @@ pub mod wallet;
 pub use assets::{Assets, Listed};
 pub use error::ClientError;
 pub use node::{NodeClient, SigningTerms, Unready};
+pub use stream::{AccountStream, Followed};
 pub use ticks::{NoTick, Ticks};
