@@ -23,24 +23,25 @@ use payments::BridgeEvent;
 use primitives::{
     Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
 };
+use proofs::{
+    Batch, Cancelled, ContractReceipts, Outcome, Pair, PairTrade, Refusal, Replaced, SettledFills, Traded as Met,
+    asset_digest,
+};
 use rayon::prelude::*;
 
+use crate::Ledger;
 use crate::attached::{Attached, conserved};
 use crate::changes::Changes;
-use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
+use crate::contracts::{Phase, SeenBefore, Undo};
 use crate::fault::Fault;
 use crate::filter::Filtered;
-use crate::genesis::asset_digest;
 use crate::limits::beyond_quota;
 use crate::orders::{Orders, merged};
 use crate::places::accounts::{AccountDigests, account_digest};
-use crate::places::offers::{OrderBook, Pair, PairChange};
-use crate::places::venues::SettledFills;
+use crate::places::offers::{OrderBook, PairChange};
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
-use crate::receipt::{Batch, Cancelled, Outcome, PairTrade, Replaced, Traded as Met};
 use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
-use crate::{Ledger, Refusal};
 
 /// What is known about a block's signatures.
 #[derive(Clone, Copy, Debug)]

@@ -58,7 +58,7 @@ fn with_hasher<T>(context: &'static str, with: impl FnOnce(&mut blake3::Hasher) 
 }
 
 /// Ethereum's hash.
-pub(crate) fn keccak256(bytes: &[u8]) -> [u8; 32] {
+pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
     let mut hash = [0; 32];
     let mut keccak = Keccak::v256();
     keccak.update(bytes);

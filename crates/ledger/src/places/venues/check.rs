@@ -2,11 +2,11 @@
 
 use primitives::venue::{KeyScope, Mandate, OrderNumber, Settle, VenueId, VenueOperation};
 use primitives::{Address, Amount, AssetId, PublicKey};
+use proofs::{Refusal, TradingKey, VenueRecord};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{RAISES_MAX, TradingKey, VenueRecord};
-use crate::refusal::Refusal;
+use super::records::RAISES_MAX;
 
 fn unless(refusal: Refusal, holds: bool) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(refusal) }

@@ -2,13 +2,14 @@
 
 use primitives::venue::{REPORT_KEYS_MAX, VenueId, VenueOperation, VenueOperator};
 use primitives::{Address, Amount};
+use proofs::{
+    DepositId, FilledId, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
+    VenueRecordId,
+};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{
-    DepositId, LeavingBond, LeavingDeposit, RAISES_MAX, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
-    VenueRecordId,
-};
+use super::records::{RAISES_MAX, ended, new_key};
 use super::step::Step;
 
 impl Venues {
@@ -36,7 +37,7 @@ impl Venues {
             VenueOperation::Authorize { venue, key, mandate, .. } => {
                 let id = (*venue, *key);
                 self.touched.push(VenueRecordId::Key(id));
-                self.keys.insert(id, TradingKey::new(sender, mandate.clone()));
+                self.keys.insert(id, new_key(sender, mandate.clone()));
             }
             VenueOperation::Revoke { venue, key } => {
                 let now = self.now().height;
@@ -129,7 +130,7 @@ impl Venues {
 
     /// A planted mistake: entries below a floor that is not in force are forgotten.
     fn prune_below(&mut self, id: TradingKeyId, floor: primitives::venue::OrderNumber) {
-        let is_below = |of: &super::FilledId| (of.0, of.2) == id && super::records::number_of(of) < floor;
+        let is_below = |of: &FilledId| (of.0, of.2) == id && super::records::number_of(of) < floor;
         let below: Vec<_> = self.filled.iter().map(|(of, _)| *of).filter(is_below).collect();
         below.into_iter().for_each(|of| self.remove_filled(of));
     }
@@ -152,7 +153,7 @@ impl Venues {
         let (forgets_keys, forgets_tree) =
             (self.makes(VenueMistake::FinalsForgetKeys), self.makes(VenueMistake::FencesForgetTheTree));
         let record = self.venue_mut(venue);
-        let mut ended = record.ended(now);
+        let mut ended = ended(record, now);
         if forgets_keys {
             ended.report_keys = vec![record.operator.report_key];
         }

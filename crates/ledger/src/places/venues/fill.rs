@@ -2,11 +2,11 @@
 
 use primitives::venue::{FillUnits, MarketTerms, OrderLife, SettledFill, VenueOrder, VenueSide, is_within_cap};
 use primitives::{Address, Amount, AssetId};
+use proofs::{BustGuilt, BustReason, FilledOrder};
 
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, net_of, set_net};
+use super::records::{net_of, set_net};
 use super::running::Running;
-use super::verdict::{BustGuilt, BustReason};
 
 /// A side of a fill.
 #[derive(Clone, Copy)]

@@ -3,10 +3,10 @@
 
 use primitives::venue::VenueId;
 use primitives::{Height, PublicKey};
+use proofs::{ClaimedId, DepositId, FilledId, TradingKeyId, VenueDeposit, VenueRecordId};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{ClaimedId, DepositId, FilledId, TradingKeyId, VenueDeposit, VenueRecordId};
 use super::shared_map::Edited;
 use super::step::{BONDED, Step};
 use crate::sums::Credit;

@@ -5,11 +5,12 @@
 
 use primitives::venue::{FillTree, MarketId, MarketTerms, OrderNumber, Settle, SettledOrder, VenueId, VenueOrder};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use proofs::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
 use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{DepositId, FilledId, FilledOrder, Gains, TradingKey, TradingKeyId, VenueDeposit, filled_id};
+use super::records::{Gains, filled_id};
 use super::shared_map::Finder;
 
 /// The least orders that are worth a thread's attention.

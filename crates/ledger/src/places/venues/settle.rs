@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use borsh::BorshSerialize;
 use primitives::venue::{FillTree, OrderLife, OrderNumber, Settle, SettledFill, VenueId, VenueSide};
 use primitives::{Address, Amount, Digest, Height, Sequence, TransactionId};
+use proofs::{
+    BustGuilt, DepositId, FillVerdict, FilledId, FilledOrder, SettledFills, TradingKey, TradingKeyId, VenueDeposit,
+    VenueRecordId, record_value,
+};
 use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{
-    DepositId, FilledId, FilledOrder, Gains, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, VenueRow,
-    filled_id, value_of,
-};
+use super::records::{Gains, VenueRow, encode_key_with, filled_id};
 use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
-use super::verdict::{BustGuilt, FillVerdict, SettledFills};
 
 /// A settle and its transaction.
 #[derive(Clone, Copy)]
@@ -123,16 +123,16 @@ fn rows_of(
     entries: &[(FilledId, FilledOrder)],
 ) -> Vec<VenueRow> {
     let deposit = |room: &mut Vec<u8>, (id, change): &(DepositId, DepositChange)| {
-        let value = (change.after.units() > 0).then(|| value_of(encoded(&change.after, room)));
+        let value = (change.after.units() > 0).then(|| record_value(encoded(&change.after, room)));
         (VenueRecordId::Deposit(*id).key(), value)
     };
     let key = |room: &mut Vec<u8>, (before, (id, change)): (&&TradingKey, &(TradingKeyId, KeyChange))| {
         room.clear();
-        before.encode_with(&change.net, change.floor, &change.raises, room);
-        (VenueRecordId::Key(*id).key(), Some(value_of(room)))
+        encode_key_with(before, &change.net, change.floor, &change.raises, room);
+        (VenueRecordId::Key(*id).key(), Some(record_value(room)))
     };
     let entry = |room: &mut Vec<u8>, (id, entry): &(FilledId, FilledOrder)| {
-        (VenueRecordId::Filled(*id).key(), Some(value_of(encoded(entry, room))))
+        (VenueRecordId::Filled(*id).key(), Some(record_value(encoded(entry, room))))
     };
     let deposits = deposits.par_iter().with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, deposit);
     let keys = befores.par_iter().zip(keys).with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, key);

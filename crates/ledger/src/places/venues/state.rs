@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use proofs::{
+    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
+    VenueRecordId,
+};
 
 use super::mistake::VenueMistake;
-use super::records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
-    VenueRecordId, VenueRow, filled_id, number_of,
-};
+use super::records::{VenueRow, filled_id, number_of};
 use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
 use crate::sums::Sums;

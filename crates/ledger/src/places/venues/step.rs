@@ -1,9 +1,8 @@
 //! What a block does outside of the records of venues.
 
 use primitives::{Address, Amount, AssetId, Digest, Sequence, Transaction, TransactionId};
+use proofs::{Refusal, SettledFills};
 
-use super::verdict::SettledFills;
-use crate::refusal::Refusal;
 use crate::sums::Credit;
 
 /// The asset of bonds and penalties.

@@ -2,10 +2,10 @@
 
 use primitives::venue::VenueId;
 use primitives::{AssetId, Height};
+use proofs::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
 use super::settle::{DepositChange, Judged, KeyChange};
 use super::shared_map::{Edited, SharedMap};
 use crate::sums::Sums;

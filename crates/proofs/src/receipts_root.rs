@@ -18,10 +18,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
 use trie::{Proof, Trie};
 
-use crate::contracts::EthereumReceipt;
-use crate::places::venues::{SettledFills, settles_digest};
+use crate::ethereum_receipt::EthereumReceipt;
 use crate::receipt::{BlockReceipts, Outcome, outcomes_by_id};
 use crate::root_parts::ProofFault;
+use crate::settles::{SettledFills, settles_digest};
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";

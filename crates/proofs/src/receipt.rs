@@ -5,10 +5,11 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
-use crate::contracts::ContractReceipts;
-use crate::places::offers::{Edit, EndedOffer, Fill, NO_END, Pair, PairOffers};
-use crate::places::venues::SettledFills;
+use crate::ethereum_receipt::ContractReceipts;
+use crate::fill::{EndedOffer, Fill};
+use crate::offer::Pair;
 use crate::refusal::Refusal;
+use crate::settles::SettledFills;
 
 /// The outcome of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -83,8 +84,7 @@ pub enum FillReason {
 
 impl Traded {
     /// Of a replacement that placed nothing.
-    pub(crate) const NOT_PLACED: Traded =
-        Traded { sold: 0, bought: 0, left: 0, returned: 0, why: FillReason::NotPlaced };
+    pub const NOT_PLACED: Traded = Traded { sold: 0, bought: 0, left: 0, returned: 0, why: FillReason::NotPlaced };
 }
 
 /// What one pair traded.
@@ -207,15 +207,6 @@ pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome
 }
 
 impl Batch {
-    /// The offers of a pair as this batch met them, by those that rest after its block: with what was sold of them, and
-    /// those that ended after it.
-    pub fn met(&self, pair: Pair, after: &PairOffers) -> PairOffers {
-        let ended = self.ended.iter().filter(|ended| ended.pair == pair && ended.why.is_after_batch());
-        let edits: Vec<Edit> =
-            ended.map(|ended| Edit { place: ended.place, amount: Some(ended.returned), until: NO_END }).collect();
-        after.with(&edits).before(self.fills_of(pair))
-    }
-
     /// The fills of one pair.
     pub fn fills_of(&self, pair: Pair) -> &[Fill] {
         let from = self.fills.partition_point(|fill| fill.pair < pair);

@@ -30,9 +30,30 @@ impl BorshDeserialize for RootParts {
     }
 }
 
+impl RootPart {
+    /// The trie of assets.
+    pub const ASSETS: u8 = 0;
+    /// The trie of accounts.
+    pub const BALANCES: u8 = 1;
+    /// The trie of pairs.
+    pub const OFFERS: u8 = 2;
+    /// Storage of contracts, and what else they see of the chain.
+    pub const CONTRACTS: u8 = 3;
+    /// The bridge to the payment lane.
+    pub const ESCROW: u8 = 4;
+    /// The registry of validators.
+    pub const STAKES: u8 = 5;
+    /// The venues of continuous markets.
+    pub const VENUES: u8 = 6;
+}
+
 impl RootParts {
-    /// These parts, in the order of their tags.
-    pub(crate) fn new(parts: Vec<RootPart>) -> RootParts {
+    /// These parts.
+    ///
+    /// # Panics
+    /// If their tags do not rise: two encodings of one state would have two roots.
+    pub fn new(parts: Vec<RootPart>) -> RootParts {
+        assert!(parts.is_sorted_by(|a, b| a.tag < b.tag), "tags of root parts rise");
         RootParts(parts)
     }
 
@@ -49,6 +70,17 @@ impl RootParts {
     /// The root of the part with this tag, if the chain has it.
     pub fn get(&self, tag: u8) -> Option<Digest> {
         self.0.iter().find(|part| part.tag == tag).map(|part| part.root)
+    }
+
+    /// The root of the part that a proof is about, if these are the parts of `root`.
+    ///
+    /// # Errors
+    /// [`ProofFault::OtherRoot`] and [`ProofFault::NoPart`].
+    pub(crate) fn part(&self, root: &Digest, tag: u8) -> Result<Digest, ProofFault> {
+        if self.root() != *root {
+            return Err(ProofFault::OtherRoot);
+        }
+        self.get(tag).ok_or(ProofFault::NoPart(tag))
     }
 }
 
@@ -67,4 +99,15 @@ pub enum ProofFault {
     /// The value is not the one that the path proves.
     #[error("the proof states another value than its path proves")]
     OtherValue,
+}
+
+/// Checks that a trie with this root has the value under the key, or nothing under it.
+pub(crate) fn check_path<const VALUE: usize>(
+    root: &Digest,
+    key: &[u8],
+    path: &[u8],
+    expected: Option<[u8; VALUE]>,
+) -> Result<(), ProofFault> {
+    let shown = trie::verify(&trie::Root(root.0), key, &trie::Proof::from_bytes(path.to_vec()))?;
+    if shown == expected { Ok(()) } else { Err(ProofFault::OtherValue) }
 }

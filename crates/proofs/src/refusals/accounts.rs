@@ -2,12 +2,11 @@
 
 use primitives::Malformed;
 
-use super::Accounts;
-use crate::places::Custody;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
+use crate::root_parts::RootPart;
 
 refusals! {
-    Accounts::TAG =>
+    RootPart::BALANCES =>
     /// The account does not exist.
     UNKNOWN_ACCOUNT: refused, "unknown_account",
         "the account does not exist; the first payment to it creates it";

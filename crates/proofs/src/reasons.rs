@@ -5,9 +5,8 @@ use std::io::{Error, ErrorKind, Read, Result as IoResult};
 
 use borsh::BorshDeserialize;
 
-use crate::places::Places;
-use crate::places::tags::CHAIN;
-use crate::refusal::{REASONS, Reason, Refusal};
+use crate::refusal::{Reason, Refusal};
+use crate::refusals::of_place;
 
 impl Refusal {
     fn reason(self) -> &'static Reason {
@@ -15,13 +14,12 @@ impl Refusal {
     }
 
     fn known(self) -> Option<&'static Reason> {
-        let table = if self.place() == CHAIN { REASONS } else { Places::reasons(self.place()) };
-        table.get(usize::from(self.number()))
+        of_place(self.place()).get(usize::from(self.number()))
     }
 
     /// Whether a correct proposer never includes the transaction: it is malformed, forged, or invalid by rules that
     /// never change on a chain. A sub-block with such a transaction earns no reward.
-    pub(crate) fn is_false(self) -> bool {
+    pub fn is_false(self) -> bool {
         self.reason().is_invalid
     }
 
@@ -57,6 +55,7 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusal::REASONS;
 
     /// All reasons, by place and number.
     fn all() -> Vec<Refusal> {
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_refusal_for_an_unknown_reason_is_not_decoded() {
-        for bytes in [[CHAIN, REASONS.len() as u8], [3, 0], [254, 0], [255, 255]] {
+        for bytes in [[0, REASONS.len() as u8], [3, 0], [254, 0], [255, 255]] {
             assert!(borsh::from_slice::<Refusal>(&bytes).is_err(), "{bytes:?}");
         }
     }

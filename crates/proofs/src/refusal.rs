@@ -1,14 +1,15 @@
 //! Why a transaction has no effect: one code and one sentence for each reason.
 //!
-//! A reason stands with the place of custody that gives it; the ones here are about the transaction itself, and about
-//! what is issued. A reason is a pair of numbers, the tag of its place and its number there, so that a new place or a
-//! new reason changes no other one.
+//! The reasons of each place of custody are a table in `refusals`; the ones here are about the transaction itself, and
+//! about what is issued. When a transaction is refused is the ledger's rule; here is only how that is told and proved.
+//! A reason is a pair of numbers, the tag of its place and its number there, so that a new place or a new reason
+//! changes no other one.
 
 use borsh::BorshSerialize;
 use primitives::Malformed;
 
-use crate::places::accounts::WindowError;
-use crate::places::tags::CHAIN;
+use crate::account::WindowError;
+use crate::root_parts::RootPart;
 
 /// Why a transaction is refused, when it is submitted or by the filter of a block.
 ///
@@ -57,7 +58,7 @@ macro_rules! invalid {
 pub(crate) use {invalid, refusals};
 
 refusals! {
-    CHAIN =>
+    RootPart::ASSETS =>
     /// The signature is not one by the signer over this body for this network.
     BAD_SIGNATURE: invalid, "bad_signature",
         "the signature is not the signer's, or is for another network; see `network` at /v1/limits";

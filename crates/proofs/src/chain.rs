@@ -38,12 +38,12 @@ impl Chain {
     }
 
     /// The scope to which its validators' statements are bound.
-    pub(crate) fn scope(&self) -> Scope {
+    pub fn scope(&self) -> Scope {
         Scope { network: self.genesis, epoch: self.epoch }
     }
 
     /// The digest of `what`, in a domain, for this epoch of this chain only.
-    pub(crate) fn digest(&self, context: &'static str, what: &impl BorshSerialize) -> Digest {
+    pub fn digest(&self, context: &'static str, what: &impl BorshSerialize) -> Digest {
         let bytes = borsh::to_vec(&(self.genesis, self.epoch, what)).expect("writing to memory cannot fail");
         Digest::of(context, &bytes)
     }

@@ -60,12 +60,12 @@ impl Schedule {
     }
 
     /// The last epoch whose committee is drawn when a height is applied.
-    pub(crate) fn last_drawn(&self, height: Height) -> u64 {
+    pub fn last_drawn(&self, height: Height) -> u64 {
         height.checked_div(self.epoch_heights).unwrap_or(0)
     }
 
     /// The first boundary at a height or above it.
-    pub(crate) fn boundary_from(&self, height: Height) -> Height {
+    pub fn boundary_from(&self, height: Height) -> Height {
         if self.is_fixed() {
             return u64::MAX;
         }

@@ -1,10 +1,7 @@
 //! The results of a block's Ethereum transactions, in archived and provable form.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Digest, TransactionId};
-use revm::primitives::keccak256;
-
-use super::outcome::{EvmStatus, Skip};
+use primitives::{Address, Digest, TransactionId, keccak256};
 
 const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
 const REST_CONTEXT: &str = "walras 2026 contract phase v1";
@@ -18,6 +15,53 @@ pub struct EthereumLog {
     pub topics: Vec<[u8; 32]>,
     /// The data of the log.
     pub data: Vec<u8>,
+}
+
+/// How an executed transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum EvmStatus {
+    /// It took effect.
+    Succeeded,
+    /// It reverted: only the fee remains of its effects.
+    Reverted,
+    /// It ran out of gas or broke a rule: only the fee remains of its effects, for all gas of its limit.
+    Halted,
+}
+
+impl EvmStatus {
+    /// A stable word for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            EvmStatus::Succeeded => "succeeded",
+            EvmStatus::Reverted => "reverted",
+            EvmStatus::Halted => "halted",
+        }
+    }
+}
+
+/// Why a transaction was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Skip {
+    /// Its bytes are not a transaction of this chain.
+    Malformed,
+    /// Its signature is not valid.
+    BadSignature,
+    /// The same transaction occurs before it.
+    Duplicate,
+    /// Its nonce has been used.
+    NonceTooLow,
+    /// A lower nonce of its sender is missing.
+    NonceTooHigh,
+    /// Its sender cannot pay for its gas and value.
+    Funds,
+    /// It offers less for gas than the base fee.
+    Price,
+    /// Its sender is a contract.
+    SenderHasCode,
+    /// The quota of gas of its sub-block was used up.
+    OverQuota,
+    /// It is invalid in itself.
+    Invalid,
 }
 
 /// The receipt of an Ethereum transaction that was executed and paid for.
@@ -63,7 +107,7 @@ pub struct Bloom(pub [u8; 256]);
 impl Bloom {
     fn add(&mut self, entry: &[u8]) {
         let hash = keccak256(entry);
-        for pair in hash.0[..6].chunks_exact(2) {
+        for pair in hash[..6].chunks_exact(2) {
             let bit = usize::from(u16::from_be_bytes([pair[0], pair[1]]) & 2_047);
             self.0[255 - bit / 8] |= 1 << (bit % 8);
         }

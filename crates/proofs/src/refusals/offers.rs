@@ -2,12 +2,11 @@
 
 use primitives::Malformed;
 
-use super::OrderBook;
-use crate::places::Custody;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
+use crate::root_parts::RootPart;
 
 refusals! {
-    OrderBook::TAG =>
+    RootPart::OFFERS =>
     /// The offer sells and buys the same asset.
     SAME_ASSET: invalid, "same_asset",
         Malformed::SameAsset.text();

@@ -1,15 +1,12 @@
 //! Why an operation at a venue is refused.
 
-use std::sync::Arc;
-
 use primitives::Malformed;
 
-use super::Venues;
-use crate::places::Custody;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
+use crate::root_parts::RootPart;
 
 refusals! {
-    Option::<Arc<Venues>>::TAG =>
+    RootPart::VENUES =>
     /// The operation is out of bounds by its bytes alone.
     VENUE_BOUNDS: invalid, "venue_bounds",
         Malformed::VenueBounds.text();

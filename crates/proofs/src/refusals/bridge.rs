@@ -1,15 +1,12 @@
 //! Why a withdrawal or a post about the payment lane is refused.
 
-use std::sync::Arc;
-
 use primitives::Malformed;
 
-use super::LaneBridge;
-use crate::places::Custody;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
+use crate::root_parts::RootPart;
 
 refusals! {
-    Option::<Arc<LaneBridge>>::TAG =>
+    RootPart::ESCROW =>
     /// The post about the payment lane is too long.
     LANE_POST_TOO_LONG: invalid, "lane_post_too_long",
         Malformed::LanePostTooLong.text();

@@ -1,15 +1,12 @@
 //! Why a stake or an accusation is refused.
 
-use std::sync::Arc;
-
 use primitives::Malformed;
 
-use super::Validators;
-use crate::places::Custody;
 use crate::refusal::{Reason, Refusal, invalid, refusals};
+use crate::root_parts::RootPart;
 
 refusals! {
-    Arc::<Validators>::TAG =>
+    RootPart::STAKES =>
     /// The network address of a validator is malformed.
     NETWORK_ADDRESS: invalid, "network_address",
         Malformed::NetworkAddress.text();

@@ -64,7 +64,7 @@ pub struct SettledFills {
 
 impl BustGuilt {
     /// The guilt of buyer and seller.
-    pub(super) fn of([buyer, seller]: [bool; 2]) -> BustGuilt {
+    pub fn of([buyer, seller]: [bool; 2]) -> BustGuilt {
         match (buyer, seller) {
             (false, false) => BustGuilt::Nobody,
             (true, false) => BustGuilt::Buyer,
@@ -75,6 +75,6 @@ impl BustGuilt {
 }
 
 /// What the receipts root says of the settles of a block.
-pub(crate) fn settles_digest(settles: &[SettledFills]) -> Digest {
+pub fn settles_digest(settles: &[SettledFills]) -> Digest {
     Digest::of(CONTEXT, &borsh::to_vec(settles).expect("writing to memory cannot fail"))
 }
