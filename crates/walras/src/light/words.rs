@@ -216,7 +216,7 @@ mod tests {
         let absent = account(&alice, &proved(None), &genesis);
         assert!(absent.words.starts_with(&format!("{alice} does not exist at height 7")), "{}", absent.words);
         assert_eq!((&absent.json["exists"], &absent.json["spendable"]), (&json!(false), &Value::Null));
-        let id = TransactionId([0x22; 32]);
+        let id: TransactionId = Digest([0x22; 32]);
         let refused = transaction(&id, &proved(Some(Outcome::Refused(Refusal::OVERDRAFT))));
         assert!(refused.words.starts_with(&format!("{id} is refused in block 7: overdraft")), "{}", refused.words);
         assert_eq!(transaction(&id, &proved(None)).json["outcome"], Value::Null);
