@@ -8,6 +8,7 @@ import { accountView } from "./views/account";
 import { blockView } from "./views/block";
 import { blocksView } from "./views/blocks";
 import { ethereumView } from "./views/ethereum";
+import { fairnessView } from "./views/fairness";
 import { laneView } from "./views/lane";
 import { marketView } from "./views/market";
 import { marketsView } from "./views/markets";
@@ -27,6 +28,7 @@ const links = [
   navLink("Blocks", href.blocks, ["blocks", "block", "transaction", "ethereum"]),
   navLink("Validators", href.validators, ["validators"]),
   navLink("Lane", href.lane, ["lane"]),
+  navLink("Fairness", href.fairness, ["fairness"]),
   navLink("Account", href.accounts, ["account"]),
 ];
 const state = connectionState();
@@ -88,6 +90,8 @@ function makeView(route: Route): View {
       return validatorsView(live);
     case "lane":
       return laneView(live);
+    case "fairness":
+      return fairnessView(live);
     case "account":
       return accountView(live, route.address);
     case "transaction":

@@ -9,6 +9,7 @@ export type Route =
   | { view: "venue"; market: number | null }
   | { view: "validators" }
   | { view: "lane" }
+  | { view: "fairness" }
   | { view: "account"; address: string | null }
   | { view: "transaction"; id: string }
   | { view: "ethereum"; hash: string }
@@ -23,6 +24,7 @@ export const href = {
   venue: (market: number) => `#/venue/${market}`,
   validators: "#/validators",
   lane: "#/lane",
+  fairness: "#/fairness",
   accounts: "#/account",
   market: (base: string, quote: string) => `#/market/${encodeURIComponent(base)}/${encodeURIComponent(quote)}`,
   block: (height: number) => `#/block/${height}`,
@@ -48,6 +50,7 @@ export function parseRoute(hash: string): Route {
   if (name === "venue" && a && MARKET.test(a)) return { view: "venue", market: Number(a) };
   if (name === "validators" && a === undefined) return { view: "validators" };
   if (name === "lane" && a === undefined) return { view: "lane" };
+  if (name === "fairness" && a === undefined) return { view: "fairness" };
   if (name === "account" && a === undefined) return { view: "account", address: null };
   if (name === "account" && a && ADDRESS.test(a)) return { view: "account", address: a };
   if (name === "transaction" && a && DIGEST.test(a)) return { view: "transaction", id: a };

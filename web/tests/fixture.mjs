@@ -400,6 +400,21 @@ function answer(exchange, height, url) {
           };
         }),
       };
+    case "fairness": {
+      const figure = (p50_us, label = "proven") => ({ p50_us, p99_us: 3 * p50_us, label });
+      return {
+        epoch: 12, layers: [1, 2, 4, 20], hedging: 1, proxies: [1, 2, 3, 4, 5, 6], gateways: Array.from({ length: 20 }, (_, at) => 1_000 + at),
+        headroom_us: 1_240.5, packets: 40 * height, orders: 7 * height, orders_restamped: 3, order_copies: 11, bundles: 0, orders_late_for_their_bundle: 0,
+        forged_or_malformed_datagrams: 5, sampled_packets: 10 * height, samples_that_some_gateway_missed: 0,
+        delivery_window: figure(0.6), lateness: figure(0.9), hold_time: figure(410), one_way_delay: figure(820, "estimated"), clock_error_bound_us: 0.2,
+        share_within_1_us: { value: 0.973, label: "estimated" }, share_proven_within_1_us: { value: 0.941, label: "proven" }, evictions: 1,
+        log: [
+          { number: 2, epoch: 12, at_ns: "1767603600000000002", what: { event: "admitted", member: 1_003, value_ns: null } },
+          { number: 1, epoch: 11, at_ns: "1767603600000000001", what: { event: "evicted", member: 1_003, value_ns: "301000000" } },
+        ],
+        log_head: hex(32, "fairness"),
+      };
+    }
     case "assets":
       return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals), token: token(asset) })) };
     case "markets":

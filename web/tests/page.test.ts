@@ -236,6 +236,20 @@ describe("the page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows each figure of fairness with its label, or that there is no edge", async () => {
+    await open("#/fairness");
+    if ((await get<object | null>("fairness")) === null) {
+      await until("it says that there is none", async () => (await page.locator("main").innerText()).includes("runs no market edge"));
+      return expect(complaints).toEqual([]);
+    }
+    await until("the figures are listed", async () => (await page.locator("tbody").first().locator("tr").count()) === 7);
+    const labels = await page.locator("table").first().locator("tbody td:last-child").allInnerTexts();
+    expect(labels.every((label) => ["proven", "estimated", "declared", "unknown"].includes(label))).toBe(true);
+    await until("the tree is told", async () => (await page.locator("main").innerText()).includes("gateways"));
+    await picture("fairness");
+    expect(complaints).toEqual([]);
+  });
+
   it("draws the curves of a chosen pair with the batch price", async () => {
     const { base: one, quote: other } = await busiest();
     await open("#/markets");
@@ -337,7 +351,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account"]) {
       await open(hash);
       await state("live");
       await page.waitForTimeout(700);
@@ -359,7 +373,7 @@ describe("the page", () => {
     for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
       page = await browser.newPage({ viewport, colorScheme });
       page.setDefaultTimeout(PATIENCE_MS);
-      for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account", "#/nowhere"]) {
+      for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account", "#/nowhere"]) {
         await open(hash);
         await state("live");
         await until("there is text", async () => (await page.innerText("main")).length > 10);
@@ -377,7 +391,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/venue", "#/account", "#/nowhere"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account", "#/nowhere"]) {
       await open(hash);
       await state("live");
       await until("there is text", async () => (await page.innerText("main")).length > 10);
@@ -446,6 +460,11 @@ describe.runIf(given)("orders from the page", () => {
     await order("sell", "3", 50 * price);
     await says(`3 ${base} rest`);
     await picture("ticket");
+    // One for a single batch returns instead.
+    await page.check("#order-once");
+    await order("sell", "4", 60 * price);
+    await says(`Not filled: 4 ${base} returned`);
+    await page.uncheck("#order-once");
     await page.reload();
     await says("Filled at");
     await says(`3 ${base} rest`);

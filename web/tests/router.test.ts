@@ -15,6 +15,8 @@ it("reads every address that the page writes", () => {
   expect(parseRoute(href.accounts)).toEqual({ view: "account", address: null });
   expect(parseRoute(href.validators)).toEqual({ view: "validators" });
   expect(parseRoute(href.lane)).toEqual({ view: "lane" });
+  expect(parseRoute(href.fairness)).toEqual({ view: "fairness" });
+  expect(parseRoute("#/fairness/1").view).toBe("unknown");
   expect(parseRoute(href.account(ADDRESS))).toEqual({ view: "account", address: ADDRESS });
   expect(parseRoute(href.transaction(DIGEST))).toEqual({ view: "transaction", id: DIGEST });
   expect(parseRoute(href.ethereum(DIGEST))).toEqual({ view: "ethereum", hash: DIGEST });

@@ -18,6 +18,7 @@ mod models;
 mod orders;
 mod rates;
 mod sockets;
+mod speeds;
 mod trees;
 mod validations;
 
@@ -61,7 +62,7 @@ const RESTING: [&str; 8] =
     ["table-1", "table-2", "table-3", "figure-3", "figure-6", "figure-7", "figure-14", "figure-21"];
 
 /// All tables and figures that can be shown.
-pub static EXHIBITS: [Exhibit; 43] = {
+pub static EXHIBITS: [Exhibit; 46] = {
     use ChartLabel::{Arithmetic, Measured, MonteCarlo, Quoted, Simulated};
     const fn exhibit(
         name: &'static str,
@@ -109,6 +110,14 @@ pub static EXHIBITS: [Exhibit; 43] = {
         exhibit("figure-31", "orders matched: Onyx, SimplePQ, CloudEx, DBO", Simulated, rates::figure_31),
         exhibit("proxy-rate", "a proxy against the raw loop", Measured, sockets::proxy_rates),
         exhibit("release-span", "one thread releases to many receivers", Measured, sockets::release_spans),
+        exhibit(
+            "max-wait",
+            "how long a sequencer waits for a stream, where packets are lost",
+            Simulated,
+            rates::max_wait,
+        ),
+        exhibit("sequencer-rate", "sequencer and queue against the matching engine", Measured, speeds::sequencer_rate),
+        exhibit("strategy-call", "a strategy as a module against the same in Rust", Measured, speeds::strategy_call),
         exhibit("validation-a", "constant delays against the closed form", Simulated, validations::validation_a),
         exhibit("validation-b", "an egress queue against M/D/1", Simulated, validations::validation_b),
         exhibit("validation-c", "the tree against direct sampling", Simulated, validations::validation_c),

@@ -43,7 +43,7 @@ impl AccountStream {
     ///
     /// # Errors
     /// [`ClientError`]: the stream has ended, or the node refuses the request.
-    pub fn next(&mut self) -> Result<Followed, ClientError> {
+    pub fn wait(&mut self) -> Result<Followed, ClientError> {
         let server = || self.node.url().to_string();
         loop {
             match self.socket.read() {

@@ -12,7 +12,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 
 use crate::clock::EdgeClock;
-use crate::station::{EdgeCommand, EdgeStatus, Source, Station};
+use crate::station::{EdgeCommand, Source, Station};
+use crate::status::EdgeStatus;
 
 /// Commands that are taken before something else has its turn.
 const COMMANDS: usize = 1_024;

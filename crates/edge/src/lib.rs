@@ -9,15 +9,27 @@
 mod clock;
 mod datagrams;
 mod emulator;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod host;
+mod participants;
+mod sample;
 mod station;
+mod status;
 mod strategy;
 mod streams;
+mod wire;
 
 pub use clock::EdgeClock;
 pub use datagrams::{BATCH, DATAGRAM_BYTES, DatagramLosses, DatagramSocket};
 pub use emulator::EmulatedLinks;
+#[cfg(feature = "etcd")]
+pub use etcd::{EtcdError, EtcdRoots};
 pub use host::{EdgeHost, HostHandle, HostOptions};
-pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, EdgeStatus, RootStatus, Station, WINDOW_TARGET};
+pub use participants::ParticipantDoor;
+pub use sample::{sample_quotes, sample_quotes_of_packet};
+pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, Station};
+pub use status::{EdgeStatus, RootStatus, WINDOW_TARGET};
 pub use strategy::{Strategy, StrategyError, StrategyLimits, StrategyTurn};
 pub use streams::{MemberStream, StreamError, StreamEvent, UNSENT_BYTES};
+pub use wire::StreamTls;

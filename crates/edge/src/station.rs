@@ -8,26 +8,27 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use fairnet::{
-    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgePlace, FairnessEntry, LinkEnd, LinkPurpose, MemberId,
-    MemberRole, Nanos, NewEdgeOrder, ROOT_MEMBER, Seat, WindowFigures,
+    EdgeEffect, EdgeInput, EdgeNode, EdgePlace, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder, OrderClass,
+    ROOT_MEMBER, Seat,
 };
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
-use crate::datagrams::{DatagramLosses, DatagramSocket};
+use crate::datagrams::DatagramSocket;
 use crate::emulator::EmulatedLinks;
+use crate::participants::ParticipantDoor;
+use crate::status::EdgeStatus;
 use crate::streams::{MemberStream, StreamEvent};
+use crate::wire::StreamTls;
 
 /// Batches of datagrams that are taken before something else has its turn.
 const BATCHES: usize = 16;
 /// Wait before a stream that ended is opened again, ns.
 const RETRY: Nanos = 20_000_000;
+/// Orders of a gateway without acknowledgement at which nothing more is read from participants: fewer than it refuses.
+const UNACKNOWLEDGED: usize = 2_048;
 /// A stranger's stream that was idle for this long makes room for another, ms.
 const PATIENCE_MS: u64 = 1_000;
-/// Entries of the fairness log in a status.
-const ENTRIES: usize = 256;
-/// Width of a delivery window within which packets count as simultaneous, ns.
-pub const WINDOW_TARGET: Nanos = 1_000;
 
 /// What a process asks of a member that it runs.
 #[derive(Debug)]
@@ -38,56 +39,14 @@ pub enum EdgeCommand {
     Order(NewEdgeOrder),
     /// At a gateway: the number of the mid.
     Mid(u64),
+    /// At the root: a report for the participants of a gateway.
+    Report(MemberId, Vec<u8>),
+    /// At all but the root: another root has taken its place, there.
+    Root(SocketAddr),
     /// At the root: the engine can take this many more orders.
     Ready(u64),
     /// Say how it is.
     Status(Sender<EdgeStatus>),
-}
-
-/// How a member is.
-#[derive(Clone, Debug)]
-pub struct EdgeStatus {
-    /// Which.
-    pub member: MemberId,
-    /// What happened so far.
-    pub counters: EdgeCounters,
-    /// Datagrams that went wrong at its socket.
-    pub losses: DatagramLosses,
-    /// Streams whose other end is a member.
-    pub streams: usize,
-    /// At a gateway: orders that the root has not acknowledged.
-    pub unacknowledged: usize,
-    /// At the root: what it knows of the whole edge.
-    pub root: Option<RootStatus>,
-}
-
-/// What the root knows of the whole edge.
-#[derive(Clone, Debug)]
-pub struct RootStatus {
-    /// The epoch of the tree that packets are sent by; 0 before the first.
-    pub epoch: u32,
-    /// Nodes of each layer of that tree, the root's first.
-    pub widths: Vec<u32>,
-    /// Hedging factor of that tree.
-    pub hedging: u32,
-    /// Members now, in order.
-    pub proxies: Vec<MemberId>,
-    /// Members now, in order.
-    pub gateways: Vec<MemberId>,
-    /// Headroom of deadlines, ns.
-    pub headroom: Nanos,
-    /// Orders that wait for the engine.
-    pub queued: usize,
-    /// Packets so far, heartbeats included.
-    pub sequence: u64,
-    /// Delivery windows of sampled packets, by the target [`WINDOW_TARGET`].
-    pub windows: WindowFigures,
-    /// Delay to the last gateway of each of these windows, ns, oldest first.
-    pub delays: Vec<Nanos>,
-    /// The last entries of the fairness log, oldest first.
-    pub log: Vec<FairnessEntry>,
-    /// Hash of the whole log.
-    pub log_head: [u8; 32],
 }
 
 /// Is told all that a node does, before it is done; may ask for more in turn.
@@ -144,6 +103,10 @@ pub struct Station {
     next: u64,
     wanted: BTreeMap<LinkPurpose, Wanted>,
     emulator: Option<EmulatedLinks>,
+    tls: Option<StreamTls>,
+    participants: Option<ParticipantDoor>,
+    /// Where packets of the feed are sent when they are shown.
+    feed_to: Vec<SocketAddr>,
     observer: EdgeObserver,
     effects: Vec<EdgeEffect>,
     commands: Vec<EdgeCommand>,
@@ -155,6 +118,8 @@ pub(crate) enum Source {
     Datagrams,
     Listener,
     Stream(u64),
+    /// The participants' door, or one of its connections.
+    Participant(Option<u32>),
 }
 
 impl Station {
@@ -180,6 +145,9 @@ impl Station {
             next: 1,
             wanted: root.into_iter().map(|root| (LinkPurpose::Control, control(root))).collect(),
             emulator: None,
+            tls: None,
+            participants: None,
+            feed_to: Vec::new(),
             observer,
             effects: Vec::new(),
             commands: Vec::new(),
@@ -189,6 +157,21 @@ impl Station {
     /// Sends datagrams through emulated links.
     pub fn emulate(&mut self, links: EmulatedLinks) {
         self.emulator = Some(links);
+    }
+
+    /// Encrypts streams: the other members must, too.
+    pub fn encrypt(&mut self, tls: StreamTls) {
+        self.tls = Some(tls);
+    }
+
+    /// At a gateway: takes orders of participants at this door.
+    pub fn serve(&mut self, door: ParticipantDoor) {
+        self.participants = Some(door);
+    }
+
+    /// At a gateway: sends what the venue has published to these addresses when it is shown, as it is.
+    pub fn show_to(&mut self, addresses: Vec<SocketAddr>) {
+        self.feed_to = addresses;
     }
 
     /// Whether segmented messages may be used under backlog.
@@ -212,7 +195,10 @@ impl Station {
             let write = if open.stream.is_writing() { PollFlags::POLLOUT } else { PollFlags::empty() };
             (Source::Stream(*number), open.stream.socket().as_fd(), PollFlags::POLLIN | write)
         });
-        own.into_iter().chain(streams)
+        let room = self.room();
+        let participants = self.participants.iter().flat_map(move |door| door.sources(room));
+        let participants = participants.map(|(number, fd, flags)| (Source::Participant(number), fd, flags));
+        own.into_iter().chain(streams).chain(participants)
     }
 
     /// Something can be received.
@@ -225,6 +211,14 @@ impl Station {
             Source::Listener => self.accept(now),
             Source::Stream(number) => {
                 self.read(now, number);
+                Ok(())
+            }
+            Source::Participant(number) => {
+                let room = self.room();
+                self.hear(now, |door, said| match number {
+                    Some(number) => door.read(now, number, room, said),
+                    None => door.accept(now, said),
+                });
                 Ok(())
             }
         }
@@ -249,6 +243,25 @@ impl Station {
         Ok(())
     }
 
+    /// How many orders of participants a gateway takes now. Outside of the tree it takes none.
+    fn room(&self) -> usize {
+        match &self.node {
+            EdgeNode::Gateway(node) if node.shown() > 0 => UNACKNOWLEDGED.saturating_sub(node.unacknowledged()),
+            _ => 0,
+        }
+    }
+
+    /// Does something at the participants' door; what was said there climbs, stamped now.
+    fn hear(&mut self, now: Nanos, with: impl FnOnce(&mut ParticipantDoor, &mut Vec<Vec<u8>>)) {
+        let mut said = Vec::new();
+        if let Some(door) = &mut self.participants {
+            with(door, &mut said);
+        }
+        for body in said {
+            self.step(now, EdgeInput::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
+        }
+    }
+
     fn accept(&mut self, now: Nanos) -> io::Result<()> {
         loop {
             let (socket, from) = match self.sockets.listener.accept() {
@@ -263,7 +276,7 @@ impl Station {
             if let Some(number) = self.streams.iter().find(|(_, open)| is_displaced(open)).map(|(number, _)| *number) {
                 self.close(now, number);
             }
-            if let Ok(stream) = MemberStream::accept(self.member, self.secret, socket) {
+            if let Ok(stream) = MemberStream::accept(self.member, self.secret, socket, self.tls.as_ref()) {
                 self.insert(Open { stream, place: Some(place) });
             }
         }
@@ -314,6 +327,10 @@ impl Station {
         if let Some(end) = open.stream.end().filter(|end| self.ends.get(end) == Some(&number)) {
             self.ends.remove(&end);
             self.step(now, EdgeInput::Closed(end));
+            // Reports may be lost with the stream: participants ask for them again when they come back.
+            if end.purpose == LinkPurpose::Control {
+                self.hear(now, ParticipantDoor::cut_all);
+            }
         }
     }
 
@@ -323,6 +340,8 @@ impl Station {
             EdgeCommand::Publish(payload) => self.step(now, EdgeInput::Publish(&payload)),
             EdgeCommand::Order(order) => self.step(now, EdgeInput::Order(order)),
             EdgeCommand::Mid(number) => self.step(now, EdgeInput::Mid(number)),
+            EdgeCommand::Root(address) => self.change_root(now, address),
+            EdgeCommand::Report(gateway, bytes) => self.step(now, EdgeInput::Report(gateway, bytes)),
             EdgeCommand::Ready(orders) => self.step(now, EdgeInput::Ready(orders)),
             // Whoever asked may be gone.
             EdgeCommand::Status(sender) => drop(sender.send(self.status())),
@@ -330,39 +349,7 @@ impl Station {
     }
 
     fn status(&self) -> EdgeStatus {
-        let root = match &self.node {
-            EdgeNode::Root(root) => {
-                let (seating, roster) = (root.seating(), root.roster());
-                let entries: Vec<FairnessEntry> = roster.log().entries().copied().collect();
-                Some(RootStatus {
-                    epoch: seating.map_or(0, |seating| seating.epoch()),
-                    widths: seating.map_or_else(Vec::new, |seating| seating.plan().widths().to_vec()),
-                    hedging: seating.map_or(0, |seating| seating.plan().hedging()),
-                    proxies: roster.members(MemberRole::Proxy).collect(),
-                    gateways: roster.members(MemberRole::Gateway).collect(),
-                    headroom: root.headroom(),
-                    queued: root.queued(),
-                    sequence: root.sequence(),
-                    windows: root.windows().figures(WINDOW_TARGET),
-                    delays: root.windows().complete().map(|window| window.delay).collect(),
-                    log: entries[entries.len().saturating_sub(ENTRIES)..].to_vec(),
-                    log_head: roster.log().head(),
-                })
-            }
-            _ => None,
-        };
-        let unacknowledged = match &self.node {
-            EdgeNode::Gateway(gateway) => gateway.unacknowledged(),
-            _ => 0,
-        };
-        EdgeStatus {
-            unacknowledged,
-            member: self.member,
-            counters: *self.node.counters(),
-            losses: self.sockets.datagrams.losses(),
-            streams: self.ends.len(),
-            root,
-        }
+        EdgeStatus::of(self.member, &self.node, self.sockets.datagrams.losses(), self.ends.len())
     }
 
     /// A step of the node, and what it does.
@@ -386,6 +373,8 @@ impl Station {
                     stream.into_iter().for_each(|open| open.stream.say(&message));
                 }
                 EdgeEffect::Parent(parent) => self.change_parent(now, parent),
+                EdgeEffect::Report(report) => self.hear(now, |door, said| door.told(&report, said)),
+                EdgeEffect::Show(packet) if !packet.payload.is_empty() => self.pass_on(packet.payload),
                 _ => {}
             }
         }
@@ -411,6 +400,21 @@ impl Station {
         }
     }
 
+    fn change_root(&mut self, now: Nanos, address: SocketAddr) {
+        let Some(wanted) = self.wanted.get_mut(&LinkPurpose::Control).filter(|wanted| wanted.to.1 != address) else {
+            return;
+        };
+        let before = wanted.stream;
+        *wanted = Wanted { to: (ROOT_MEMBER, address), stream: None, retry_at: now };
+        before.into_iter().for_each(|number| self.close(now, number));
+    }
+
+    /// Sends what is shown to the participant's own programs.
+    fn pass_on(&mut self, payload: Vec<u8>) {
+        let payload: Arc<[u8]> = payload.into();
+        self.feed_to.iter().for_each(|to| self.sockets.datagrams.send(*to, payload.clone()));
+    }
+
     fn change_parent(&mut self, now: Nanos, parent: Option<Seat>) {
         let before = self.wanted.remove(&LinkPurpose::Orders);
         if let Some(number) = before.and_then(|wanted| wanted.stream) {
@@ -425,6 +429,8 @@ impl Station {
     /// The end of a turn: time has passed, and everything is sent.
     pub(crate) fn end_turn(&mut self, now: Nanos) {
         self.step(now, EdgeInput::Tick);
+        let room = self.room();
+        self.hear(now, |door, said| door.tend(now, room, said));
         self.open_wanted(now);
         while let Some((to, bytes)) = self.emulator.as_mut().and_then(|links| links.next(now)) {
             self.sockets.datagrams.send(to, bytes);
@@ -442,7 +448,7 @@ impl Station {
         let due = self.wanted.iter().filter(|(_, wanted)| wanted.stream.is_none() && wanted.retry_at <= now);
         let due: Vec<(LinkPurpose, Wanted)> = due.map(|(purpose, wanted)| (*purpose, *wanted)).collect();
         for (purpose, wanted) in due {
-            let opened = MemberStream::open(self.member, self.secret, wanted.to, purpose);
+            let opened = MemberStream::open(self.member, self.secret, wanted.to, purpose, self.tls.as_ref());
             let stream = opened.ok().map(|stream| self.insert(Open { stream, place: None }));
             let retry_at = now.saturating_add(RETRY);
             self.wanted.insert(purpose, Wanted { stream, retry_at, ..wanted });

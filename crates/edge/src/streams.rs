@@ -1,4 +1,4 @@
-//! One stream between members over TCP: the greeting, then frames with MACs.
+//! One stream between members over TCP, or over TLS: the greeting, then frames with MACs.
 //!
 //! | bytes of the greeting | field |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! The other end answers with its own nonce. Then each sends a *hello*, sealed: who cannot is a stranger. A stream that
 //! has more than [`UNSENT_BYTES`] unsent ends, so that nobody who does not read takes memory.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -19,13 +19,13 @@ use fairnet::{LinkEnd, LinkError, LinkMessage, LinkPurpose, LinkSeal, LinkTerms,
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, socket};
 
+use crate::wire::{StreamTls, Wire};
+
 const MAGIC: [u8; 5] = *b"WEDG\x01";
 const GREETING: usize = 30;
 const NONCE: usize = 16;
 /// Unsent bytes at which a stream ends.
 pub const UNSENT_BYTES: usize = 8 << 20;
-/// Bytes that are read at once.
-const READ_BYTES: usize = 1 << 16;
 
 /// Why a stream ended.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ enum Stage {
 
 /// A stream and what is on its way through it.
 pub struct MemberStream {
-    socket: TcpStream,
+    wire: Wire,
     own: MemberId,
     secret: [u8; 32],
     stage: Stage,
@@ -100,34 +100,40 @@ impl MemberStream {
         secret: [u8; 32],
         (to, address): (MemberId, SocketAddr),
         purpose: LinkPurpose,
+        tls: Option<&StreamTls>,
     ) -> io::Result<MemberStream> {
-        let (socket, nonce) = (begin_connect(address)?, nonce()?);
+        let (wire, nonce) = (Wire::opened(begin_connect(address)?, tls)?, nonce()?);
         let mut outgoing = MAGIC.to_vec();
         outgoing.push(purpose as u8);
         outgoing.extend_from_slice(&own.to_be_bytes());
         outgoing.extend_from_slice(&nonce);
         let stage = Stage::Opening { purpose, to, nonce };
-        Ok(MemberStream { socket, own, secret, stage, incoming: Vec::new(), outgoing })
+        Ok(MemberStream { wire, own, secret, stage, incoming: Vec::new(), outgoing })
     }
 
     /// Takes a stream that somebody opened.
     ///
     /// # Errors
     /// If the socket is broken.
-    pub fn accept(own: MemberId, secret: [u8; 32], socket: TcpStream) -> io::Result<MemberStream> {
+    pub fn accept(
+        own: MemberId,
+        secret: [u8; 32],
+        socket: TcpStream,
+        tls: Option<&StreamTls>,
+    ) -> io::Result<MemberStream> {
         socket.set_nonblocking(true)?;
-        let (incoming, outgoing) = (Vec::new(), Vec::new());
-        Ok(MemberStream { socket, own, secret, stage: Stage::Accepting, incoming, outgoing })
+        let (wire, incoming, outgoing) = (Wire::accepted(socket, tls)?, Vec::new(), Vec::new());
+        Ok(MemberStream { wire, own, secret, stage: Stage::Accepting, incoming, outgoing })
     }
 
     /// What to wait for.
     pub fn socket(&self) -> &TcpStream {
-        &self.socket
+        &self.wire.socket
     }
 
     /// Whether it wants to write.
     pub fn is_writing(&self) -> bool {
-        !self.outgoing.is_empty()
+        !self.outgoing.is_empty() || self.wire.wants_write()
     }
 
     /// Who is at the other end, once both know the secret.
@@ -150,15 +156,7 @@ impl MemberStream {
     /// # Errors
     /// If the stream has ended, or the other end does not read.
     pub fn write(&mut self) -> Result<(), StreamError> {
-        while !self.outgoing.is_empty() {
-            match self.socket.write(&self.outgoing) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-                Ok(written) => drop(self.outgoing.drain(..written)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_pending(&error) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
+        self.wire.write(&mut self.outgoing)?;
         let unsent = self.outgoing.len();
         if unsent > UNSENT_BYTES { Err(StreamError::Unread(unsent)) } else { Ok(()) }
     }
@@ -168,13 +166,7 @@ impl MemberStream {
     /// # Errors
     /// If the stream has ended or the other end is no member.
     pub fn read(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), StreamError> {
-        let mut buffer = [0; READ_BYTES];
-        match self.socket.read(&mut buffer) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(count) => self.incoming.extend_from_slice(&buffer[..count]),
-            Err(error) if is_pending(&error) || error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+        self.wire.read(&mut self.incoming)?;
         self.advance(out)
     }
 
@@ -207,7 +199,7 @@ impl MemberStream {
         self.stage = Stage::Sealed { end, seal, is_open: false };
         self.say(&LinkMessage::Hello);
         // Frames are small and each is awaited.
-        drop(self.socket.set_nodelay(true));
+        drop(self.wire.socket.set_nodelay(true));
     }
 
     fn unseal(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), StreamError> {
@@ -228,11 +220,6 @@ impl MemberStream {
         self.incoming.drain(..used);
         Ok(())
     }
-}
-
-/// Whether a socket has only nothing to say yet.
-fn is_pending(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected)
 }
 
 /// Who opens a stream, and its nonce.

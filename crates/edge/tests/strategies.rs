@@ -1,8 +1,6 @@
 //! Strategies inside the gateway: the sample market maker against its twin in Rust, and modules that mean harm.
 
-use std::time::Instant;
-
-use edge::{Strategy, StrategyError, StrategyLimits};
+use edge::{Strategy, StrategyError, StrategyLimits, sample_quotes_of_packet};
 use fairnet::{OrderClass, ShownPacket};
 
 const MARKET_MAKER: &[u8] = include_bytes!("../strategies/market_maker.wat");
@@ -27,30 +25,7 @@ fn prices(height: u64, assets: u64) -> Vec<u8> {
 
 /// The sample in Rust.
 fn native(payload: &[u8]) -> Orders {
-    let mut orders = Orders::new();
-    let mut rest = &payload[20.min(payload.len())..];
-    while let Some((length, after)) = rest.split_first_chunk::<2>() {
-        let Some((message, after)) = after.split_at_checked(usize::from(u16::from_be_bytes(*length))) else { break };
-        rest = after;
-        let (mut numbers, mut number) = (Vec::new(), None::<u64>);
-        for byte in message {
-            match byte {
-                b'0'..=b'9' => {
-                    let digit = u64::from(byte - b'0');
-                    number = Some(number.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
-                }
-                b'.' => {}
-                _ => numbers.extend(number.take()),
-            }
-        }
-        let [_, asset, price, ..] = numbers[..] else { continue };
-        let spread = price / 1_000;
-        for (side, price) in [(0u8, price.wrapping_sub(spread)), (1, price.wrapping_add(spread))] {
-            let body = [&[side][..], &(asset as u32).to_be_bytes(), &price.to_be_bytes()].concat();
-            orders.push((OrderClass::Critical, body));
-        }
-    }
-    orders
+    sample_quotes_of_packet(payload).into_iter().map(|body| (OrderClass::Critical, body)).collect()
 }
 
 fn strategy(text: &str) -> Result<Strategy, StrategyError> {
@@ -152,27 +127,4 @@ fn strategy_modules_with_floats_clocks_or_start_functions_are_refused() {
     assert!(matches!(strategy(&outside), Err(StrategyError::Buffer(65_000))));
     let most = StrategyLimits { module: 8, ..StrategyLimits::default() };
     assert!(matches!(Strategy::new(MARKET_MAKER, most), Err(StrategyError::TooLong(..))));
-}
-
-/// No test of correctness: it is printed how many times longer a call takes than its twin in Rust.
-#[test]
-#[ignore = "measures time"]
-fn strategy_call_takes_at_most_twenty_times_the_native_one() {
-    let mut sample = Strategy::new(MARKET_MAKER, StrategyLimits::default()).expect("the sample");
-    let shown = packet(1, prices(123_456, 19));
-    let median = |mut call: Box<dyn FnMut() -> usize + '_>| {
-        let mut times: Vec<u128> = (0..2_001)
-            .map(|_| {
-                let begun = Instant::now();
-                assert_eq!(std::hint::black_box(call()), 38);
-                begun.elapsed().as_nanos()
-            })
-            .collect();
-        times.sort_unstable();
-        times[1_000]
-    };
-    let wasm = median(Box::new(|| sample.on_packet(&shown).expect("it runs").orders.len()));
-    let rust = median(Box::new(|| native(std::hint::black_box(&shown.payload)).len()));
-    println!("{wasm} ns in WASM, {rust} ns natively: {:.1} times", wasm as f64 / rust as f64);
-    assert!(wasm <= 20 * rust, "{wasm} ns against {rust} ns");
 }

@@ -18,7 +18,9 @@
 //! | [`Stamps`], [`MidHistory`], [`OrderClasses`] | gateways | stamps, classes, the action window |
 //! | [`Merge`], [`Loq`], [`Hop`] | proxies, root | orders in sequence, urgent ones first |
 //! | [`Collector`], [`Bundles`] | root | orders for the batch market, cut off by stamps |
+//! | [`FromParticipant`], [`ToParticipant`], [`ParticipantOrder`] | gateways, the venue | a participant's connection, through the tree |
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
+//! | [`RootSuccession`] | roots | which of several leads |
 //! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
 //! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
 //!
@@ -43,12 +45,14 @@ mod loq;
 mod merge;
 mod node;
 mod packet;
+mod participants;
 mod plan;
 mod relay;
 mod roster;
 mod seating;
 mod seen;
 pub mod sim;
+mod succession;
 mod tokens;
 mod winner;
 
@@ -71,6 +75,9 @@ pub use node::{
     ProxyNode, RootNode, ShownPacket,
 };
 pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};
+pub use participants::{
+    FromParticipant, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW, ParticipantEvent, ParticipantOrder, ToParticipant,
+};
 pub use plan::{Plan, PlanError, PlanRequest, Plans, Spot, TreeCost};
 pub use relay::{
     ByteBudget, FirstCopy, PacketDrop, PacketRing, Relay, RelayEffect, RelayInput, RelayLimits, RewindRefusal,
@@ -80,6 +87,7 @@ pub use roster::{
 };
 pub use seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating, SeatingShape};
 pub use seen::SeenWindow;
+pub use succession::{EPOCHS, RootSuccession, SuccessionEffect, SuccessionInput, SuccessionRules};
 pub use tokens::{Admission, Duplicates, FeedEvent, FeedMerge, OrderToken, Positioned, Tokens};
 
 /// Time in nanoseconds, by the clock that all members share.

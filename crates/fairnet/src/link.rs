@@ -72,6 +72,8 @@ pub enum LinkMessage {
     TooSoon(Nanos),
     /// Down, control: the root has these orders of a gateway's session.
     Taken(u32, Vec<OrderToken>),
+    /// Down, control: a report for participants, to be passed on once the packet of this sequence was shown.
+    Report(u64, Vec<u8>),
     /// Up, orders.
     Order(Box<Sequenced<EdgeOrder>>),
     /// Up, orders: in this class nothing below this key comes.
@@ -215,6 +217,10 @@ impl LinkMessage {
             }
             LinkMessage::Delay(delay) => put(10, &delay.to_be_bytes(), out),
             LinkMessage::Credit(orders) => put(11, &orders.to_be_bytes(), out),
+            LinkMessage::Report(position, bytes) => {
+                put(14, &position.to_be_bytes(), out);
+                out.extend_from_slice(bytes);
+            }
         }
     }
 
@@ -266,6 +272,7 @@ fn read(bytes: &mut ByteReader<'_>) -> Option<LinkMessage> {
         11 => LinkMessage::Credit(bytes.u64()?),
         12 => LinkMessage::Begin(bytes.u64()?),
         13 => LinkMessage::Hello,
+        14 => LinkMessage::Report(bytes.u64()?, std::mem::take(&mut bytes.0).to_vec()),
         _ => return None,
     })
 }

@@ -18,11 +18,25 @@
 //!
 //! # Properties
 //!
-//! - The output is ascending in each class, and in I_m over both; watermarks of the output are true and never decrease.
+//! - The output is ascending in each class, and in I_m over both; watermarks of the output are true and never
+//!   decrease.
 //! - Without skips the output of a tree of sequencers is that of one sequencer over all streams.
 //! - An idle stream that sends watermarks stops nothing: neither orders nor the rise of I_m.
 //! - A stream, or many in turn, delays others by at most [`MergeRules::max_wait`] each time, and in the long run by at
 //!   most the refill of [`MergeRules::patience`] beyond [`MergeRules::short_wait`].
+//!
+//! # Why the longest wait is 2 ms although a tail loss probe takes 8
+//!
+//! A stream is a TCP connection, and a segment that is lost delays it. If more segments follow, their acknowledgements
+//! make the sender repeat the lost one after about a round trip; only if nothing follows does TCP wait for its tail
+//! loss probe, 8 ms or more. Something always follows here: each member sends watermarks each 250 µs, so a single loss
+//! costs a round trip and three watermarks, below 1 ms. A wait of 2 ms covers that, and no more is needed on the
+//! networks that the paper describes (losses of 0.005 %).
+//!
+//! Where whole windows are lost, because bursts overflow a machine's ingress, watermarks are lost too and the probe
+//! decides. There the wait should be above it, and everybody's orders wait as long in each burst: `walras bench onyx
+//! --name max-wait` has what both cost. It is the operator's choice (`EdgeRules`); by default a lossy proxy's own
+//! orders are late, and say so, rather than everybody's.
 //!
 //! # Deviations from the paper
 //!

@@ -8,11 +8,19 @@
 //!    [`EdgeRules::switch`]. One tree is on its way at a time, so members never need more than two.
 //! 2. The root seals what the venue publishes; proxies forward first authentic copies; gateways put them in sequence,
 //!    hold them until their deadlines and show them.
-//! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom they
-//!    take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
-//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises pass.
-//! 4. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
+//! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom
+//!    they take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
+//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
+//!    pass.
+//! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
+//!    waits there until the last packet before it was shown: nobody learns of a trade from its own report before all
+//!    others can.
+//! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
+//!
+//! 6. A root that takes the place of another one has a session of its own and epochs above all of the other's
+//!    ([`crate::RootSuccession`] says when it may). Members that join it forget the numbers of the one before;
+//!    gateways send it what is not acknowledged, with the first stamps.
 //!
 //! # Properties
 //!
@@ -52,6 +60,8 @@ pub enum EdgeMistake {
     MacUnchecked,
     /// Gateways show packets when they arrive.
     ShownEarly,
+    /// Gateways pass reports on when they arrive.
+    ReportedEarly,
     /// The root takes copies of an order that was sent again.
     CopiesTaken,
     /// Hops do not say of whom they take nothing, so a burst looks like slowness.
@@ -62,9 +72,10 @@ pub enum EdgeMistake {
 
 impl EdgeMistake {
     /// All of them.
-    pub const ALL: [EdgeMistake; 5] = [
+    pub const ALL: [EdgeMistake; 6] = [
         EdgeMistake::MacUnchecked,
         EdgeMistake::ShownEarly,
+        EdgeMistake::ReportedEarly,
         EdgeMistake::CopiesTaken,
         EdgeMistake::HoldForgotten,
         EdgeMistake::BundleCutEarly,
@@ -210,6 +221,8 @@ pub enum EdgeInput<'a> {
     Order(NewEdgeOrder),
     /// At a gateway: the number of the mid, as of what was shown.
     Mid(u64),
+    /// At the root: a report for the participants of a gateway, of what was published so far.
+    Report(MemberId, Vec<u8>),
     /// At the root: the engine can take this many more orders.
     Ready(u64),
     /// At a gateway: the clock changed its promise.
@@ -252,6 +265,8 @@ pub enum EdgeEffect {
     OrderRefused,
     /// At a gateway: the root has this order.
     Acknowledged(u32),
+    /// At a gateway: a report for its participants; what it may refer to was shown.
+    Report(Vec<u8>),
     /// At the root: the next order for the engine.
     Engine(Box<Sequenced<EdgeOrder>>),
     /// At the root: the orders of a cut-off, for the batch market.

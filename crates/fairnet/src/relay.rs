@@ -74,6 +74,11 @@ impl FirstCopy {
         true
     }
 
+    /// The session whose packets count.
+    pub fn session(&self) -> [u8; 10] {
+        self.session
+    }
+
     /// Begins another session: numbers start again.
     pub fn begin(&mut self, session: [u8; 10]) {
         self.session = session;
@@ -259,6 +264,11 @@ impl Relay {
         let spots = vec![(plan.epoch(), at.1)];
         let first = FirstCopy::new(plan, session, key, limits.span, limits.overlap);
         Relay { spots, tree: at.0, first, ring: PacketRing::new(limits.ring), peers: BTreeMap::new(), limits }
+    }
+
+    /// The session whose packets it forwards.
+    pub fn session(&self) -> [u8; 10] {
+        self.first.session()
     }
 
     /// One step.

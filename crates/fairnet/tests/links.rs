@@ -50,6 +50,8 @@ fn messages() -> Vec<LinkMessage> {
         LinkMessage::Watermark(OrderClass::Critical, MergeKey::at(1, 2)),
         LinkMessage::Delay(55),
         LinkMessage::Credit(64),
+        LinkMessage::Report(10, b"executed".to_vec()),
+        LinkMessage::Report(u64::MAX, Vec::new()),
     ]
 }
 

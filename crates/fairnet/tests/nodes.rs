@@ -58,6 +58,29 @@ fn nodes_resume_within_a_second_after_a_proxy_and_a_gateway_die() {
     }
 }
 
+/// The tree of one gateway has room for one proxy; the other one is a spare then. It has no children, so it can promise
+/// nothing, and a parent that still had its stream would wait for it.
+#[test]
+fn spare_proxy_ends_its_stream_so_that_nobody_waits_for_it() {
+    let place = |port| EdgePlace { datagrams: ([127, 0, 0, 1], port).into(), streams: ([127, 0, 0, 1], port).into() };
+    let seat = |member: MemberId| Seat { member, place: place(member as u16 + 1) };
+    let rules = EdgeSetup::rules();
+    let mut proxy = ProxyNode::new(0, 2, seat(2).place, [7; 32], rules);
+    let mut parents = Vec::new();
+    for (epoch, gateways) in [(1, vec![seat(1_000), seat(1_001)]), (2, vec![seat(1_000)])] {
+        let shape = SeatingShape { layers: Some(1), hedging: 0 };
+        let seating = Seating::new(epoch, shape, seat(ROOT_MEMBER), &[seat(1), seat(2)], &gateways).expect("a tree");
+        let message = LinkMessage::Configure(Box::new(seating), *b"0000000001");
+        let mut out = Vec::new();
+        proxy.step(0, EdgeInput::Message(LinkEnd::control(ROOT_MEMBER), message), &mut out);
+        parents.extend(out.into_iter().filter_map(|effect| match effect {
+            EdgeEffect::Parent(parent) => Some(parent.map(|seat| seat.member)),
+            _ => None,
+        }));
+    }
+    assert_eq!(parents, [Some(ROOT_MEMBER), None]);
+}
+
 /// Ten gateways send faster than the engine takes, so credit runs out at every hop.
 fn burst(policy: QueuePolicy) -> EdgeSetup {
     let calm = setup(3, CALM);

@@ -141,8 +141,8 @@ struct AtPlaces {
     venues: Vec<SettledFills>,
     /// Operations that pay and do nothing.
     void: BTreeSet<(Address, Sequence)>,
-    /// Accounts that are concerned though their balances may not change.
-    concerned: BTreeSet<Address>,
+    /// Accounts that are concerned though their balances may not change, some of them twice.
+    concerned: Vec<Address>,
 }
 
 impl Ledger {
@@ -494,7 +494,7 @@ impl Ledger {
             lane: Vec::new(),
             void: Vec::new(),
             settled: Vec::new(),
-            concerned: BTreeSet::new(),
+            concerned: Vec::new(),
         };
         let kept = self.places.apply(&mut turn, &orders.edits);
         let Turn { lane, void, settled: venues, concerned, .. } = turn;
@@ -553,7 +553,7 @@ fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
 }
 
 /// Adds accounts that are concerned though their balances may not have changed, by address.
-fn with_concerned(mut modified: Vec<Address>, concerned: BTreeSet<Address>) -> Vec<Address> {
+fn with_concerned(mut modified: Vec<Address>, concerned: Vec<Address>) -> Vec<Address> {
     if !concerned.is_empty() {
         modified.extend(concerned);
         modified.sort_unstable();

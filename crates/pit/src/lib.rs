@@ -46,6 +46,7 @@ pub mod bridge;
 mod chain;
 mod clock;
 pub mod door;
+mod edge;
 mod events;
 mod feed;
 mod home;
@@ -66,6 +67,7 @@ use ledger::SettledFills;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
+pub use self::edge::{CREDIT as EDGE_CREDIT, EdgeSettings, EdgeStartError, VenueEdge, fairness_body};
 pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, VenueChain};
 pub use events::BookTop;
 pub use home::{incarnation_directory, prepare_incarnation};
@@ -85,6 +87,7 @@ pub struct Pit {
     calls: axum::Router,
     address: SocketAddr,
     ouch_address: SocketAddr,
+    edge: Option<VenueEdge>,
 }
 
 /// Why a pit does not start.
@@ -105,6 +108,9 @@ pub enum PitError {
     /// An address of the feed cannot be used.
     #[error("[venue] {0}: cannot listen on {1}: {2}; choose another address")]
     Feed(&'static str, SocketAddr, std::io::Error),
+    /// The edge cannot be started.
+    #[error(transparent)]
+    Edge(#[from] EdgeStartError),
     /// A thread cannot be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
@@ -125,12 +131,13 @@ impl Pit {
         let ouch = TcpListener::bind(listen).await.map_err(|error| PitError::Ouch(listen, error))?;
         let ouch_address = ouch.local_addr().map_err(|error| PitError::Ouch(listen, error))?;
         let sources = feed_sources(config).await?;
-        let feed_to = config.feed_to.clone();
+        let (feed_to, edge) = (config.feed_to.clone(), settings.edge.clone());
         let (queue, inputs) = sync_channel(INPUTS);
         let shared = Arc::new(PitShared::new(config.number, queue));
         if sources.is_some() {
             shared.feed.turn_on();
         }
+        let edge = edge.map(|edge| VenueEdge::start(&edge, shared.clone())).transpose()?;
         let host = Host::new(settings, shared.clone());
         let run = std::thread::Builder::new().name("venue".into()).spawn(move || host.run(&inputs));
         let thread = Mutex::new(Some(run.map_err(PitError::Thread)?));
@@ -144,7 +151,7 @@ impl Pit {
         }
         tokio::spawn(ouch::door::serve(ouch, shared.clone(), stopped));
         tracing::info!(%address, ouch = %ouch_address, "the venue's doors are open");
-        Ok(Pit { shared, thread, stop, calls, address, ouch_address })
+        Ok(Pit { shared, thread, stop, calls, address, ouch_address, edge })
     }
 
     /// The address of orders over HTTP and WebSocket.
@@ -160,6 +167,11 @@ impl Pit {
     /// The address of OUCH.
     pub fn ouch_address(&self) -> SocketAddr {
         self.ouch_address
+    }
+
+    /// The root of the venue's edge, if it has one.
+    pub fn edge(&self) -> Option<&VenueEdge> {
+        self.edge.as_ref()
     }
 
     /// The venue's number.
@@ -203,7 +215,7 @@ impl Pit {
 /// The sockets of the feed; `None` if nobody is to be told.
 async fn feed_sources(config: &VenueConfig) -> Result<Option<(UdpSocket, TcpListener)>, PitError> {
     let VenueConfig { feed_listen: udp, snapshot_listen: tcp, .. } = *config;
-    if config.feed_to.is_empty() {
+    if config.feed_to.is_empty() && config.edge_listen.is_none() {
         return Ok(None);
     }
     let socket = UdpSocket::bind(udp).await.map_err(|error| PitError::Feed("feed_listen", udp, error))?;

@@ -3,9 +3,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use fairnet::EdgeRules;
 use primitives::venue::VenueId;
 use serde::{Deserialize, Serialize};
 use venue::{MarketSettings, VenueKeys, VenueLimits};
+
+use crate::edge::{EdgeSettings, EdgeStartError};
+
+/// How long before a deadline a root on a machine of its own stops sleeping, ns.
+const SPIN: u64 = 60_000;
 
 /// A venue of continuous markets that this node runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +31,17 @@ pub struct VenueConfig {
     pub feed_listen: SocketAddr,
     /// The address of snapshots of the feed (TCP).
     pub snapshot_listen: SocketAddr,
+    /// The address at which the root of the venue's edge finds its members, for datagrams (UDP) and streams (TCP);
+    /// without it the venue has no edge.
+    pub edge_listen: Option<SocketAddr>,
+    /// The file with the secret of the edge's machines.
+    pub edge_secret: Option<PathBuf>,
+    /// Whether the members of the edge share a machine with other work: everything waits longer.
+    pub edge_shared_machine: bool,
+    /// Whether streams of the edge are encrypted; the same at all members.
+    pub edge_tls: bool,
+    /// How wrong this machine's clock can be, in nanoseconds; without it no release is called fair.
+    pub edge_clock_error_ns: Option<u64>,
     /// What a maker pays, in millionths of what it trades; a rebate is negative.
     pub maker_ppm: i32,
     /// What a taker pays, likewise.
@@ -52,6 +69,11 @@ impl Default for VenueConfig {
             feed_to: Vec::new(),
             feed_listen: SocketAddr::from(([127, 0, 0, 1], 8072)),
             snapshot_listen: SocketAddr::from(([127, 0, 0, 1], 8072)),
+            edge_listen: None,
+            edge_secret: None,
+            edge_shared_machine: false,
+            edge_tls: false,
+            edge_clock_error_ns: None,
             maker_ppm: market.maker_ppm,
             taker_ppm: market.taker_ppm,
             lots_min: market.lots_min,
@@ -70,6 +92,25 @@ impl VenueConfig {
         VenueLimits { life_heights, quiet_ms, ..VenueLimits::default() }
     }
 
+    /// How the root of its edge runs, if it has one.
+    ///
+    /// # Errors
+    /// If the secret is not there.
+    pub fn edge(&self) -> Result<Option<EdgeSettings>, EdgeStartError> {
+        let Some(listen) = self.edge_listen else { return Ok(None) };
+        let path = self.edge_secret.clone().unwrap_or_default();
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| EdgeStartError::Secret(path.clone(), error.to_string()));
+        let secret =
+            primitives::from_hex(text?.trim()).map_err(|error| EdgeStartError::Secret(path, error.to_string()))?;
+        let (rules, spin) = match self.edge_shared_machine {
+            true => (EdgeRules::shared_machine(), 0),
+            false => (EdgeRules::default(), SPIN),
+        };
+        let (clock_error, is_encrypted) = (self.edge_clock_error_ns, self.edge_tls);
+        Ok(Some(EdgeSettings { listen: [listen; 2], secret, rules, clock_error, spin, is_encrypted }))
+    }
+
     /// How its markets are run.
     pub(crate) fn market(&self) -> MarketSettings {
         let VenueConfig { maker_ppm, taker_ppm, lots_min, .. } = *self;
@@ -85,4 +126,6 @@ pub struct PitSettings {
     pub directory: PathBuf,
     /// The keys of the operator. Each opening of a root takes a copy.
     pub keys: Box<dyn Fn() -> VenueKeys + Send>,
+    /// Its market edge, if it has one.
+    pub edge: Option<EdgeSettings>,
 }

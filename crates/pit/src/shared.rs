@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use edge::HostHandle;
 use primitives::venue::MarketId;
 use primitives::{Address, Height, PublicKey, Sequence};
 use store::RealDisk;
@@ -15,6 +16,7 @@ use venue::{
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
+use crate::edge::{DeskInput, DeskSender};
 use crate::events::StepEvents;
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
@@ -53,6 +55,8 @@ pub(crate) enum PitInput {
     Operate { input: VenueInput, reply: oneshot::Sender<Option<OrderRefusal>> },
     /// Looks at the root.
     Ask(RootQuestion),
+    /// Answered once the root has taken what came before.
+    Reached(oneshot::Sender<()>),
     /// There is a block, or one was certified.
     Wake,
     /// Ends the thread.
@@ -177,6 +181,10 @@ pub(crate) struct PitShared {
     stamps: Mutex<RequestStamps>,
     pub ouch: OuchHub,
     pub feed: Arc<FeedHub>,
+    /// The root of the venue's edge, if there is one.
+    pub edge: OnceLock<HostHandle>,
+    /// Its desk.
+    desk: OnceLock<DeskSender>,
     links: std::sync::atomic::AtomicU64,
 }
 
@@ -191,6 +199,8 @@ impl PitShared {
             stamps: Mutex::default(),
             ouch: OuchHub::default(),
             feed: Arc::default(),
+            edge: OnceLock::new(),
+            desk: OnceLock::new(),
             links: std::sync::atomic::AtomicU64::new(1),
         }
     }
@@ -224,8 +234,23 @@ impl PitShared {
         })
     }
 
+    /// Whoever tells the venue's edge.
+    pub fn open_desk(&self, desk: DeskSender) {
+        // There is one edge.
+        drop(self.desk.set(desk));
+    }
+
+    /// The root has told something.
+    pub fn tell_desk(&self, input: DeskInput) {
+        if let Some(desk) = self.desk.get() {
+            // It may have ended.
+            drop(desk.send(input));
+        }
+    }
+
     /// Ends the root's thread after what waits.
     pub fn stop(&self) {
+        self.tell_desk(DeskInput::Stop);
         // The receiver is gone if the thread has ended.
         drop(self.inputs.send(PitInput::Stop));
     }

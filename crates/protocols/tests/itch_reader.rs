@@ -72,6 +72,38 @@ fn a_reader_of_others_reads_our_itch_file() {
     }
 }
 
+/// The first and the last moment of a UTC day, and the largest numbers that fields have.
+#[test]
+fn a_reader_of_others_reads_midnight_and_the_limits_of_u32() {
+    const DAY: u64 = 86_400_000_000_000;
+    let (order, shares, price, matched) = (u64::MAX, u32::MAX, u32::MAX, u64::MAX);
+    let bodies = [
+        ItchBody::Add(Add { order, side: b'B', shares, stock: STOCK, price }),
+        ItchBody::Executed(Executed { order, shares, matched }),
+        ItchBody::ExecutedAt(ExecutedAt { order, shares, matched, printable: b'Y', price }),
+        ItchBody::Cancelled(Cancelled { order, shares }),
+        ItchBody::Replaced(Replaced { before: order, order, shares, price }),
+        ItchBody::Delete(Delete { order }),
+    ];
+    let mut file = Vec::new();
+    let moments = [0, 1, DAY - 1];
+    for nanoseconds in moments {
+        for body in &bodies {
+            let header = ItchHeader { locate: u16::MAX, tracking: u16::MAX, nanoseconds };
+            let mut bytes = Vec::new();
+            ItchMessage { header, body: body.clone() }.encode(&mut bytes).expect("in a day");
+            assert!(put_frame(&bytes, &mut file));
+        }
+    }
+    let read: Vec<_> = itchy::MessageStream::from_reader(&file[..]).collect::<Result<_, _>>().expect("all are read");
+    assert_eq!(read.len(), moments.len() * bodies.len());
+    let expected = moments.iter().flat_map(|moment| bodies.iter().map(move |body| (*moment, body)));
+    for (theirs, (moment, ours)) in read.iter().zip(expected) {
+        assert_eq!((theirs.timestamp, theirs.stock_locate, theirs.tracking_number), (moment, u16::MAX, u16::MAX));
+        assert!(is_same(ours, &theirs.body), "{ours:?} {theirs:?}");
+    }
+}
+
 /// Whether both say the same, for the messages of a book.
 fn is_same(ours: &ItchBody, theirs: &Theirs) -> bool {
     match (ours, theirs) {

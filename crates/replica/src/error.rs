@@ -112,7 +112,7 @@ pub enum ReplicaError {
     /// The state does not know the committee that decides a height.
     #[error(
         "the committee of epoch {epoch}, which decides height {height}, is not known to the state of height \
-         {applied}: the          archive of certificates is older than the log; put back the one that belongs to it, \
+         {applied}: the archive of certificates is older than the log; put back the one that belongs to it, \
          or begin with an empty home"
     )]
     UnknownCommittee {

@@ -235,3 +235,6 @@ fn rehash_roots<const KEY: usize, const VALUE: usize>(segments: &mut [&mut Segme
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

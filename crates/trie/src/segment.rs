@@ -407,3 +407,6 @@ impl<T: Copy> Room<T> {
         &self.items[..self.count]
     }
 }
+
+#[cfg(test)]
+mod tests;

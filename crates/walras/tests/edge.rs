@@ -35,8 +35,8 @@ impl Drop for Members {
     }
 }
 
-/// A root in a thread of this process; the bodies of orders come out of the receiver.
-fn root(secret: [u8; 32]) -> (HostHandle, SocketAddr, Receiver<Vec<u8>>) {
+/// A root in a thread of this process; participants and bodies of orders come out of the receiver.
+fn root(secret: [u8; 32]) -> (HostHandle, SocketAddr, Receiver<(u64, Vec<u8>)>) {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let sockets = EdgeSockets::bind(any, any).expect("free ports");
     let place = sockets.place().expect("bound");
@@ -47,7 +47,7 @@ fn root(secret: [u8; 32]) -> (HostHandle, SocketAddr, Receiver<Vec<u8>>) {
     let (sender, orders) = channel();
     let observer = move |_: u64, effect: &EdgeEffect, _: &mut Vec<EdgeCommand>| {
         if let EdgeEffect::Engine(order) = effect {
-            drop(sender.send(order.item.body.clone()));
+            drop(sender.send((order.item.participant, order.item.body.clone())));
         }
     };
     let station = Station::new(ROOT_MEMBER, secret, node, sockets, None, Box::new(observer));
@@ -105,10 +105,53 @@ fn proxy_and_gateway_processes_carry_the_feed_down_and_orders_up() {
         input.write_all(&[&order[..], b"\n"].concat()).expect("it reads");
     }
     drop(input);
-    let arrived: Vec<Vec<u8>> = orders.iter().take(sent.len()).collect();
+    let arrived: Vec<Vec<u8>> = orders.iter().map(|(_, body)| body).take(sent.len()).collect();
     assert_eq!(arrived, sent, "in the order in which they were made");
     let ended = members.0[3].wait().expect("a child");
     assert!(ended.success(), "a gateway whose orders are all acknowledged ends by itself");
+}
+
+/// The sample market maker inside one gateway and outside of another one.
+#[test]
+fn remote_strategy_issues_what_the_module_in_the_gateway_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("secret");
+    assert!(walras().args(["fairnet", "secret", "--out"]).arg(&path).output().expect("runs").status.success());
+    let text = std::fs::read_to_string(&path).expect("the secret");
+    let (handle, address, orders) = root(primitives::from_hex(text.trim()).expect("32 bytes"));
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/strategies/market_maker.wat");
+    let mut members = Members(Vec::new());
+    members.0.push(member("gateway", 1_000, address, &path).args(["--strategy", module]).spawn().expect("starts"));
+    let mut outside = member("gateway", 1_001, address, &path);
+    outside.args(["--feed", "--orders"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut outside = outside.spawn().expect("starts");
+    let feed = outside.stdout.take().expect("a pipe");
+    let mut maker = walras();
+    maker.args(["fairnet", "quote"]).stdin(feed).stdout(Stdio::piped());
+    let mut maker = maker.spawn().expect("starts");
+    let (mut quotes, mut input) = (maker.stdout.take().expect("a pipe"), outside.stdin.take().expect("a pipe"));
+    std::thread::spawn(move || drop(std::io::copy(&mut quotes, &mut input)));
+    members.0.extend([outside, maker]);
+
+    let message = |height: u64| format!("{{\"height\":{height},\"asset\":3,\"price\":1.{height:09}}}").into_bytes();
+    let mut issued = [Vec::new(), Vec::new()];
+    for height in 1.. {
+        let (message, first) = (message(height), height);
+        let packet = MoldPacket { session: SESSION, first, messages: vec![&message], is_end: false };
+        handle.send(0, EdgeCommand::Publish(packet.encode().expect("short")));
+        while let Ok((participant, body)) = orders.recv_timeout(std::time::Duration::from_millis(10)) {
+            issued[participant as usize - 1_000].push(body);
+        }
+        // Each begins with the packet that it is shown first.
+        if issued.iter().all(|own| own.len() >= 40) {
+            break;
+        }
+    }
+    let expected: Vec<Vec<u8>> = (1..10_000).flat_map(|height| edge::sample_quotes(&message(height))).collect();
+    for own in issued {
+        let begin = expected.iter().position(|body| *body == own[0]).expect("a quote upon a packet");
+        assert_eq!(own, expected[begin..begin + own.len()]);
+    }
 }
 
 #[test]

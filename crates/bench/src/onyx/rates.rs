@@ -133,3 +133,19 @@ pub(super) fn figure_12(options: &OnyxOptions) -> Chart {
     );
     chart
 }
+
+/// The longest wait for a stream, from none to ten tail loss probes.
+pub(super) fn max_wait(options: &OnyxOptions) -> Chart {
+    const MS: u64 = 1_000_000;
+    let by_wait = |max_wait: u64| {
+        // As many long waits in a row as by default.
+        let rules = MergeRules { max_wait, patience: 5 * max_wait, ..MergeRules::default() };
+        Sequencing::Watermarks(QueuePolicy::ByStamp, rules)
+    };
+    let waits = [("0.5 ms", MS / 2), ("2 ms", 2 * MS), ("5 ms", 5 * MS), ("12 ms", 12 * MS), ("40 ms", 40 * MS)];
+    let designs = waits.map(|(name, wait)| (name, true, by_wait(wait)));
+    let (mut chart, _) = compare(&designs, METHOD.into(), true, options);
+    chart.method +=
+        ". Queues by stamp; the tree; orders that a later stamp overtook are those whose wait was cut short";
+    chart
+}

@@ -1,8 +1,9 @@
-//! A node without a pipeline, for tests of the doors only: a ledger to which blocks are applied by hand, and an
-//! intake that is full.
+//! A node without a pipeline, for tests of the doors only: a ledger to which blocks are applied by hand, an archive of
+//! those blocks, and an intake that is full unless a test says what it answers.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
@@ -23,28 +24,72 @@ use readers::cache::ProvenReceipts;
 use readers::metrics::Metrics;
 use readers::views::Views;
 use readers::{CommittedBlock, Outline, Published};
-use replica::EthereumReject;
+use replica::{EthereumReject, encode, receipts_with};
 use tokio::sync::oneshot;
+
+/// A block with its receipts.
+type ArchivedBlock = (Arc<Superblock>, Arc<ProvenReceipts>);
 
 /// See the module text.
 pub struct Fake {
     ledger: RwLock<Ledger>,
     published: Published,
     metrics: Metrics,
+    archive: RwLock<BTreeMap<Height, ArchivedBlock>>,
+    answers: Mutex<VecDeque<Answer>>,
 }
 
 impl Fake {
     /// Two assets of different decimals, one holder.
     pub fn new() -> Fake {
+        Fake::of(Fake::genesis())
+    }
+
+    /// The genesis of [`Fake::new`].
+    pub fn genesis() -> Genesis {
         let owner = PublicKey([1; 32]).address();
         let assets = vec![Listing::new("USD", 2, owner), Listing::new("EUR", 4, owner)];
         let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
         let balances = vec![(owner, AssetId(0), 1_000_000)];
-        let genesis = Genesis { chain: 1, epsilon, mu, assets, balances, ..Genesis::default() };
+        Genesis { chain: 1, epsilon, mu, assets, balances, ..Genesis::default() }
+    }
+
+    /// A node of this genesis.
+    pub fn of(genesis: Genesis) -> Fake {
         let ledger = Ledger::new(&genesis).expect("sound");
         let root = Roots::of(&ledger).parts().root();
         let published = Published::new(Views::new(&ledger, root, 1_000));
-        Fake { ledger: RwLock::new(ledger), published, metrics: Metrics::new() }
+        let (metrics, archive, answers) = (Metrics::new(), RwLock::default(), Mutex::default());
+        Fake { ledger: RwLock::new(ledger), published, metrics, archive, answers }
+    }
+
+    /// What the intake answers to the next transactions, one after another; after these it is full again.
+    #[allow(dead_code, reason = "not every test submits")]
+    pub fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.answers.lock().expect("no test panics with it").extend(answers);
+    }
+
+    /// Applies, archives and publishes a block of these transactions, which count as signed.
+    #[allow(dead_code, reason = "not every test has blocks")]
+    pub fn commit(&self, transactions: &[Transaction]) {
+        let mut ledger = self.ledger.write().expect("no test panics with it");
+        let (height, parent) = (ledger.height() + 1, ledger.last_block());
+        let sub_blocks = vec![SubBlock { native: transactions.to_vec(), ..SubBlock::default() }];
+        let parent_root = Roots::of(&ledger).parts().root();
+        let block = Superblock { height, parent, time_ms: 1_000 * height, parent_root, sub_blocks };
+        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
+        let ids: Vec<TransactionId> = transactions.iter().map(Transaction::id).collect();
+        let proven = Arc::new(ProvenReceipts::new(receipts_with(&applied, &ids)));
+        let outline = Outline::of(&ledger);
+        let committed = CommittedBlock::new(&block, &applied, &ids, proven.root, outline, Vec::new());
+        drop(ledger);
+        self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
+        self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
+        self.published.announce(Arc::new(committed));
+    }
+
+    fn archived(&self, height: Height) -> Option<ArchivedBlock> {
+        self.archive.read().expect("no test panics with it").get(&height).cloned()
     }
 
     fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
@@ -92,7 +137,9 @@ impl Vitals for Fake {
 impl Intake for Fake {
     fn submit(&self, transactions: Vec<Transaction>, _wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         let (reply, receiver) = oneshot::channel();
-        reply.send(transactions.iter().map(|_| Answer::Full).collect()).expect("the receiver is here");
+        let mut answers = self.answers.lock().expect("no test panics with it");
+        let told = transactions.iter().map(|_| answers.pop_front().unwrap_or(Answer::Full)).collect();
+        assert!(reply.send(told).is_ok(), "the receiver is here");
         Ok(receiver)
     }
 
@@ -162,20 +209,22 @@ impl VenueReads for Fake {
 }
 
 impl Archived for Fake {
-    fn block(&self, _height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
-        Ok(None)
+    fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
+        Ok(self.archived(height).map(|(block, _)| block))
     }
 
-    fn raw_block(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        Ok(None)
+    fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.archived(height).map(|(block, _)| block.to_bytes()))
     }
 
-    fn receipts(&self, _height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
-        Ok(None)
+    fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
+        Ok(self.archived(height).map(|(_, receipts)| receipts))
     }
 
-    fn raw_receipts(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        Err(ReadError::Archive("this disk is a test".into()))
+    /// Of what is not archived, the disk fails.
+    fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        let failed = || ReadError::Archive("this disk is a test".into());
+        self.archived(height).map(|(_, proven)| Some(encode(&proven.receipts))).ok_or_else(failed)
     }
 
     fn certificate(&self, _height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {

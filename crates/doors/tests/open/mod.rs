@@ -14,10 +14,20 @@ pub fn loopback() -> Http {
 }
 
 /// Runs `test` against doors with these settings; it runs in its own thread, as clients do.
+#[allow(dead_code, reason = "some tests bring their own node")]
 pub fn with_doors<T: Send + 'static>(settings: Http, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
+    with_node(settings, Arc::new(Fake::new()), test)
+}
+
+/// As [`with_doors`], in front of this node.
+pub fn with_node<T: Send + 'static>(
+    settings: Http,
+    node: Arc<Fake>,
+    test: impl FnOnce(SocketAddr) -> T + Send + 'static,
+) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
     runtime.block_on(async {
-        let doors = Bound::new(settings).await.expect("a free port").open(Arc::new(Fake::new()));
+        let doors = Bound::new(settings).await.expect("a free port").open(node);
         let address = SocketAddr::from(([127, 0, 0, 1], doors.address().port()));
         let result = tokio::task::spawn_blocking(move || test(address)).await.expect("the test passes");
         doors.close().await;
@@ -38,6 +48,35 @@ pub fn exchange(stream: &mut (impl Read + Write), method: &str, path: &str, head
     (status.unwrap_or_else(|| panic!("no status: {answer:?}")), answer)
 }
 
+#[allow(dead_code, reason = "some tests send bodies")]
 pub fn call(server: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
     exchange(&mut TcpStream::connect(server).expect("listens"), method, path, headers)
+}
+
+/// Status and JSON of the answer to a call with a body; `null` if it is not JSON.
+#[allow(dead_code, reason = "not every test sends bodies")]
+pub fn send(server: SocketAddr, method: &str, path: &str, kind: &str, body: &[u8]) -> (u16, serde_json::Value) {
+    let mut stream = TcpStream::connect(server).expect("listens");
+    let kind = if kind.is_empty() { String::new() } else { format!("Content-Type: {kind}\r\n") };
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{kind}Content-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    // A body that is refused is not read to its end.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("no head: {path}"));
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    (status, serde_json::from_slice(&answer[end + 4..]).unwrap_or_default())
+}
+
+/// The answer to a `GET` that succeeds.
+#[allow(dead_code, reason = "not every test reads")]
+pub fn get(server: SocketAddr, path: &str) -> serde_json::Value {
+    let (status, body) = send(server, "GET", path, "", &[]);
+    assert_eq!(status, 200, "{path}: {body}");
+    body
 }

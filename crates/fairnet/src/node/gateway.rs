@@ -1,6 +1,6 @@
 //! A gateway: shows the feed to one participant, and sends its orders in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -59,8 +59,12 @@ pub struct GatewayNode {
     tokens: Tokens,
     /// The epoch in which this gateway joined; 0 before.
     session: u32,
+    /// The last epoch that it worked by.
+    epoch: u32,
     mid: u64,
     shown: u64,
+    /// Reports, each with the packet that it waits for, in their order.
+    reports: VecDeque<(u64, Vec<u8>)>,
     parent: Option<Seat>,
     is_parent_open: bool,
     /// By reference.
@@ -93,8 +97,10 @@ impl GatewayNode {
             stamps: Stamps::default(),
             tokens: Tokens::new(member, 0),
             session: 0,
+            epoch: 0,
             mid: 0,
             shown: 0,
+            reports: VecDeque::new(),
             parent: None,
             is_parent_open: false,
             unacknowledged: BTreeMap::new(),
@@ -146,7 +152,7 @@ impl GatewayNode {
             // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
             EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
-            EdgeInput::Publish(_) | EdgeInput::Ready(_) => self.counters.misplaced += 1,
+            EdgeInput::Publish(_) | EdgeInput::Ready(_) | EdgeInput::Report(..) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),
         }
     }
@@ -250,6 +256,15 @@ impl GatewayNode {
         }
         let shown = ShownPacket { sequence, deadline, unfair: released.unfair, payload };
         out.push(EdgeEffect::Show(Box::new(shown)));
+        self.release_reports(out);
+    }
+
+    /// Passes on the reports of what was shown.
+    fn release_reports(&mut self, out: &mut Vec<EdgeEffect>) {
+        let is_early = self.rules.mistake == Some(EdgeMistake::ReportedEarly);
+        let is_due = |(position, _): &&(u64, Vec<u8>)| is_early || *position <= self.shown;
+        let due = self.reports.iter().take_while(is_due).count();
+        out.extend(self.reports.drain(..due).map(|(_, bytes)| EdgeEffect::Report(bytes)));
     }
 
     fn on_message(&mut self, now: Nanos, end: LinkEnd, message: LinkMessage, out: &mut Vec<EdgeEffect>) {
@@ -258,6 +273,10 @@ impl GatewayNode {
                 self.configure(now, *seating, session, out);
             }
             (LinkPurpose::Control, LinkMessage::Begin(next)) => self.begin(now, next, out),
+            (LinkPurpose::Control, LinkMessage::Report(position, bytes)) => {
+                self.reports.push_back((position, bytes));
+                self.release_reports(out);
+            }
             (LinkPurpose::Control, LinkMessage::Unknown) => self.presence.unknown(),
             (LinkPurpose::Control, LinkMessage::TooSoon(until)) => self.presence.too_soon(until),
             (LinkPurpose::Control, LinkMessage::Taken(session, tokens)) if session == self.session => {
@@ -281,6 +300,13 @@ impl GatewayNode {
         if seating.spot_of(member).is_none() {
             return;
         }
+        // A root that has taken the place of another one has a session of its own, and higher epochs.
+        if self.feed.as_ref().is_some_and(|feed| feed.first.session() != session) {
+            if epoch <= self.epoch {
+                return;
+            }
+            self.forget_root(now);
+        }
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
         match &mut self.feed {
             Some(feed) => {
@@ -293,9 +319,12 @@ impl GatewayNode {
                 let limits = self.rules.limits;
                 let first = FirstCopy::new(plan, session, key, limits.span, limits.overlap);
                 self.feed = Some(GatewayFeed { seating, first, gaps: None, early: Vec::new() });
-                self.session = epoch;
+                if self.session == 0 {
+                    self.session = epoch;
+                }
             }
         }
+        self.epoch = epoch;
         self.presence.installed(epoch);
         self.resend_later(now);
         let parent = self.feed.as_ref().and_then(|feed| feed.seating.parent(member)).copied();
@@ -304,6 +333,16 @@ impl GatewayNode {
             out.push(EdgeEffect::Parent(parent));
         }
         out.push(EdgeEffect::Epoch(epoch));
+    }
+
+    /// Another root: its numbers begin anew. It has none of the orders that the one before has not acknowledged, but
+    /// copies of them may wait at proxies: session and tokens stay, so that each counts once.
+    fn forget_root(&mut self, now: Nanos) {
+        self.feed = None;
+        self.hold = Hold::new(now, self.rules.hold, self.clock);
+        self.meter = DelayMeter::new(now, self.rules.deadlines);
+        (self.shown, self.worst) = (0, (0, now));
+        self.reports.clear();
     }
 
     fn begin(&mut self, now: Nanos, next: u64, out: &mut Vec<EdgeEffect>) {

@@ -229,9 +229,19 @@ impl ProxyNode {
     fn configure(&mut self, now: Nanos, seating: Seating, session: [u8; 10], out: &mut Vec<EdgeEffect>) {
         let (epoch, member) = (seating.epoch(), self.presence.member);
         // A proxy without a place waits as a spare; the root counts it as working by the tree.
-        let Some(spot) = seating.spot_of(member) else { return self.presence.installed(epoch) };
+        let Some(spot) = seating.spot_of(member) else {
+            self.presence.installed(epoch);
+            return self.change_parent(now, None, out);
+        };
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
         let parent = seating.parent(member).copied();
+        // A root that has taken the place of another one has a session of its own, and higher epochs.
+        if let Some((_, seatings)) = self.relay.as_ref().filter(|(relay, _)| relay.session() != session) {
+            if epoch <= seatings.current.epoch() {
+                return;
+            }
+            self.relay = None;
+        }
         match &mut self.relay {
             Some((relay, seatings)) => {
                 relay.step(now, RelayInput::Install(spot, plan, key), &mut Vec::new());
@@ -246,12 +256,17 @@ impl ProxyNode {
             seatings.register(now, relay);
         }
         self.presence.installed(epoch);
+        self.change_parent(now, parent, out);
+        out.push(EdgeEffect::Epoch(epoch));
+    }
+
+    /// A spare has no parent: nobody must wait for what it has no children to promise for.
+    fn change_parent(&mut self, now: Nanos, parent: Option<Seat>, out: &mut Vec<EdgeEffect>) {
         if parent != self.parent {
             (self.parent, self.is_parent_open) = (parent, false);
             self.upward.parent(now, &mut Vec::new());
             out.push(EdgeEffect::Parent(parent));
         }
-        out.push(EdgeEffect::Epoch(epoch));
     }
 
     /// Sends to the parent what came out at the top.

@@ -167,6 +167,10 @@ impl RootNode {
             EdgeInput::Message(end, message) => {
                 self.counters.misplaced += u64::from(!self.upward.message(now, end.member, message, &mut up));
             }
+            // Whoever has no place sees no packets, so it can wait for none.
+            EdgeInput::Report(gateway, bytes) if self.seating().is_some_and(|tree| tree.spot_of(gateway).is_some()) => {
+                self.say(gateway, LinkMessage::Report(self.sequence, bytes), out);
+            }
             EdgeInput::Ready(orders) => self.upward.ready(now, orders, &mut up),
             EdgeInput::Tick => self.tick(now, &mut up, out),
             _ => self.counters.misplaced += 1,

@@ -87,6 +87,14 @@ impl EdgeAudit {
         }
     }
 
+    /// A gateway passed on a report of payload `number`: one that it does not show at all is none of its own.
+    pub fn reported(&mut self, gateway: MemberId, number: u64) {
+        let shown = self.shown_by(gateway);
+        if shown < number {
+            self.violation(format!("gateway {gateway} passed on a report of payload {number}, having shown {shown}"));
+        }
+    }
+
     /// A gateway gave packets up.
     pub fn lost(&mut self, gateway: MemberId, first: u64, count: u64) {
         self.violation(format!("gateway {gateway} lost {count} packets from {first} on"));

@@ -60,6 +60,8 @@ struct Machine {
     node: EdgeNode,
     due: Nanos,
     ends: BTreeMap<LinkEnd, End>,
+    /// To whom it opened a stream of orders.
+    parent: Option<MemberId>,
     seen: (u64, Nanos),
     is_alive: bool,
 }
@@ -133,7 +135,8 @@ impl World {
             _ => EdgeNode::Proxy(ProxyNode::new(now, member, own, SECRET, rules)),
         };
         let seen = (0, Nanos::MAX);
-        self.machines.insert(member, Machine { node, due: Nanos::MAX, ends: BTreeMap::new(), seen, is_alive: true });
+        let (ends, parent) = (BTreeMap::new(), None);
+        self.machines.insert(member, Machine { node, due: Nanos::MAX, ends, parent, seen, is_alive: true });
         self.queue.push(now + 1, Event::Tick(member));
         if member != ROOT_MEMBER {
             self.open(now, member, ROOT_MEMBER, LinkPurpose::Control);
@@ -276,6 +279,7 @@ impl World {
                 }
             }
             EdgeEffect::Lost(first, count) => self.audit.lost(member, first, count),
+            EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
             EdgeEffect::Engine(order) => {
                 self.trace.update(&order.key.stamp.to_be_bytes()).update(&order.item.body);
                 self.audit.handed_on(&order);
@@ -337,33 +341,14 @@ impl World {
         self.queue.push((now + 50_000).max(own.last + 1), Event::Closed(end.member, back, own.stream));
     }
 
+    /// The stream to the parent before ends; children keep theirs.
     fn change_parent(&mut self, now: Nanos, member: MemberId, parent: Option<Seat>) {
-        let EdgeNode::Proxy(_) = &self.machines[&member].node else {
-            let ends: Vec<LinkEnd> = self.orders_of(member);
-            ends.into_iter().for_each(|end| self.close(now, member, end));
-            return self.open_parent(now, member, parent);
-        };
-        // A proxy's children keep their streams: only the one to the parent before ends.
-        let before = self.left_parent(member);
-        before.into_iter().for_each(|end| self.close(now, member, end));
-        self.open_parent(now, member, parent);
-    }
-
-    fn orders_of(&self, member: MemberId) -> Vec<LinkEnd> {
-        self.machines[&member].ends.keys().filter(|end| end.purpose == LinkPurpose::Orders).copied().collect()
-    }
-
-    /// Streams of orders that a proxy opened itself: those to members above, which have lower numbers or are the root.
-    fn left_parent(&self, member: MemberId) -> Vec<LinkEnd> {
-        let EdgeNode::Root(root) = &self.machines[&ROOT_MEMBER].node else { return Vec::new() };
-        let layer = |member| Some(root.seating()?.spot_of(member)?.layer);
-        let own = layer(member);
-        self.orders_of(member).into_iter().filter(|end| layer(end.member) < own).collect()
-    }
-
-    fn open_parent(&mut self, now: Nanos, member: MemberId, parent: Option<Seat>) {
+        let parent = parent.map(|seat| seat.member);
+        if let Some(before) = std::mem::replace(&mut self.machine(member).parent, parent) {
+            self.close(now, member, LinkEnd::orders(before));
+        }
         if let Some(parent) = parent {
-            self.open(now, member, parent.member, LinkPurpose::Orders);
+            self.open(now, member, parent, LinkPurpose::Orders);
         }
     }
 
@@ -392,11 +377,19 @@ impl World {
         if let Some(header) = header {
             self.audit.published(&payload, header.deadline);
             self.spoof(now, header.epoch, header.sequence);
+            self.report(now, number, &mut out);
         }
         out.into_iter().for_each(|effect| self.perform(now, ROOT_MEMBER, effect, None));
         if number < self.setup.payloads {
             self.queue.push(now + MS, Event::Publish);
         }
+    }
+
+    /// The venue tells the participants of one gateway what the payload means to them.
+    fn report(&mut self, now: Nanos, number: u64, out: &mut Vec<EdgeEffect>) {
+        let gateway = GATEWAY + number % u64::from(self.setup.gateways);
+        let input = EdgeInput::Report(gateway, number.to_be_bytes().to_vec());
+        self.machine(ROOT_MEMBER).node.step(now, input, out);
     }
 
     /// A stranger asks somebody for packets in the name of a gateway, and with a MAC of another secret.

@@ -167,8 +167,8 @@ pub(crate) struct Turn<'a> {
     pub void: Vec<(Address, Sequence)>,
     /// Settles of venues that counted.
     pub settled: Vec<SettledFills>,
-    /// Accounts that are concerned though their balances may not change.
-    pub concerned: BTreeSet<Address>,
+    /// Accounts that are concerned though their balances may not change, some of them twice.
+    pub concerned: Vec<Address>,
 }
 
 /// What a place did in a block outside itself.

@@ -10,6 +10,7 @@
 //! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
 //! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |
 //! | `GET /v1/venue/stream` | WebSocket: orders, requests, own reports, books |
+//! | `GET /v1/fairness` | how the venue's market edge is, and its log of fairness; `null` without one |
 
 pub mod bodies;
 mod books;
@@ -26,10 +27,11 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use doors::{OperatorCheck, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sockets::Shares;
 
 use crate::clock::clock_ms;
+use crate::edge::fairness_body;
 use crate::shared::{PitRefusal, PitShared, PitStanding, PitView};
 use crate::words::pause_code;
 
@@ -58,6 +60,7 @@ pub(crate) fn calls(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
         .route("/v1/venue/orders", post(orders::place))
         .route("/v1/venue/requests", post(orders::request))
         .route("/v1/venue/operator", post(operator::operate))
+        .route("/v1/fairness", get(fairness))
         .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
     limited.route("/v1/venue/stream", get(stream::open)).with_state(api)
 }
@@ -187,6 +190,14 @@ pub struct InFlightBody {
     pub sequence: u64,
     /// Its last height.
     pub until: u64,
+}
+
+/// A look at the edge waits for its thread, which is awake each millisecond.
+async fn fairness(State(api): State<Api>) -> Result<Json<Value>, Failure> {
+    let Some(edge) = api.shared.edge.get().cloned() else { return Ok(Json(Value::Null)) };
+    let status = tokio::task::spawn_blocking(move || edge.status(0)).await.ok().flatten();
+    let ended = || Failure::new(StatusCode::SERVICE_UNAVAILABLE, "edge_ended", "the edge has ended: restart the node");
+    Ok(Json(fairness_body(&status.ok_or_else(ended)?)))
 }
 
 async fn status(State(api): State<Api>) -> Json<VenueStatusBody> {

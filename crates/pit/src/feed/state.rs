@@ -74,7 +74,7 @@ pub(crate) struct FeedHub {
 }
 
 /// A packet to send, and the number after its messages.
-pub(super) struct NextPacket {
+pub(crate) struct NextPacket {
     pub bytes: Vec<u8>,
     pub session: MoldSession,
     pub next: u64,
@@ -273,7 +273,7 @@ impl FeedHub {
 
     /// The next packet for readers that have what is before a number of a session; a heartbeat if they have it all.
     /// The end of a session is told while there is no other one.
-    pub(super) fn next_packet(&self, (of, from): (MoldSession, u64)) -> Option<NextPacket> {
+    pub(crate) fn next_packet(&self, (of, from): (MoldSession, u64)) -> Option<NextPacket> {
         let feed = self.feed();
         match (&feed.session, feed.ended) {
             (Some(session), _) => {

@@ -61,6 +61,7 @@ struct Gathered {
     asked: Vec<Asked>,
     operated: Vec<Operated>,
     attached: Vec<(SessionNumber, u64, oneshot::Sender<()>)>,
+    reached: Vec<oneshot::Sender<()>>,
     stops: bool,
 }
 
@@ -177,6 +178,7 @@ impl Host {
                 gathered.operated.push(Operated { market, reply });
             }
             PitInput::Ask(question) => self.questions.push_back(question),
+            PitInput::Reached(reply) => gathered.reached.push(reply),
             PitInput::Wake => {}
             PitInput::Stop => gathered.stops = true,
         }
@@ -205,6 +207,10 @@ impl Host {
             Ok(()) if has_blocks => self.patience = AGAIN,
             Ok(()) => {}
             Err(why) => return self.fail(&why),
+        }
+        for reply in gathered.reached {
+            // Who asked may be gone.
+            reply.send(()).ok();
         }
         let root = self.root.as_ref().expect("it runs");
         let looks = self.questions.len().min(LOOKS_OF_TURN);

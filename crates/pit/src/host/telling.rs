@@ -10,6 +10,7 @@ use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
 use crate::clock::clock_ms;
+use crate::edge::DeskInput;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 
 impl Host {
@@ -41,6 +42,8 @@ impl Host {
             }
         }
         let root = self.root.as_ref().expect("it runs");
+        // Everybody before the parties: no report is ahead of its market data.
+        self.shared.feed.tell(&events, clock_ms());
         // Sessions have a journal of their own. If it fails, all of this is told again by the next root.
         self.shared.ouch.tell(&events, root.effects_told())?;
         self.passed = Some(root.effects_told());
@@ -58,10 +61,10 @@ impl Host {
             reply.send(market.and_then(|market| refused.get(&market).copied())).ok();
         }
         if !events.is_empty() {
-            self.shared.feed.tell(&events, clock_ms());
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }
+        self.shared.tell_desk(DeskInput::Told);
         Ok(())
     }
 

@@ -3,36 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use primitives::PublicKey;
-use primitives::venue::SettledOrder;
-use protocols::ouch::{
-    OuchAccountQueryResponse, OuchCancelReject, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption,
-    OuchOutbound,
-};
-use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
-use protocols::soup::{SoupLimits, SoupPacket, SoupReject};
+use protocols::soup::server::SoupServerInput;
+use protocols::soup::{SoupPacket, SoupReject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
-use venue::{SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
+use tokio::sync::watch;
+use venue::TraderRequest;
 
-use super::inbound::{new_order, replacement, side_letter};
-use super::outbound::rejected;
-use super::session::Entered;
-use super::{DAY_MS, HELLO, market_of, symbol_of};
+use super::HELLO;
+use super::link::{Attaching, OuchLink, OuchTurn};
 use crate::clock::clock_ms;
 use crate::listening::serve_each;
-use crate::shared::{PitInput, PitRefusal, PitShared};
-use crate::words::{NOT_SIGNED, NOT_TAKEN};
+use crate::shared::{PitRefusal, PitShared};
 
 /// The most connections, of which one address has at most what it leaves.
 const CONNECTIONS: u64 = 1_024;
 /// How long the packet before the login may take.
 const HELLO_TIME: Duration = Duration::from_secs(15);
 /// The most bytes of that packet.
-const HELLO_BYTES: usize = 1_024;
-/// How often a session that speaks resets its dead man's timer.
-const HEARTBEAT: Duration = Duration::from_millis(500);
+pub(crate) const HELLO_BYTES: usize = 1_024;
 
 /// Serves OUCH until told to stop.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped: watch::Receiver<bool>) {
@@ -48,18 +37,27 @@ async fn welcome(mut stream: TcpStream, shared: &Arc<PitShared>) {
     drop(stream.set_nodelay(true));
     let Ok(Some(request)) = tokio::time::timeout(HELLO_TIME, hello(&mut stream)).await else { return };
     match attach(shared, &request).await {
-        Ok(link) => {
-            talk(stream, shared, &link).await;
-            // The node may be stopping.
-            drop(shared.send(PitInput::Detach { session: link.session, link: link.number }));
+        Ok(mut link) => {
+            talk(stream, shared, &mut link).await;
+            link.leave(shared);
         }
-        Err(why) => {
-            let mut bytes = Vec::new();
-            SoupPacket::Debug(why.to_string().as_bytes()).encode(&mut bytes).ok();
-            SoupPacket::LoginRejected(SoupReject::NotAuthorized).encode(&mut bytes).ok();
-            drop(stream.write_all(&bytes).await);
-        }
+        Err(why) => drop(stream.write_all(&refusal_of(&why)).await),
     }
+}
+
+async fn attach(shared: &PitShared, request: &TraderRequest) -> Result<OuchLink, PitRefusal> {
+    let (attaching, attached) = Attaching::ask(shared, request)?;
+    attached.await.map_err(|_| PitRefusal::BeginsAgain)?;
+    Ok(attaching.link(shared))
+}
+
+/// What a participant is sent whose session cannot be attached.
+pub(crate) fn refusal_of(why: &PitRefusal) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // The reason is short.
+    SoupPacket::Debug(why.to_string().as_bytes()).encode(&mut bytes).ok();
+    SoupPacket::LoginRejected(SoupReject::NotAuthorized).encode(&mut bytes).ok();
+    bytes
 }
 
 /// The request in the packet before the login.
@@ -79,47 +77,13 @@ pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
     borsh::from_slice(text.strip_prefix(HELLO)?).ok()
 }
 
-/// A session with a link.
-struct Link {
-    session: SessionNumber,
-    key: PublicKey,
-    number: u64,
-    /// Whether a dead man's timer runs.
-    has_timer: bool,
-    changed: watch::Receiver<u64>,
-}
-
-async fn attach(shared: &PitShared, request: &TraderRequest) -> Result<Link, PitRefusal> {
-    let scope = shared.scope()?;
-    let TraderAsk::Attach { session, ends_orders, dead_man_ms } = request.ask else {
-        return Err(PitRefusal::Signature);
-    };
-    shared.check_key(&request.key)?;
-    if !request.is_signed(&scope) {
-        return Err(PitRefusal::Signature);
-    }
-    shared.claim_stamp(&request.key, request.stamp_ms)?;
-    let (session, key, number) = (session_number(&request.key, session), request.key, shared.new_link());
-    let (reply, attached) = oneshot::channel();
-    shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;
-    attached.await.map_err(|_| PitRefusal::BeginsAgain)?;
-    let changed = shared.ouch.with(session, |of| {
-        of.link.send_replace(number);
-        of.link.subscribe()
-    });
-    let has_timer = dead_man_ms.is_some();
-    Ok(Link { session, key, number, has_timer, changed })
-}
-
 /// Runs the session's machine until its connection ends.
-async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
+async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &mut OuchLink) {
     let (mut source, mut sink) = stream.into_split();
-    let mut changed = link.changed.clone();
-    let mut soup = SoupServer::new(SoupLimits::default(), clock_ms());
+    let mut news = link.news();
     let (mut unsent, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
-    let mut spoke = tokio::time::Instant::now();
     loop {
-        let deadline = soup.deadline_ms().map_or(1_000, |at| at.saturating_sub(clock_ms()).max(1));
+        let deadline = link.deadline_ms().map_or(1_000, |at| at.saturating_sub(clock_ms()).max(1));
         let mut taken = 0;
         let mut received = 0;
         tokio::select! {
@@ -131,160 +95,20 @@ async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &Link) {
                 Ok(0) | Err(_) => return,
                 Ok(bytes) => taken = bytes,
             },
-            told = changed.changed() => if told.is_err() { return },
+            told = news.changed() => if told.is_err() { return },
             () = tokio::time::sleep(Duration::from_millis(deadline)) => {}
         }
-        if *changed.borrow() != link.number {
-            // The session has another link.
-            return;
-        }
         unsent.drain(..taken);
-        if received > 0 && link.has_timer && spoke.elapsed() >= HEARTBEAT {
-            spoke = tokio::time::Instant::now();
-            drop(shared.send(PitInput::Heartbeat(link.session)));
-        }
         let input = match (received, taken) {
             (0, 0) => SoupServerInput::Wake,
             (0, taken) => SoupServerInput::Sent(taken),
             (received, _) => SoupServerInput::Received(&buffer[..received]),
         };
-        let mut effects = step(shared, link, &mut soup, input);
-        while !effects.is_empty() {
-            let mut next = Vec::new();
-            for effect in effects {
-                match effect {
-                    SoupServerEffect::Send(bytes) => unsent.extend(bytes),
-                    // The request before the login stands for name and password.
-                    SoupServerEffect::Authorize(_) => {
-                        next.extend(step(shared, link, &mut soup, SoupServerInput::Verdict(true)));
-                    }
-                    SoupServerEffect::Message(bytes) => hear(shared, link, &bytes),
-                    SoupServerEffect::Close(why) => {
-                        tracing::debug!(%why, session = link.session, "an OUCH session's link ends");
-                        drop(tokio::time::timeout(HELLO_TIME, sink.write_all(&unsent)).await);
-                        return;
-                    }
-                }
-            }
-            effects = next;
+        let OuchTurn { bytes, is_over } = link.step(shared, input);
+        unsent.extend(bytes);
+        if is_over {
+            drop(tokio::time::timeout(HELLO_TIME, sink.write_all(&unsent)).await);
+            return;
         }
     }
-}
-
-fn step(shared: &PitShared, link: &Link, soup: &mut SoupServer, input: SoupServerInput<'_>) -> Vec<SoupServerEffect> {
-    shared.ouch.with(link.session, |of| soup.step(clock_ms(), input, &of.log))
-}
-
-/// What a message of the participant does.
-fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
-    // What is no message has no number to reject.
-    let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return };
-    let options = message.options.unwrap_or_default();
-    if let Some(number) = message.body.new_user_ref()
-        && !shared.ouch.with(link.session, |of| of.claim(number))
-    {
-        // A repetition: its answer is among the session's messages.
-        return;
-    }
-    match message.body {
-        OuchInbound::Enter(enter) => {
-            let entered = entered(message.body, enter.symbol, enter.side);
-            place(shared, link, enter.user_ref, entered, new_order(&enter, &options).ok(), None);
-        }
-        OuchInbound::Replace(replace) => {
-            let signed = replacement(&replace, &options).ok();
-            let (symbol, side) = signed
-                .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
-            let entered = entered(message.body, symbol, side);
-            place(shared, link, replace.user_ref, entered, signed, Some(replace.before));
-        }
-        OuchInbound::Cancel(cancel) => keep(shared, link, cancel.user_ref, cancel.quantity),
-        OuchInbound::Modify(modify) => keep(shared, link, modify.user_ref, modify.quantity),
-        OuchInbound::MassCancel(mass) => {
-            let is_all = mass.symbol == [b' '; 8];
-            let market = market_of(&mass.symbol);
-            let side = options.iter().find_map(|option| match option {
-                OuchOption::Side(letter) => super::inbound::side_of(*letter).ok(),
-                _ => None,
-            });
-            if market.is_none() && !is_all {
-                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
-            }
-            let command = TradeCommand::CancelAll { key: link.key, market, side };
-            if trade(shared, link, command).is_err() {
-                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
-            }
-            let (nanoseconds, user_ref) = (nanoseconds(), mass.user_ref);
-            let (firm, symbol) = (mass.firm, mass.symbol);
-            let response = OuchMassCancelResponse { nanoseconds, user_ref, firm, symbol };
-            publish(shared, link, OuchOutbound::MassCancelResponse(response));
-        }
-        OuchInbound::Disable(disable) => reject(shared, link, disable.user_ref, message.body, NOT_TAKEN),
-        OuchInbound::Enable(enable) => reject(shared, link, enable.user_ref, message.body, NOT_TAKEN),
-        OuchInbound::AccountQuery(_) => {
-            let next = shared.ouch.with(link.session, |of| of.next_ref());
-            let nanoseconds = nanoseconds();
-            publish(shared, link, OuchOutbound::AccountQueryResponse(OuchAccountQueryResponse { nanoseconds, next }));
-        }
-    }
-}
-
-fn entered(message: OuchInbound, symbol: [u8; 8], side: u8) -> Entered {
-    Entered { message, symbol, side, is_answered: false, open: 0 }
-}
-
-fn nanoseconds() -> u64 {
-    clock_ms() % DAY_MS * 1_000_000
-}
-
-/// Tells the participant something. The root's thread makes it durable first.
-fn publish(shared: &PitShared, link: &Link, body: OuchOutbound) {
-    tell(shared, link, &OuchMessage::plain(body));
-}
-
-fn tell(shared: &PitShared, link: &Link, message: &OuchMessage<OuchOutbound>) {
-    shared.ouch.with(link.session, |of| of.tell(message));
-    shared.wake();
-}
-
-fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
-    tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
-}
-
-/// Gives an order to the root, if it is signed for this session's key and says what its message says.
-fn place(
-    shared: &PitShared,
-    link: &Link,
-    user_ref: u32,
-    entered: Entered,
-    signed: Option<SettledOrder>,
-    before: Option<u32>,
-) {
-    let (number, old) = shared.ouch.with(link.session, |of| {
-        of.enter(entered);
-        (of.number(user_ref), before.map(|before| of.number(before)))
-    });
-    let signed = signed.filter(|signed| signed.key == link.key && signed.order.number == number);
-    let checked = shared.scope().ok().and_then(|scope| check_orders(&scope.network, scope.venue, &[signed?])[0]);
-    let Some(order) = checked else { return reject(shared, link, user_ref, entered.message, NOT_SIGNED) };
-    let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
-    if shared.check_disk().and_then(|()| trade(shared, link, command)).is_err() {
-        reject(shared, link, user_ref, entered.message, NOT_TAKEN);
-    }
-}
-
-/// Ends an order, or lowers its total lots.
-fn keep(shared: &PitShared, link: &Link, user_ref: u32, keeps: u32) {
-    let number = shared.ouch.with(link.session, |of| of.number(user_ref));
-    let command = TradeCommand::Cancel { key: link.key, number, keeps };
-    // A cancel that is lost without a word would leave an order that its owner believes to be gone.
-    if trade(shared, link, command).is_err() {
-        publish(shared, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(), user_ref }));
-    }
-}
-
-fn trade(shared: &PitShared, link: &Link, command: TradeCommand) -> Result<(), PitRefusal> {
-    // Answers go to the session.
-    let (reply, _) = oneshot::channel();
-    shared.send(PitInput::Trade { session: link.session, key: link.key, is_own_session: false, command, reply })
 }

@@ -39,6 +39,7 @@ pub(crate) mod door;
 mod hub;
 mod inbound;
 mod journal;
+mod link;
 mod outbound;
 mod session;
 
@@ -46,8 +47,10 @@ use primitives::venue::MarketId;
 
 pub(crate) use hub::{OuchHub, session_name};
 pub(crate) use journal::SessionJournalError;
+pub(crate) use link::{Attaching, OuchLink, OuchTurn};
 
 pub use door::read_hello;
+pub(crate) use door::refusal_of;
 pub use inbound::{SignedFault, enter_of, life_of};
 
 /// What a debug packet before the login begins with.

@@ -198,7 +198,7 @@ impl DemoEdge {
 
     /// What the page shows, without the log.
     pub fn report(&self) -> Value {
-        let mut report = self.status().map_or(Value::Null, |status| page::fairness(&status));
+        let mut report = self.status().map_or(Value::Null, |status| pit::fairness_body(&status));
         if let Some(fields) = report.as_object_mut() {
             fields.remove("log");
             let Boundaries { included, overtaken, .. } = &self.boundaries;

@@ -1,7 +1,7 @@
 //! `walras proxy` and `walras gateway`: members of a venue's edge, each a process.
 
 use std::io::{BufRead, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use edge::{
-    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, Station, Strategy, StrategyError, StrategyLimits,
+    EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, ParticipantDoor, Station, Strategy, StrategyError,
+    StrategyLimits, StreamTls,
 };
 use fairnet::{
     EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
@@ -23,6 +24,11 @@ use super::{Machines, read_secret, start};
 use crate::demo::stop_flag;
 use crate::hexadecimal::hex_bytes;
 
+/// Where no root is: until etcd names one.
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+/// How long etcd may take for an answer.
+#[cfg(feature = "etcd")]
+const ETCD_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a process looks whether it shall stop.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -30,8 +36,15 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(clap::Args)]
 struct MemberArgs {
     /// Where the venue's root takes streams.
-    #[arg(long)]
-    root: SocketAddr,
+    #[arg(long, required_unless_present = "etcd")]
+    root: Option<SocketAddr>,
+    /// Find the root by the etcd at this URL, for example http://10.0.0.9:2379, and follow it when another one takes
+    /// its place. May be given several times.
+    #[arg(long, value_name = "URL")]
+    etcd: Vec<String>,
+    /// The prefix of the edge's keys there.
+    #[arg(long, value_name = "KEY", default_value = "/walras/edge")]
+    etcd_prefix: String,
     /// File with the venue's secret.
     #[arg(long)]
     secret: PathBuf,
@@ -44,6 +57,9 @@ struct MemberArgs {
     /// How wrong this machine's clock can be, in nanoseconds; without it no release is called fair.
     #[arg(long)]
     clock_error_ns: Option<u64>,
+    /// Encrypt the streams between members; the same for all of them.
+    #[arg(long)]
+    tls: bool,
 }
 
 impl MemberArgs {
@@ -88,6 +104,8 @@ impl ProxyCommand {
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
   walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --ouch 127.0.0.1:8071 \
+    --feed-to 127.0.0.1:8073
   walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
 pub struct GatewayCommand {
     /// Number of the first gateway, unique among all members.
@@ -103,6 +121,17 @@ pub struct GatewayCommand {
     /// with 0x is bytes in hexadecimal: for the batch market, an encoded transaction.
     #[arg(long)]
     orders: bool,
+    /// Take a participant's orders at this address as the venue does over OUCH: signed, or plain through `walras
+    /// bridge` with this address as its --ouch. The next gateway of this process has the next port.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "orders")]
+    ouch: Option<SocketAddr>,
+    /// Send what the venue has published to this address when the first gateway shows it: MoldUDP64 packets, for a
+    /// continuous market with ITCH. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    feed_to: Vec<SocketAddr>,
+    /// Whether a proxy with TLS is in front of --ouch, or its network is private: otherwise it is on loopback.
+    #[arg(long, requires = "ouch")]
+    behind_proxy: bool,
     /// Run a sample strategy at each gateway: it answers each packet with one order.
     #[arg(long, conflicts_with = "orders")]
     sample: bool,
@@ -115,7 +144,9 @@ pub struct GatewayCommand {
 
 impl GatewayCommand {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let GatewayCommand { member, count, feed, orders, sample, strategy, args } = self;
+        let GatewayCommand { member, count, feed, orders, ouch, feed_to, behind_proxy, sample, strategy, args } = self;
+        let is_exposed = ouch.is_some_and(|at| !at.ip().is_loopback()) && !behind_proxy;
+        ensure!(!is_exposed, "--ouch: OUCH has no TLS, so it listens on loopback, or with --behind-proxy");
         let module =
             strategy.map(|path| std::fs::read(&path).with_context(|| path.display().to_string())).transpose()?;
         let load = || module.as_ref().map(|module| Strategy::new(module, StrategyLimits::default())).transpose();
@@ -127,10 +158,29 @@ impl GatewayCommand {
                 Some(strategy) => run_strategy(strategy, own, participant(feed && number == 0, false)),
                 None => participant(feed && number == 0, sample),
             };
-            station(&args, (own, number), make, observer)
+            let mut station = station(&args, (own, number), make, observer)?;
+            if let Some(address) = ouch {
+                station.serve(participants(address, number)?);
+            }
+            if number == 0 {
+                station.show_to(feed_to.clone());
+            }
+            Ok(station)
         });
         run(stations.collect::<anyhow::Result<_>>()?, &args, orders.then_some(count))
     }
+}
+
+/// The door of the n-th gateway of this process.
+fn participants(first: SocketAddr, number: u16) -> anyhow::Result<ParticipantDoor> {
+    let port = match first.port() {
+        0 => 0,
+        port => port.checked_add(number).context("there is no such port: choose a lower --ouch")?,
+    };
+    let at = SocketAddr::new(first.ip(), port);
+    let door = ParticipantDoor::bind(at).with_context(|| format!("--ouch: cannot listen on {at}"))?;
+    println!("OUCH on {}", door.address()?);
+    Ok(door)
 }
 
 /// What the participant at a gateway does.
@@ -233,15 +283,42 @@ fn station(
     let (secret, sockets) = (read_secret(&args.secret)?, args.sockets(number)?);
     let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
     let node = make(now, member, place, secret, args.machines.rules());
-    Ok(Station::new(member, secret, node, sockets, Some(args.root), observer))
+    let root = args.root.unwrap_or(NOBODY);
+    let mut station = Station::new(member, secret, node, sockets, Some(root), observer);
+    if args.tls {
+        station.encrypt(StreamTls::of_secret(&secret).context("--tls")?);
+    }
+    Ok(station)
+}
+
+/// Tells the members where the root is, in a thread of its own, if etcd is to be asked.
+#[cfg(feature = "etcd")]
+fn follow(args: &MemberArgs, handle: &HostHandle, stations: usize) -> anyhow::Result<()> {
+    if args.etcd.is_empty() {
+        return Ok(());
+    }
+    let roots = edge::EtcdRoots::new(args.etcd.clone(), &args.etcd_prefix, ETCD_PATIENCE);
+    let handle = handle.clone();
+    // It ends with the process.
+    let never = std::sync::atomic::AtomicBool::new(false);
+    std::thread::Builder::new().name("etcd".into()).spawn(move || roots.follow(&handle, stations, &never))?;
+    Ok(())
+}
+
+#[cfg(not(feature = "etcd"))]
+fn follow(args: &MemberArgs, _: &HostHandle, _: usize) -> anyhow::Result<()> {
+    ensure!(args.etcd.is_empty(), "--etcd: this binary was built without the feature `etcd`");
+    Ok(())
 }
 
 /// Runs until a signal, or the end of standard input if orders are read from it and all of them are acknowledged.
 fn run(stations: Vec<Station>, args: &MemberArgs, orders: Option<u16>) -> anyhow::Result<ExitCode> {
-    let stopped = stop_flag()?;
+    let (stopped, count) = (stop_flag()?, stations.len());
     let handle = start(stations, args.machines, args.clock_error_ns)?;
+    follow(args, &handle, count)?;
     // The end of a pipe tells whoever started this process that it runs.
-    drop(writeln!(std::io::stderr(), "joining the edge of {}", args.root));
+    let of = args.root.map_or_else(|| format!("{} at etcd", args.etcd_prefix), |root| root.to_string());
+    drop(writeln!(std::io::stderr(), "joining the edge of {of}"));
     let gateways = orders.map_or(0, usize::from);
     let reading = orders.map(|_| {
         let handle = handle.clone();

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use edge::{EdgeStatus, HostHandle};
-use fairnet::{FairnessEvent, MedianAndP99};
-use primitives::to_hex;
-use serde_json::{Value, json};
+use pit::fairness_body;
+use serde_json::Value;
 
 use super::bundles::BundleShelf;
 
@@ -61,7 +60,7 @@ fn respond(
     let path = line.strip_prefix("GET ").and_then(|rest| rest.split_whitespace().next()).unwrap_or("");
     let (status, kind, body) = match (path, status()) {
         ("/", _) => ("200 OK", "text/html; charset=utf-8", HTML.to_string()),
-        ("/v1/fairness", Some(status)) => ("200 OK", "application/json", fairness(&status).to_string()),
+        ("/v1/fairness", Some(status)) => ("200 OK", "application/json", fairness_body(&status).to_string()),
         ("/v1/bundles", Some(_)) => ("200 OK", "application/json", bundles().to_string()),
         ("/metrics", Some(status)) => ("200 OK", "text/plain; version=0.0.4", metrics(&status)),
         (_, None) => ("503 Service Unavailable", "text/plain", "the edge has ended\n".into()),
@@ -72,75 +71,6 @@ fn respond(
         stream,
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     )
-}
-
-fn micros(nanos: u64) -> f64 {
-    nanos as f64 / 1_000.0
-}
-
-/// A figure with its label: proven if the clocks' errors are bounded, otherwise estimated.
-fn figure([median, p99]: MedianAndP99, is_bounded: bool) -> Value {
-    json!({ "p50_us": micros(median), "p99_us": micros(p99), "label": if is_bounded { "proven" } else { "estimated" } })
-}
-
-fn event(event: &FairnessEvent) -> Value {
-    let (name, member, value) = match *event {
-        FairnessEvent::Evicted(member, silent) => ("evicted", member, Some(silent)),
-        FairnessEvent::Admitted(member) => ("admitted", member, None),
-        FairnessEvent::Skipped(member, waited) => ("skipped", member, Some(waited)),
-        FairnessEvent::Readmitted(member) => ("readmitted", member, None),
-        FairnessEvent::Restamped(member, stamp) => ("restamped", member, Some(stamp)),
-        FairnessEvent::Excluded(member) => ("excluded", member, None),
-        FairnessEvent::Included(member) => ("included", member, None),
-        FairnessEvent::Late(member, late) => ("late", member, Some(late)),
-        FairnessEvent::Clock(member, bound) => ("clock", member, Some(bound)),
-        FairnessEvent::Diverged(participant) => ("diverged", participant, None),
-        FairnessEvent::OutsideWindow(participant) => ("outside window", participant, None),
-    };
-    json!({ "event": name, "member": member, "value_ns": value.map(|value| value.to_string()) })
-}
-
-/// What `/v1/fairness` answers.
-pub fn fairness(status: &EdgeStatus) -> Value {
-    let Some(root) = &status.root else { return Value::Null };
-    let (windows, counters) = (&root.windows, &status.counters);
-    let is_bounded = windows.error_bound.is_some();
-    let log: Vec<Value> = root
-        .log
-        .iter()
-        .rev()
-        .map(|entry| {
-            json!({ "number": entry.number, "epoch": entry.epoch, "at_ns": entry.at.to_string(),
-            "what": event(&entry.event) })
-        })
-        .collect();
-    json!({
-        "epoch": root.epoch,
-        "layers": root.widths,
-        "hedging": root.hedging,
-        "proxies": root.proxies,
-        "gateways": root.gateways,
-        "headroom_us": micros(root.headroom),
-        "packets": root.sequence,
-        "orders": counters.orders,
-        "orders_restamped": counters.restamped,
-        "order_copies": counters.order_copies,
-        "bundles": counters.bundles,
-        "orders_late_for_their_bundle": counters.bundled_late,
-        "forged_or_malformed_datagrams": counters.forged + counters.malformed,
-        "sampled_packets": windows.windows,
-        "samples_that_some_gateway_missed": windows.incomplete,
-        "delivery_window": figure(windows.width, is_bounded),
-        "lateness": figure(windows.late, is_bounded),
-        "hold_time": figure(windows.held, true),
-        "one_way_delay": figure(windows.delay, is_bounded),
-        "clock_error_bound_us": windows.error_bound.map(micros),
-        "share_within_1_us": { "value": windows.within, "label": "estimated" },
-        "share_proven_within_1_us": { "value": windows.proven, "label": "proven" },
-        "evictions": counters.evictions,
-        "log": log,
-        "log_head": to_hex(&root.log_head),
-    })
 }
 
 /// What `/metrics` answers, in the text format of Prometheus.
@@ -179,6 +109,7 @@ pub fn metrics(status: &EdgeStatus) -> String {
 #[cfg(test)]
 mod tests {
     use fairnet::{ShownSample, Windows};
+    use serde_json::json;
 
     use super::*;
 
@@ -207,10 +138,10 @@ mod tests {
 
     #[test]
     fn fairness_is_labelled_proven_only_if_every_clock_is_bounded() {
-        let bounded = fairness(&status(Some(200)));
+        let bounded = fairness_body(&status(Some(200)));
         assert_eq!(bounded["delivery_window"], json!({ "p50_us": 0.5, "p99_us": 0.5, "label": "proven" }));
         assert_eq!(bounded["share_proven_within_1_us"]["value"], 1.0);
-        let unbounded = fairness(&status(None));
+        let unbounded = fairness_body(&status(None));
         assert_eq!(unbounded["delivery_window"]["label"], "estimated");
         assert_eq!(
             (&unbounded["clock_error_bound_us"], &unbounded["share_within_1_us"]["value"]),

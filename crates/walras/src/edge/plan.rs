@@ -1,5 +1,6 @@
-//! `walras fairnet`: trees and what they cost; the venue's secret; signed bundles.
+//! `walras fairnet`: trees and what they cost; the venue's secret; signed bundles; the sample market maker, remote.
 
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,6 +28,13 @@ pub enum Fairnet {
         #[arg(long)]
         out: PathBuf,
     },
+    /// The sample market maker as a remote strategy: reads what `walras gateway --feed` prints, and writes the orders
+    /// that `walras gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
+    #[command(after_help = "Example:
+  mkfifo orders
+  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed --orders < orders \\
+    | walras fairnet quote > orders")]
+    Quote,
     /// Verify bundles of orders that a root has signed: chain, cut-offs, stamps, signatures.
     #[command(after_help = "Example:
   curl -s http://127.0.0.1:8090/v1/bundles > bundles.json
@@ -61,6 +69,22 @@ pub struct PlanCommand {
     machine_price: f64,
 }
 
+/// Answers each line of the feed with orders, until the feed ends.
+fn quote(feed: impl BufRead, mut orders: impl Write) -> anyhow::Result<()> {
+    for line in feed.lines() {
+        let line = line.context("standard input")?;
+        let shown: Value = serde_json::from_str(&line)
+            .with_context(|| format!("standard input: {line:?} is no line of `walras gateway --feed`"))?;
+        let messages = shown["messages"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for body in messages.flat_map(|message| edge::sample_quotes(message.as_bytes())) {
+            writeln!(orders, "0x{}", primitives::to_hex(&body)).context("standard output")?;
+        }
+        // The gateway stamps an order when it reads it.
+        orders.flush().context("standard output")?;
+    }
+    Ok(())
+}
+
 impl Fairnet {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
@@ -68,6 +92,7 @@ impl Fairnet {
                 let report = plan.report()?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
+            Fairnet::Quote => quote(std::io::stdin().lock(), std::io::stdout().lock())?,
             Fairnet::Verify { bundles, key } => verify_file(&bundles, key.as_deref(), json)?,
             Fairnet::Secret { out } => {
                 super::make_secret(&out)?;

@@ -108,7 +108,8 @@ impl HostedVenue {
         let account = operator.public().address();
         let keys = move || VenueKeys { account, operator: operator.clone(), report: report.clone() };
         let config: (VenueConfig, &doors::Http) = (config.venue.clone(), &config.http);
-        let settings = PitSettings { config: config.0, directory: journals(home), keys: Box::new(keys) };
+        let edge = config.0.edge()?;
+        let settings = PitSettings { config: config.0, directory: journals(home), keys: Box::new(keys), edge };
         let pit = Pit::start(settings, config.1).await.context("the venue")?;
         Ok(Some(HostedVenue { pit: Arc::new(pit), account }))
     }
@@ -130,7 +131,8 @@ impl HostedVenue {
     pub fn greet(&self) {
         let (venue, address, ouch) = (self.pit.venue(), self.pit.address(), self.pit.ouch_address());
         // A reader that waited for the node's own line may have closed the pipe.
-        drop(writeln!(std::io::stdout(), "venue {venue} on http://{address}, OUCH on {ouch}"));
+        let edge = self.pit.edge().map_or(String::new(), |edge| format!(", its edge on {}", edge.place().streams));
+        drop(writeln!(std::io::stdout(), "venue {venue} on http://{address}, OUCH on {ouch}{edge}"));
     }
 
     /// Stops it, after what waits.

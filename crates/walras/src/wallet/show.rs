@@ -43,7 +43,7 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
     let assets = node.assets()?;
     let mut stream = AccountStream::open(&node, &address)?;
     loop {
-        let Followed { text, event } = stream.next()?;
+        let Followed { text, event } = stream.wait()?;
         match event {
             AccountEvent::Heartbeat { .. } => {}
             _ if json => println!("{text}"),

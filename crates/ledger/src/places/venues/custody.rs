@@ -12,6 +12,8 @@ use trie::Trie;
 use super::Venues;
 use super::chunks::{VenuesReader, chunks};
 use super::edit::VenueEdit;
+use super::records::VenueRow;
+use super::running::leading;
 use super::step::{BONDED, Step};
 use crate::genesis::{Genesis, GenesisError};
 use crate::places::{Audited, Custody, Moved, Rules, Turn, bytes_of};
@@ -24,7 +26,7 @@ const REST_CONTEXT: &str = "walras 2026 venues rest v1";
 #[derive(Clone, Debug)]
 pub(crate) struct VenuesChange {
     /// Records by their keys in the trie, with their values if they exist.
-    records: Vec<([u8; 32], Option<[u8; 32]>)>,
+    records: Vec<VenueRow>,
     /// Digest of network, terms and horizon.
     rest: Digest,
 }
@@ -35,6 +37,11 @@ pub(crate) struct VenueTries {
     pub records: Trie<32>,
     /// `None` on a chain without venues.
     pub rest: Option<Digest>,
+}
+
+/// Sorts by keys, which are hashes: their first bytes tell most of them apart.
+fn sort_rows(rows: &mut [VenueRow]) {
+    rows.par_sort_unstable_by(|(one, _), (other, _)| leading(one).cmp(&leading(other)).then_with(|| one.cmp(other)));
 }
 
 impl Venues {
@@ -57,11 +64,18 @@ impl Venues {
         }
     }
 
-    /// Records as input for the trie.
-    fn change(&self, ids: Vec<VenueRecordId>) -> Option<VenuesChange> {
+    /// Records as input for the trie: those with these ids, of which some may be named twice, and of rows those of
+    /// other records.
+    fn change(&self, ids: Vec<VenueRecordId>, mut rows: Vec<VenueRow>) -> Option<VenuesChange> {
         let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(record_value));
-        let mut records: Vec<_> = ids.into_par_iter().map(entry).collect();
-        records.par_sort_unstable();
+        let mut records: Vec<VenueRow> = ids.into_par_iter().map(entry).collect();
+        sort_rows(&mut records);
+        records.dedup();
+        rows.retain(|(key, _)| records.binary_search_by(|(of, _)| of.cmp(key)).is_err());
+        if !rows.is_empty() {
+            records.append(&mut rows);
+            sort_rows(&mut records);
+        }
         Some(VenuesChange { records, rest: self.rest() })
     }
 
@@ -110,8 +124,9 @@ impl Custody for Option<Arc<Venues>> {
         let mut bonds = Sums::default();
         bonds.add(BONDED, venues.bonds() as i128 - before as i128);
         let held = std::mem::take(&mut venues.moved);
-        let touched = std::mem::take(&mut venues.touched).into_iter().collect();
-        let change = venues.change(touched);
+        let touched = std::mem::take(&mut venues.touched);
+        let rows = std::mem::take(&mut venues.rows);
+        let change = venues.change(touched, rows);
         let Step { credits, burnt, accounts, void, settled, .. } = step;
         turn.void.extend(void);
         turn.settled.extend(settled);
@@ -120,7 +135,7 @@ impl Custody for Option<Arc<Venues>> {
     }
 
     fn whole(&self) -> Self::Change {
-        self.as_ref().and_then(|venues| venues.change(venues.all_ids()))
+        self.as_ref().and_then(|venues| venues.change(venues.all_ids(), Vec::new()))
     }
 
     fn follow(tries: &mut VenueTries, change: &Self::Change) {

@@ -26,17 +26,17 @@ impl Venues {
             &VenueOperation::Unbond { venue, units } => self.unbond(venue, units),
             &VenueOperation::Deposit { venue, asset, units } => {
                 self.add_free((venue, sender, asset), units);
-                step.accounts.insert(sender);
+                step.accounts.push(sender);
             }
             &VenueOperation::List { venue, market, terms } => {
                 self.venue_mut(venue).markets += 1;
-                self.touched.insert(VenueRecordId::Market(venue, market));
+                self.touched.push(VenueRecordId::Market(venue, market));
                 self.markets.insert((venue, market), terms);
             }
             VenueOperation::ChangeOperator { venue, to, .. } => self.change_operator(*venue, *to),
             VenueOperation::Authorize { venue, key, mandate, .. } => {
                 let id = (*venue, *key);
-                self.touched.insert(VenueRecordId::Key(id));
+                self.touched.push(VenueRecordId::Key(id));
                 self.keys.insert(id, new_key(sender, mandate.clone()));
             }
             VenueOperation::Revoke { venue, key } => {
@@ -47,7 +47,7 @@ impl Venues {
             VenueOperation::RaiseFloor { venue, key, floor } => self.raise((*venue, *key), *floor),
             &VenueOperation::Collect { venue, asset, units } => {
                 self.collect((venue, sender, asset), units);
-                step.accounts.insert(sender);
+                step.accounts.push(sender);
             }
             VenueOperation::Fence { venue, .. } => self.fence(*venue),
             VenueOperation::Settle(_) | VenueOperation::Accuse(_) | VenueOperation::Claim(_) => {}
@@ -55,7 +55,7 @@ impl Venues {
     }
 
     fn open(&mut self, venue: VenueId, owner: Address, operator: VenueOperator, fee_cap_ppm: u32, bond: Amount) {
-        self.touched.insert(VenueRecordId::Venue(venue));
+        self.touched.push(VenueRecordId::Venue(venue));
         let record = VenueRecord {
             owner,
             operator,
@@ -104,7 +104,7 @@ impl Venues {
     }
 
     fn key_mut(&mut self, id: TradingKeyId) -> &mut TradingKey {
-        self.touched.insert(VenueRecordId::Key(id));
+        self.touched.push(VenueRecordId::Key(id));
         self.keys.get_mut(&id).expect("the filter has found it")
     }
 

@@ -97,7 +97,7 @@ impl Venues {
         let to = self.makes(VenueMistake::ClaimsArePaid).then_some(claim.report.account);
         step.take_bond(to, lost);
         let (id, fence) = (claimed_id(claim), fence_of(claim));
-        self.touched.insert(VenueRecordId::Claimed(id));
+        self.touched.push(VenueRecordId::Claimed(id));
         self.claimed.insert(id, fence);
         self.queues.claims.insert((fence.height, id), ());
     }

@@ -62,6 +62,7 @@ mod step;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
 pub use state::Venues;

@@ -308,6 +308,7 @@ fn run(
         .collect();
     venues.apply_block(time, &edits, &mut step);
     venues.touched.clear();
+    venues.rows.clear();
     venues.moved = Default::default();
     let mut paid = BTreeMap::new();
     for credit in &step.credits {

@@ -1,0 +1,116 @@
+//! What is timed on one core: a sequencer with its queue against the matching engine behind it, and a strategy as a
+//! module against the same in Rust.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use edge::{Strategy, StrategyLimits, sample_quotes_of_packet};
+use fairnet::{
+    Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, OrderClass, QueuePolicy, Sequenced, ShownPacket,
+};
+use serde_json::Value;
+
+use super::chart::rounded;
+use super::{Chart, OnyxOptions};
+use crate::matching::MatchingOptions;
+use crate::scaling::median;
+
+const MARKET_MAKER: &[u8] = include_bytes!("../../../edge/strategies/market_maker.wat");
+/// Children of a sequencer.
+const CHILDREN: u32 = 10;
+/// Orders of all children between two ticks.
+const TOGETHER: u32 = 100;
+/// Runs; medians are shown.
+const RUNS: usize = 5;
+
+/// Orders a second through one sequencer and queue, of children that take turns.
+fn hop_rate(policy: QueuePolicy, orders: u32) -> f64 {
+    let mut hop: Hop<[u64; 4]> = Hop::new(0, CHILDREN as usize, MergeRules::default(), policy);
+    let mut out = Vec::new();
+    (0..CHILDREN).for_each(|child| hop.step(0, HopInput::Child(MergeInput::Join(child)), &mut out));
+    hop.step(0, HopInput::Ready(u64::MAX), &mut out);
+    let (mut released, begun) = (0, Instant::now());
+    for number in 1..=orders {
+        let (source, stamp) = (number % CHILDREN, u64::from(number) * 1_000);
+        let class = OrderClass::ALL[(number / CHILDREN) as usize % 2];
+        let key = MergeKey { mid: 0, stamp, source, sub: 0 };
+        let order = Sequenced { class, key, restamped: None, item: [stamp; 4] };
+        hop.step(stamp, HopInput::Child(MergeInput::Order(source, order)), &mut out);
+        if number.is_multiple_of(TOGETHER) {
+            for child in 0..CHILDREN {
+                for class in OrderClass::ALL {
+                    let promise = MergeInput::Watermark(child, class, MergeKey::at(0, stamp + 1));
+                    hop.step(stamp, HopInput::Child(promise), &mut out);
+                }
+            }
+            hop.step(stamp, HopInput::Child(MergeInput::Tick), &mut out);
+        }
+        released += out.drain(..).filter(|effect| matches!(effect, HopEffect::Order(_))).count();
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    assert_eq!(released, orders as usize, "each order leaves, none is skipped");
+    f64::from(orders) / seconds
+}
+
+/// The sequencer must never be what a venue waits for.
+pub(super) fn sequencer_rate(options: &OnyxOptions) -> Chart {
+    let columns = vec!["queue", "sequencer and queue, orders/s", "matching engine, commands/s", "ratio", "at least 2"];
+    let method = "one core, medians of five runs: ten children in turn, half of the orders critical, promises of all after \
+                  each 100 orders; the engine alone at a book of 1,000 orders (`walras bench match`), the same run";
+    let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
+    let commands = options.of(500_000) as usize;
+    let engine = crate::matching::run(&MatchingOptions { depths: vec![1_000], commands, runs: RUNS }, &mut |_| {});
+    let engine = engine["rows"][0]["commands_per_second"].as_f64().unwrap_or(f64::NAN);
+    for (name, policy) in [("by stamp", QueuePolicy::ByStamp), ("by class", QueuePolicy::ByClass)] {
+        let rate = median((0..RUNS).map(|_| hop_rate(policy, options.of(1_000_000))).collect());
+        let is_fast = rate >= 2.0 * engine;
+        chart.holds = Some(chart.holds == Some(true) && is_fast);
+        let numbers = [rate, engine, rate / engine].map(rounded);
+        chart.table.push(std::iter::once(Value::from(name)).chain(numbers).chain([is_fast.into()]).collect());
+    }
+    chart
+}
+
+/// A packet of the feed with so many prices.
+fn prices(count: u64) -> Vec<u8> {
+    let mut bytes = [&b"0000000001"[..], &1u64.to_be_bytes(), &(count as u16).to_be_bytes()].concat();
+    for asset in 1..=count {
+        let message = format!("{{\"height\":123456,\"asset\":{asset},\"price\":{asset}.000123456}}");
+        bytes.extend_from_slice(&(message.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(message.as_bytes());
+    }
+    bytes
+}
+
+fn nanos_of(calls: u32, mut call: impl FnMut() -> usize) -> f64 {
+    let times = (0..calls)
+        .map(|_| {
+            let begun = Instant::now();
+            black_box(call());
+            begun.elapsed().as_nanos() as f64
+        })
+        .collect();
+    median(times)
+}
+
+/// The sample market maker in the gateway, and the same in Rust.
+pub(super) fn strategy_call(options: &OnyxOptions) -> Chart {
+    let columns = vec!["prices in a packet", "module, ns", "Rust, ns", "ratio", "at most 20"];
+    let method = "the sample market maker as an interpreted module with fuel and bounds, and the same function compiled; \
+                  medians of calls in turn, on one core";
+    let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
+    let mut sample = Strategy::new(MARKET_MAKER, StrategyLimits::default()).expect("the sample is a module");
+    for count in [1, 5, 19] {
+        let packet = ShownPacket { sequence: 1, deadline: 1, unfair: None, payload: prices(count) };
+        let calls = options.of(5_000);
+        let mut call = || sample.on_packet(&packet).expect("the sample runs").orders.len();
+        assert_eq!(call(), 2 * count as usize);
+        let module = nanos_of(calls, call);
+        let native = nanos_of(calls, || sample_quotes_of_packet(black_box(&packet.payload)).len());
+        let is_fast = module <= 20.0 * native;
+        chart.holds = Some(chart.holds == Some(true) && is_fast);
+        let numbers = [module, native, module / native].map(rounded);
+        chart.table.push(std::iter::once(Value::from(count)).chain(numbers).chain([is_fast.into()]).collect());
+    }
+    chart
+}

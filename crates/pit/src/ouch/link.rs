@@ -1,0 +1,306 @@
+//! A session's link as steps: who attaches, what the participant says, what it is told. Connections of the venue's own
+//! door drive it, and those of the gateways of its edge.
+
+use primitives::PublicKey;
+use primitives::venue::SettledOrder;
+use protocols::ouch::{
+    OuchAccountQueryResponse, OuchCancelReject, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption,
+    OuchOutbound,
+};
+use protocols::soup::SoupLimits;
+use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
+use tokio::sync::{oneshot, watch};
+use venue::{CheckedOrder, SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
+
+use super::inbound::{new_order, replacement, side_letter};
+use super::outbound::rejected;
+use super::session::Entered;
+use super::{DAY_MS, market_of, symbol_of};
+use crate::clock::clock_ms;
+use crate::shared::{PitInput, PitRefusal, PitShared};
+use crate::words::{NOT_SIGNED, NOT_TAKEN};
+
+/// How often a session that speaks resets its dead man's timer, in milliseconds.
+const HEARTBEAT_MS: u64 = 500;
+
+/// A session with a link.
+struct Link {
+    session: SessionNumber,
+    key: PublicKey,
+    number: u64,
+    /// Whether a dead man's timer runs.
+    has_timer: bool,
+    changed: watch::Receiver<u64>,
+}
+
+/// A session that the root's thread was asked to attach.
+pub(crate) struct Attaching {
+    session: SessionNumber,
+    key: PublicKey,
+    number: u64,
+    has_timer: bool,
+}
+
+impl Attaching {
+    /// Asks for it; the root's thread answers when it has.
+    pub fn ask(shared: &PitShared, request: &TraderRequest) -> Result<(Attaching, oneshot::Receiver<()>), PitRefusal> {
+        let scope = shared.scope()?;
+        let TraderAsk::Attach { session, ends_orders, dead_man_ms } = request.ask else {
+            return Err(PitRefusal::Signature);
+        };
+        shared.check_key(&request.key)?;
+        if !request.is_signed(&scope) {
+            return Err(PitRefusal::Signature);
+        }
+        shared.claim_stamp(&request.key, request.stamp_ms)?;
+        let (session, key, number) = (session_number(&request.key, session), request.key, shared.new_link());
+        let (reply, attached) = oneshot::channel();
+        shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;
+        Ok((Attaching { session, key, number, has_timer: dead_man_ms.is_some() }, attached))
+    }
+
+    /// The link. Whatever other one the session had ends.
+    pub fn link(self, shared: &PitShared) -> OuchLink {
+        let Attaching { session, key, number, has_timer } = self;
+        let changed = shared.ouch.with(session, |of| {
+            of.link.send_replace(number);
+            of.link.subscribe()
+        });
+        let soup = SoupServer::new(SoupLimits::default(), clock_ms());
+        OuchLink { link: Link { session, key, number, has_timer, changed }, soup, spoke_ms: 0 }
+    }
+}
+
+/// What a step of a link came to.
+#[derive(Default)]
+pub(crate) struct OuchTurn {
+    /// What the participant is sent.
+    pub bytes: Vec<u8>,
+    /// Whether the link ends after that.
+    pub is_over: bool,
+}
+
+/// A session's link.
+pub(crate) struct OuchLink {
+    link: Link,
+    soup: SoupServer,
+    /// When its dead man's timer was reset last.
+    spoke_ms: u64,
+}
+
+impl OuchLink {
+    /// Told when there is something new for the session; closed when its day is over.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.link.changed.clone()
+    }
+
+    /// When a step is due at the latest.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.soup.deadline_ms()
+    }
+
+    /// Detaches the session, unless it has another link by now.
+    pub fn leave(&self, shared: &PitShared) {
+        // The node may be stopping.
+        drop(shared.send(PitInput::Detach { session: self.link.session, link: self.link.number }));
+    }
+
+    /// One step.
+    pub fn step(&mut self, shared: &PitShared, input: SoupServerInput<'_>) -> OuchTurn {
+        let mut turn = OuchTurn::default();
+        // The session has another link, or is over.
+        if self.link.changed.has_changed().is_err() || *self.link.changed.borrow() != self.link.number {
+            turn.is_over = true;
+            return turn;
+        }
+        self.keep_alive(shared, input);
+        let mut effects = self.soup(shared, input);
+        while !effects.is_empty() && !turn.is_over {
+            hear_all(shared, &self.link, &effects);
+            let mut next = Vec::new();
+            for effect in effects {
+                match effect {
+                    SoupServerEffect::Send(bytes) => turn.bytes.extend(bytes),
+                    // The request before the login stands for name and password.
+                    SoupServerEffect::Authorize(_) => next.extend(self.soup(shared, SoupServerInput::Verdict(true))),
+                    // It is heard with the others.
+                    SoupServerEffect::Message(_) => {}
+                    SoupServerEffect::Close(why) => {
+                        tracing::debug!(%why, session = self.link.session, "an OUCH session's link ends");
+                        turn.is_over = true;
+                    }
+                }
+            }
+            effects = next;
+        }
+        turn
+    }
+
+    fn soup(&mut self, shared: &PitShared, input: SoupServerInput<'_>) -> Vec<SoupServerEffect> {
+        shared.ouch.with(self.link.session, |of| self.soup.step(clock_ms(), input, &of.log))
+    }
+
+    /// Whoever says something lives.
+    fn keep_alive(&mut self, shared: &PitShared, input: SoupServerInput<'_>) {
+        let now = clock_ms();
+        let is_due = self.link.has_timer && now.saturating_sub(self.spoke_ms) >= HEARTBEAT_MS;
+        if is_due && matches!(input, SoupServerInput::Received(_)) {
+            self.spoke_ms = now;
+            drop(shared.send(PitInput::Heartbeat(self.link.session)));
+        }
+    }
+}
+
+/// What the messages of the participant do, in their order. The signatures of those that came together are checked in
+/// one batch, which costs half of what single checks do.
+fn hear_all(shared: &PitShared, link: &Link, effects: &[SoupServerEffect]) {
+    let bytes = effects.iter().filter_map(|effect| match effect {
+        SoupServerEffect::Message(bytes) => Some(bytes),
+        _ => None,
+    });
+    // What is no message has no number to reject.
+    let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
+    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.key));
+    let own: Vec<SettledOrder> = own.collect();
+    let checked = match shared.scope() {
+        Ok(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
+        _ => Vec::new(),
+    };
+    let mut checked = checked.into_iter();
+    for heard in heard {
+        let is_own = heard.signed.is_some_and(|signed| signed.key == link.key);
+        let order = is_own.then(|| checked.next().flatten()).flatten();
+        hear(shared, link, heard, order);
+    }
+}
+
+/// A message of the participant, with its order if it has one.
+struct Heard {
+    body: OuchInbound,
+    options: Vec<OuchOption>,
+    signed: Option<SettledOrder>,
+}
+
+impl Heard {
+    fn read(bytes: &[u8]) -> Option<Heard> {
+        let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
+        let options = message.options.unwrap_or_default();
+        let signed = match &message.body {
+            OuchInbound::Enter(enter) => new_order(enter, &options).ok(),
+            OuchInbound::Replace(replace) => replacement(replace, &options).ok(),
+            _ => None,
+        };
+        Some(Heard { body: message.body, options, signed })
+    }
+}
+
+/// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
+fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOrder>) {
+    let Heard { options, signed, .. } = message;
+    if let Some(number) = message.body.new_user_ref()
+        && !shared.ouch.with(link.session, |of| of.claim(number))
+    {
+        // A repetition: its answer is among the session's messages.
+        return;
+    }
+    match message.body {
+        OuchInbound::Enter(enter) => {
+            let entered = entered(message.body, enter.symbol, enter.side);
+            place(shared, link, enter.user_ref, entered, order, None);
+        }
+        OuchInbound::Replace(replace) => {
+            let (symbol, side) = signed
+                .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
+            let entered = entered(message.body, symbol, side);
+            place(shared, link, replace.user_ref, entered, order, Some(replace.before));
+        }
+        OuchInbound::Cancel(cancel) => keep(shared, link, cancel.user_ref, cancel.quantity),
+        OuchInbound::Modify(modify) => keep(shared, link, modify.user_ref, modify.quantity),
+        OuchInbound::MassCancel(mass) => {
+            let is_all = mass.symbol == [b' '; 8];
+            let market = market_of(&mass.symbol);
+            let side = options.iter().find_map(|option| match option {
+                OuchOption::Side(letter) => super::inbound::side_of(*letter).ok(),
+                _ => None,
+            });
+            if market.is_none() && !is_all {
+                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
+            }
+            let command = TradeCommand::CancelAll { key: link.key, market, side };
+            if trade(shared, link, command).is_err() {
+                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
+            }
+            let (nanoseconds, user_ref) = (nanoseconds(), mass.user_ref);
+            let (firm, symbol) = (mass.firm, mass.symbol);
+            let response = OuchMassCancelResponse { nanoseconds, user_ref, firm, symbol };
+            publish(shared, link, OuchOutbound::MassCancelResponse(response));
+        }
+        OuchInbound::Disable(disable) => reject(shared, link, disable.user_ref, message.body, NOT_TAKEN),
+        OuchInbound::Enable(enable) => reject(shared, link, enable.user_ref, message.body, NOT_TAKEN),
+        OuchInbound::AccountQuery(_) => {
+            let next = shared.ouch.with(link.session, |of| of.next_ref());
+            let nanoseconds = nanoseconds();
+            publish(shared, link, OuchOutbound::AccountQueryResponse(OuchAccountQueryResponse { nanoseconds, next }));
+        }
+    }
+}
+
+fn entered(message: OuchInbound, symbol: [u8; 8], side: u8) -> Entered {
+    Entered { message, symbol, side, is_answered: false, open: 0 }
+}
+
+fn nanoseconds() -> u64 {
+    clock_ms() % DAY_MS * 1_000_000
+}
+
+/// Tells the participant something. The root's thread makes it durable first.
+fn publish(shared: &PitShared, link: &Link, body: OuchOutbound) {
+    tell(shared, link, &OuchMessage::plain(body));
+}
+
+fn tell(shared: &PitShared, link: &Link, message: &OuchMessage<OuchOutbound>) {
+    shared.ouch.with(link.session, |of| of.tell(message));
+    shared.wake();
+}
+
+fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
+    tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
+}
+
+/// Gives an order to the root, if it is signed by this session's key and says what its message says.
+fn place(
+    shared: &PitShared,
+    link: &Link,
+    user_ref: u32,
+    entered: Entered,
+    order: Option<CheckedOrder>,
+    before: Option<u32>,
+) {
+    let (number, old) = shared.ouch.with(link.session, |of| {
+        of.enter(entered);
+        (of.number(user_ref), before.map(|before| of.number(before)))
+    });
+    let Some(order) = order.filter(|order| order.order().number == number) else {
+        return reject(shared, link, user_ref, entered.message, NOT_SIGNED);
+    };
+    let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
+    if shared.check_disk().and_then(|()| trade(shared, link, command)).is_err() {
+        reject(shared, link, user_ref, entered.message, NOT_TAKEN);
+    }
+}
+
+/// Ends an order, or lowers its total lots.
+fn keep(shared: &PitShared, link: &Link, user_ref: u32, keeps: u32) {
+    let number = shared.ouch.with(link.session, |of| of.number(user_ref));
+    let command = TradeCommand::Cancel { key: link.key, number, keeps };
+    // A cancel that is lost without a word would leave an order that its owner believes to be gone.
+    if trade(shared, link, command).is_err() {
+        publish(shared, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(), user_ref }));
+    }
+}
+
+fn trade(shared: &PitShared, link: &Link, command: TradeCommand) -> Result<(), PitRefusal> {
+    // Answers go to the session.
+    let (reply, _) = oneshot::channel();
+    shared.send(PitInput::Trade { session: link.session, key: link.key, is_own_session: false, command, reply })
+}
