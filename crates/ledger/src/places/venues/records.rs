@@ -9,6 +9,12 @@ use smallvec::SmallVec;
 /// The most raises of a key that are not in force yet.
 pub(super) const RAISES_MAX: usize = 4;
 
+/// A record by its key in the trie, with its value if it exists.
+pub(super) type VenueRow = ([u8; 32], Option<[u8; 32]>);
+
+/// What a key has gained, by asset; most keys trade one market.
+pub(super) type Gains = SmallVec<[(AssetId, i128); 2]>;
+
 /// The id of the entry of an order.
 pub(super) fn filled_id(venue: VenueId, key: &PublicKey, number: &OrderNumber) -> FilledId {
     (venue, number.incarnation, *key, number.day, number.reference)
@@ -19,16 +25,10 @@ pub(super) fn number_of(id: &FilledId) -> OrderNumber {
     OrderNumber { incarnation: id.1, day: id.3, reference: id.4 }
 }
 
-/// A record by its key in the trie, with its value if it exists.
-pub(super) type VenueRow = ([u8; 32], Option<[u8; 32]>);
-
 /// What a key has gained of an asset.
 pub(super) fn net_of(net: &[(AssetId, i128)], asset: AssetId) -> i128 {
     net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| net[at].1)
 }
-
-/// What a key has gained, by asset; most keys trade one market.
-pub(super) type Gains = SmallVec<[(AssetId, i128); 2]>;
 
 /// Sets what a key has gained of an asset.
 pub(super) fn set_net(net: &mut Gains, asset: AssetId, gained: i128) {
