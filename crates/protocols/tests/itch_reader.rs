@@ -91,7 +91,7 @@ fn a_reader_of_others_reads_midnight_and_the_limits_of_u32() {
         for body in &bodies {
             let header = ItchHeader { locate: u16::MAX, tracking: u16::MAX, nanoseconds };
             let mut bytes = Vec::new();
-            ItchMessage { header, body: body.clone() }.encode(&mut bytes).expect("in a day");
+            ItchMessage { header, body: *body }.encode(&mut bytes).expect("in a day");
             assert!(put_frame(&bytes, &mut file));
         }
     }
